@@ -163,14 +163,14 @@ class Conversable(Protocol):
     def parse_action(self, item: Any, text: str) -> Action: ...
 
 
-def json_chat(of: Conversable, item: Any, instructions: str, thoughts: Thoughts = "strip") -> JsonChat:
+def json_chat(play: Conversable, item: Any, instructions: str, thoughts: Thoughts = "strip") -> JsonChat:
     """Open a conversation about an interactive item, with one action a reply."""
-    episode = of.open(item)
+    episode = play.open(item)
     return JsonChat(
         episode,
         instructions,
-        lambda step, _: of.describe(episode, step),
+        lambda step, _: play.describe(episode, step),
         max_turns=TURNS_PER_ACTION * episode.left + EXTRA_TURNS,
-        reply_action=lambda text: of.parse_action(item, text),
+        reply_action=lambda text: play.parse_action(item, text),
         thoughts=thoughts,
     )

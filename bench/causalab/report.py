@@ -234,7 +234,9 @@ def difference_table(rows: Sequence[Row], against: Sequence[str]) -> Table | Non
 
 
 def _line(row: Row, reference: Row) -> TableRow:
-    cells = [_difference(*(side.frame.item_means(side.places[key]) for side in (row, reference))) for key in COLUMNS]
+    cells = [
+        _difference(*(side.frame.item_means(side.column_indices[key]) for side in (row, reference))) for key in COLUMNS
+    ]
     number = len({*row.items} & {*reference.items})
     return TableRow((row.setting, row.system, reference.system, str(number)), tuple(cells))
 

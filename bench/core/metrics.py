@@ -203,7 +203,7 @@ class MetricSet:
         """Return the id that an item shares with those that are resampled with it."""
         return self.item_unit(item) or self.unit(item.id)
 
-    def place(self, setting: str) -> tuple[int, str]:
+    def setting_order_key(self, setting: str) -> tuple[int, str]:
         """Return a key that sorts settings by their order."""
         matches = max((len(start), -i) for i, start in enumerate(("", *self.settings)) if setting.startswith(start))
         return -matches[1], setting

@@ -153,7 +153,9 @@ class FoundModels:
 
     def rows(self) -> list[dict[str, str]]:
         """Return a row for every pool and system, by the disclosure ladder."""
-        places = sorted(self._systems, key=lambda key: (METRICS.place(key[0]), natural(key[1]), natural(key[2])))
+        places = sorted(
+            self._systems, key=lambda key: (METRICS.setting_order_key(key[0]), natural(key[1]), natural(key[2]))
+        )
         return [
             {"Setting": setting, "System": system, "Pool": pool} | self._systems[setting, pool, system].cells()
             for setting, pool, system in places

@@ -284,7 +284,7 @@ def _line(row: Row, audited: Ambiguities) -> TableRow | None:
     if not pairs or is_alternative(row.setting):
         return None
     quantities = [
-        [(o, o.values[row.places[HELDOUT_EXACT.key]]) for o, _ in pairs],
+        [(o, o.values[row.column_indices[HELDOUT_EXACT.key]]) for o, _ in pairs],
         [(o, ambiguity.draw) for o, ambiguity in pairs],
         [(o, ambiguity.ceiling) for o, ambiguity in pairs],
         [(o, ambiguity.if_alike) for o, ambiguity in pairs],

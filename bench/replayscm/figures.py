@@ -245,17 +245,17 @@ class CurvePoint(NamedTuple):
 class SystemAnswers(NamedTuple):
     """A system's answers over several rows, by pool and item.
 
-    places: of the metrics among their values
+    column_indices: index of each metric among an answer's values
     """
 
     system: str
     observations: list[Observation]
-    places: Mapping[str, int]
+    column_indices: Mapping[str, int]
 
 
 def row_estimate(row: Row, column: Metric) -> CurvePoint | None:
     """Return a row's rate, in no place; None where it is defined for no answer."""
-    return estimate(0, [*row.observations], row.places[column.key])
+    return estimate(0, [*row.observations], row.column_indices[column.key])
 
 
 def estimate(place: int, observations: Sequence[Observation], metric_place: int) -> CurvePoint | None:
@@ -289,7 +289,7 @@ def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[Curve
         at_each = [frozenset[str]().union(*(row.units for row in group)) for group in rungs.values()]
         matched = reduce(frozenset.intersection, at_each)
         at_rungs = [
-            estimate(rung, [o for o in _merge(group) if o.unit in matched], group[0].places[column.key])
+            estimate(rung, [o for o in _merge(group) if o.unit in matched], group[0].column_indices[column.key])
             for rung, group in sorted(rungs.items())
         ]
         points[system] = [point for point in at_rungs if point is not None]
@@ -312,7 +312,7 @@ def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str,
     for merged in merged_systems([row for row in rows if not row.setting.startswith("Alt-")]):
         audited_here = [o for o in merged.observations if o.item in audited]
         plotted |= {o.item for o in audited_here}
-        heldout = merged.places[paper.HELDOUT_EXACT.key]
+        heldout = merged.column_indices[paper.HELDOUT_EXACT.key]
         in_bins = [
             estimate(place, [o for o in audited_here if bin_of(audited[o.item].members) == place], heldout)
             for place in range(NUM_BINS)
@@ -353,7 +353,7 @@ def merged_systems(rows: Sequence[Row]) -> list[SystemAnswers]:
     for row in rows:
         by_system.setdefault(row.system, []).append(row)
     return [
-        SystemAnswers(system, _merge(rows_of_system), rows_of_system[0].places)
+        SystemAnswers(system, _merge(rows_of_system), rows_of_system[0].column_indices)
         for system, rows_of_system in by_system.items()
     ]
 

@@ -46,7 +46,7 @@ def report_rows(
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    ladder = METRICS.place(row.setting)
+    ladder = METRICS.setting_order_key(row.setting)
     return *ladder, natural(pool_name(row)), not is_model(row), natural(row.system), sorted(row.pools)
 
 
@@ -79,7 +79,7 @@ def gold_sizes(rows: Iterable[Row]) -> dict[str, int]:
     """Return the formula size of each latent SCM that the score of some valid answer states."""
     sizes: dict[str, int] = {}
     for row in rows:
-        place = row.places["gold_size"]
+        place = row.column_indices["gold_size"]
         for observation in row.observations:
             size = observation.values[place]
             if size is not None:
@@ -292,7 +292,7 @@ def count(key: str, heading: str, metric: str, text: Callable[[Sequence[float | 
 
     def cells(sides: Sides) -> tuple[Cell]:
         row = sides[ALONE]
-        return (Cell(text([o.values[row.places[metric]] for o in row.observations])),)
+        return (Cell(text([o.values[row.column_indices[metric]] for o in row.observations])),)
 
     return Columns((Heading(key, heading),), cells)
 

@@ -281,7 +281,7 @@ TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural), WRONG)
 
 
 def _is_attributed(row: Row) -> bool:
-    return any(observation.values[row.places["decided"]] is not None for observation in row.observations)
+    return any(observation.values[row.column_indices["decided"]] is not None for observation in row.observations)
 
 
 def _declare_items(table: Table, rows: Sequence[Row]) -> Table:

@@ -18,7 +18,7 @@ from calibrant.bench.core.responses import EXCLUDED, REASONS
 from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.papers import group_answers
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, anchor_of, cell, shown_columns
-from calibrant.bench.report.rows import Answer, Grouping, Row, group, named_answers, with_chosen
+from calibrant.bench.report.rows import Answer, Grouping, Row, group, named_answers, with_tie_choice
 from calibrant.bench.report.sections import Plot, ReportContents, Section, rate_cell
 from calibrant.bench.report.table import ResultTable, readers_differ
 from calibrant.bench.variants import Consistency, is_variants_pool, measure_consistency, rate_of_copies, read_maps
@@ -44,7 +44,9 @@ def differences(
 
     means: `AnswerFrame.item_means` or `unit_means`; keys: of the metrics
     """
-    sides = [(means(first.frame, first.places[key]), means(second.frame, second.places[key])) for key in keys]
+    sides = [
+        (means(first.frame, first.column_indices[key]), means(second.frame, second.column_indices[key])) for key in keys
+    ]
     return paired_differences(sides, first.frame.clusters | second.frame.clusters)
 
 
@@ -58,6 +60,7 @@ def difference_cell(difference: Difference, decimals: int = 3) -> Cell:
         return NOTHING
     if difference.num_units <= MAX_SUPPRESSED:
         return Cell(SUPPRESSED)
+    # + 0.0: a mean of -0.0 is printed as +0.000
     return cell(f"{difference.mean + 0.0:+.{decimals}f}", difference.interval, decimals=decimals, signed=True)
 
 
@@ -90,12 +93,12 @@ def comparisons(
                 f"no system {short_repr(name)} to compare with; there are {', '.join(sorted(systems))}"
             )
     references = tuple(against) or ((REFERENCE,) if len(systems) > MAX_PAIRED_SYSTEMS and REFERENCE in systems else ())
-    many = len(systems) > MAX_PAIRED_SYSTEMS and not references
+    is_against_best = len(systems) > MAX_PAIRED_SYSTEMS and not references
     keys = [metric.key for metric in metrics]
     lines = [
         _compare(first, second, keys)
         for rows_of_pools in group_answers(rows, lambda row: (row.setting, frozenset(row.pools))).values()
-        for first, second in _pairs(rows_of_pools, _best(rows_of_pools, keys[-1]) if many else references)
+        for first, second in _pairs(rows_of_pools, _best(rows_of_pools, keys[-1]) if is_against_best else references)
     ]
     if not lines:
         return None
@@ -110,7 +113,9 @@ def comparisons(
 
 def _best(rows: Sequence[Row], key: str) -> tuple[str, ...]:
     """Return the system with the largest sum of a metric, the first of equals."""
-    return tuple(row.system for row in sorted(rows, key=lambda row: -float(row.frame.total(row.places[key])))[:1])
+    return tuple(
+        row.system for row in sorted(rows, key=lambda row: -float(row.frame.total(row.column_indices[key])))[:1]
+    )
 
 
 def _pairs(rows: Sequence[Row], references: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
@@ -146,14 +151,16 @@ def add_pairs(section: Section, of: Benchmark[Any], answers: Sequence[Answer], c
     by_setting = group(answers, of.metrics, by)
     if len({row.setting for row in by_setting}) > 1:
         rows += by_setting
-    rows.sort(key=lambda row: (row.setting != OVERALL, *of.metrics.place(row.setting), row.pool, row.system))
+    rows.sort(
+        key=lambda row: (row.setting != OVERALL, *of.metrics.setting_order_key(row.setting), row.pool, row.system)
+    )
     (accuracy,) = (metric for metric in of.metrics.columns if metric.key == "accuracy")
     units = "items" if of.metrics.unit is item_itself else "items, those about one model drawn together"
     table = comparisons(rows, (accuracy,), contents.against, units=units, on="right answers")
     return section if table is None else replace(section, tables=(*section.tables, table))
 
 
-# --- Answers to copies of an item -------------------------------------------------------------------------------------
+# --- Answers to copies of an item: an original with renamed, reordered or reworded parts; pools of variants hold copies
 CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE = "consistency", "changes", "names"
 CONSISTENCY_TABLE_IDS = (CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE)
 MAX_PLOTTED = 6  # systems in one plot
@@ -164,8 +171,8 @@ PARTS = {
     "wrong as before": Part("bad"),
 }
 CONSISTENCY = (
-    "Right: mean over all copies, with the 95 % interval clustered by original (Student's t, Wilson's near 0 and 1, and"
-    " of one copy an original). All equal:"
+    "Right: mean over all copies, with the 95 % interval clustered by original (Student's t; Wilson's near 0 and 1, and"
+    " where each original has one copy). All equal:"
     " share of originals whose copies are all right or all wrong. Worst copy: mean over originals of the worst of"
     " their copies; it falls with their number. Right, originals: mean of"
     " answers to the originals of these copies."
@@ -176,9 +183,9 @@ CHANGES = (
 )
 
 NAMES_CAPTION = (
-    "The same items with neutral and with published names. Neutral, Real: skill, the rate less chance over best less"
-    " chance; the rate where chance is not known (--attribution). Prior knowledge: Real less Neutral, paired by item,"
-    " with the 95 % interval over networks; none of fewer than six."
+    "The same items with neutral and with published names. Neutral, Real: skill, (rate - chance) / (best - chance);"
+    " the rate where chance is not known (--attribution). Prior knowledge: Real less Neutral, paired by item,"
+    " with the 95 % interval over networks; no interval for fewer than six networks."
 )
 
 
@@ -199,11 +206,11 @@ def add_consistency(section: Section, name: str, answers: Sequence[Answer], cont
     plots: list[Plot] = []
     named = [(answer.context, answer.score) for answer in named_answers(answers)]
     for path in pools:
-        maps = read_maps(path)
-        rows, title = measure_consistency(named, path, maps), maps.pool
-        tables += [_consistency_table(rows, title), _changes_table(rows, title), _names_table(rows, title)]
+        renamings = read_maps(path)
+        rows, pool = measure_consistency(named, path, renamings), renamings.pool
+        tables += [_consistency_table(rows, pool), _changes_table(rows, pool), _names_table(rows, pool)]
         if contents.with_pictures:
-            plots += _plot(rows, title, name)
+            plots += _plot(rows, pool, name)
     chosen = [table for table in tables if table.rows and (not contents.tables or table.id in contents.tables)]
     return replace(section, tables=(*section.tables, *chosen), plots=(*section.plots, *plots))
 
@@ -256,15 +263,15 @@ def _names_table(rows: Sequence[Consistency], pool: str) -> Table:
     headings = (Heading("neutral", "Neutral"), Heading("real", "Real"), Heading("prior_knowledge", "Prior knowledge"))
     listed = tuple(
         TableRow(
-            (row.system, str(probe.num_items), str(probe.num_units), probe.scale),
+            (row.system, str(effect.num_items), str(effect.num_units), effect.scale),
             (
-                Cell(f"{probe.neutral:.3f}"),
-                Cell(f"{probe.real:.3f}"),
-                cell(f"{probe.prior_knowledge:+.3f}", probe.interval),
+                Cell(f"{effect.neutral:.3f}"),
+                Cell(f"{effect.real:.3f}"),
+                cell(f"{effect.prior_knowledge:+.3f}", effect.interval),
             ),
         )
         for row in rows
-        if (probe := row.names) is not None
+        if (effect := row.names) is not None  # the effect of published names
     )
     title = f"Published names instead of neutral ones, {pool}"
     return Table(NAMES_TABLE, title, NAMES_CAPTION, labels, headings, listed)
@@ -290,8 +297,10 @@ def _plot(rows: Sequence[Consistency], pool: str, name: str) -> Iterator[Plot]:
     answered = [row for row in rows if row.flips]
     for row in answered[:MAX_PLOTTED]:
         for kind, flip in sorted(row.flips.items()):
-            right = rate_of_copies(row.by_kind[kind]).mean * flip.number
-            wrong = flip.number - right - flip.lost
+            num_copies = flip.number
+            right = rate_of_copies(row.by_kind[kind]).mean * num_copies
+            wrong = num_copies - right - flip.lost
+            # at least 0: a copy with several answers, some of them right, is gained or lost as a whole
             bars[f"{row.system}, {kind}"] = (max(0.0, right - flip.gained), flip.gained, flip.lost, max(0.0, wrong))
     if bars:
         title = f"Answers to copies beside those to their originals, {pool}"
@@ -311,23 +320,23 @@ READING_LABELS = (
     Heading("n", "n"),
 )
 TITLE = "How responses were read"
-OF_READERS = (
+READERS_CAPTION = (
     "Correct: right answers by the chosen rule; published: by the published rule on the whole text; lenient: by the"
     " reader that also takes answers in other forms. Lenient less correct is what form alone costs."
 )
-OF_REASONS = "The other columns count responses without an answer, by reason;"
-OF_EXCLUDED = "not_run and infrastructure_error are in no rate and no n, all others are not right."
+REASONS_CAPTION = "The other columns count responses without an answer, by reason"
+EXCLUDED_CAPTION = "not_run and infrastructure_error are in no rate and no n, all others are not right."
 
 
 def add_reading(section: Section, of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
-    """Return the section with the table of readings first, where readers differ or responses hold no answer."""
+    """Return the section, first the table of the rules that read responses, if these differ or find no answer."""
     if contents.tables and READING_TABLE not in contents.tables:
         return section
     excluded = [(context, reason) for context, reason in contents.excluded if context.benchmark == of.name]
-    if not excluded and not any("correctPublished" in score for _, score in answers):  # records of runs alone
-        return section
+    if not excluded and not any("correctPublished" in score for _, score in answers):
+        return section  # there are only records of runs, whose answers were not read from responses
     collected = ResultTable(of.metrics, by=contents.by, handling=contents.means)
-    for answer in chain.from_iterable(map(with_chosen, answers)):
+    for answer in chain.from_iterable(map(with_tie_choice, answers)):
         collected.add(*answer)
     for context, reason in excluded:
         collected.exclude(context, reason)
@@ -375,11 +384,9 @@ def _table(collected: ResultTable) -> Table | None:
         )
         for labels, counts in unrated
     ]
-    sentences = [OF_READERS] if is_by_reader else []
+    sentences = [READERS_CAPTION] if is_by_reader else []
     if reasons:
-        sentences.append(
-            f"{OF_REASONS} {OF_EXCLUDED}" if set(reasons) & EXCLUDED else f"{OF_REASONS[:-1]}; none is right."
-        )
+        sentences.append(f"{REASONS_CAPTION}; {EXCLUDED_CAPTION if set(reasons) & EXCLUDED else 'none is right.'}")
     return shown_columns(
         Table(READING_TABLE, TITLE, " ".join(sentences), READING_LABELS, tuple(headings), tuple(lines))
     )

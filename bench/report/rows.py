@@ -157,9 +157,9 @@ class Row:
         return self.frame.outcomes
 
     @cached_property
-    def places(self) -> Mapping[str, int]:
-        """The place of each metric in `columns`."""
-        return {column.key: place for place, column in enumerate(self.columns)}
+    def column_indices(self) -> Mapping[str, int]:
+        """The index of each metric in `columns`, and in the values of the frame."""
+        return {column.key: index for index, column in enumerate(self.columns)}
 
     @cached_property
     def units(self) -> frozenset[str]:
@@ -213,7 +213,7 @@ class Row:
     def interval(self, key: str) -> Interval | None:
         """Return the 95 % interval of a rate; None where the rate is not shown, and where there are too few units."""
         if key not in self._intervals:
-            self._intervals[key] = None if self.rates[key].value is None else self._interval(self.places[key])
+            self._intervals[key] = None if self.rates[key].value is None else self._interval(self.column_indices[key])
         return self._intervals[key]
 
     def _interval(self, place: int) -> Interval | None:
@@ -242,11 +242,11 @@ class Row:
 
     def _skill_sums(self, column: core_metrics.Metric) -> tuple[Array, Array]:
         """Return what each unit adds to what a rate gains over chance, and to what the best gains."""
-        if not all(self.frame.nums_defined[self.places[key]] for key in ("decided", "chance", "best")):
+        if not all(self.frame.nums_defined[self.column_indices[key]] for key in ("decided", "chance", "best")):
             return np.zeros(0), np.zeros(0)
         if column.skill_of not in self._skills:
-            chance, best, decided = (self.frame.read(self.places[key]) for key in ("chance", "best", "decided"))
-            gained = sum(np.nan_to_num(self.frame.read(self.places[key])) for key in column.skill_of) - chance
+            chance, best, decided = (self.frame.read(self.column_indices[key]) for key in ("chance", "best", "decided"))
+            gained = sum(np.nan_to_num(self.frame.read(self.column_indices[key])) for key in column.skill_of) - chance
             is_known = ~np.isnan(decided) & ~np.isnan(best - chance)
             gains, room = (np.where(is_known, values, np.nan) for values in (gained, best - chance))
             self._skills[column.skill_of] = self.frame.sums_of(gains), self.frame.sums_of(room)
@@ -356,8 +356,8 @@ def answered_by_pool(rows: Iterable[Row]) -> Iterator[tuple[str, str, int, int]]
         yield label, system, len(answered), size
 
 
-def with_chosen(answer: Answer) -> Iterator[Answer]:
-    """Yield an answer; of several equally good ones the chosen one again, for a row of its own."""
+def with_tie_choice(answer: Answer) -> Iterator[Answer]:
+    """Yield an answer; if it stands for several equally good ones, also the chosen one, for a row of its own."""
     yield answer
     context, score = answer
     if context.is_tied:
@@ -379,7 +379,7 @@ def group(
     observed: dict[
         tuple[str, int], tuple[Mapping[str, Any], tuple[core_metrics.Values, core_metrics.Sample]]
     ] = {}  # scores that are shared
-    for context, score in chain.from_iterable(map(with_chosen, answers)):
+    for context, score in chain.from_iterable(map(with_tie_choice, answers)):
         key = context.setting, id(score)
         if key not in observed:
             observed[key] = score, reader.read_values(context.setting, score)  # the score lives as long as its id
@@ -408,7 +408,7 @@ def section_rows(answers: Iterable[Answer], metrics: core_metrics.MetricSet, by:
 
     def place(row: Row) -> tuple[Any, ...]:
         pools = tuple(sorted(set(row.pool_labels.values())))
-        return metrics.place(row.setting), natural(row.stratum), pools, natural(row.system)
+        return metrics.setting_order_key(row.setting), natural(row.stratum), pools, natural(row.system)
 
     return sorted(rows, key=place)
 

@@ -190,7 +190,7 @@ def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dic
     """Return, by panel and system, the share of each kind among the answers whose kind is known, an item as one."""
     sums: dict[str, dict[str, dict[Kind, Fraction]]] = {}
     for row in rows:
-        kinds = {kind: row.frame.total(row.places[key]) for kind, key in zip(Kind, about.metrics, strict=True)}
+        kinds = {kind: row.frame.total(row.column_indices[key]) for kind, key in zip(Kind, about.metrics, strict=True)}
         if any(kinds.values()):
             of_system = sums.setdefault(about.panel(row), {}).setdefault(row.system, dict.fromkeys(Kind, Fraction()))
             of_system |= {kind: of_system[kind] + number for kind, number in kinds.items()}

@@ -314,7 +314,7 @@ class Sources:
 
     def _score_all(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         of_runs = Excluded()
-        yield from of_runs.keep(scored_answers(self.runs, with_steps=bool(self.pools), with_excluded=True))
+        yield from of_runs.filter_out(scored_answers(self.runs, with_steps=bool(self.pools), with_excluded=True))
         recognised.extend(of_runs.lines())
         self.excluded.extend(of_runs.listed)
         thoughts = (self.fields or FieldNames()).reading.thoughts

@@ -184,7 +184,7 @@ def luck_sentence(rows: Iterable[Row]) -> str:
     lucky: Counter[str] = Counter()
     for row in rows:
         for counts, key in ((earned, "earned"), (lucky, "lucky")):
-            if (place := row.places.get(key)) is not None:
+            if (place := row.column_indices.get(key)) is not None:
                 counts[row.system] += row.frame.count(place, 1)
     if not lucky.total():
         return ""
@@ -273,7 +273,9 @@ class ResultTable:
     def unrated(self) -> list[tuple[dict[str, str], Counter[str]]]:
         """Return labels and reasons of what would have a row if one of its responses were in the rates."""
         rated = {_ReasonKey.of(row) for row in self._groups.rows()}
-        keys = sorted((key for key in self._reasons if key not in rated), key=lambda k: (*self.metrics.place(k[0]), k))
+        keys = sorted(
+            (key for key in self._reasons if key not in rated), key=lambda k: (*self.metrics.setting_order_key(k[0]), k)
+        )
         names = ("setting", "system", *(("stratum",) if self._by is Grouping.STRATUM else ()))
         unrated = []
         for key in keys:
@@ -371,7 +373,7 @@ class ResultTable:
         def place(row: Row) -> tuple[Any, ...]:
             name = row.pools[row.key.pool_digest][0] if row.key.pool_digest else ""
             names = name, row.key.pool_digest, *row.key.system[:2], str(int(row.key.system.is_chosen)), row.stratum
-            return *self.metrics.place(row.setting), *map(natural, names)
+            return *self.metrics.setting_order_key(row.setting), *map(natural, names)
 
         return sorted(drop_equal_choices(self._groups.rows()), key=place)
 
@@ -417,7 +419,7 @@ _READER_KEYS = frozenset(metric.key for metric in core_metrics.READERS)
 
 def readers_differ(row: Row) -> bool:
     """Return whether an answer of a row is right by one reader and not by another."""
-    chosen, *alternatives = (row.frame.read(row.places[metric.key]) for metric in core_metrics.READERS)
+    chosen, *alternatives = (row.frame.read(row.column_indices[metric.key]) for metric in core_metrics.READERS)
     return any(bool(((chosen != values) & ~np.isnan(values)).any()) for values in alternatives)
 
 
@@ -470,7 +472,7 @@ def _skill_intervals(row: Row) -> Iterator[tuple[str, Interval]]:
 
 def _num_structured(row: Row) -> int | None:
     """Return how many answers have structure metrics; None where the benchmark has none."""
-    place = row.places.get(STRUCTURE_METRIC)
+    place = row.column_indices.get(STRUCTURE_METRIC)
     if place is None:
         return None
     return int((~np.isnan(row.frame.read(place))).sum())
@@ -493,8 +495,8 @@ class Excluded:
     def __init__(self) -> None:
         self.listed: list[tuple[AnswerContext, str]] = []
 
-    def keep(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        """Yield the answers that have a verdict; the others are listed."""
+    def filter_out(self, answers: Iterable[Answer]) -> Iterator[Answer]:
+        """Yield the answers that have a verdict; collect the others."""
         for context, score in answers:
             if not isinstance(score, LazyVerdict | MeanScore) and score.get("reason") in EXCLUDED:
                 self.listed.append((context, str(score["reason"])))

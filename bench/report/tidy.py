@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Framed(Pictured):
-    """A result or table as a data frame, a row for each of its parts."""
+    """A result or table as a data frame, a row for each of its parts; notebooks display the first rows."""
 
     @property
     def frame_columns(self) -> Mapping[str, Sequence[Any]]:
@@ -43,7 +43,7 @@ class Framed(Pictured):
             narwhals = import_module("narwhals.stable.v2")
             types = {str: narwhals.String, int: narwhals.Int64, float: narwhals.Float64}
             kinds = self.frame_types
-            schema = {name: types[kinds[name]] for name in columns if name in kinds}  # whose order the frame has
+            schema = {name: types[kinds[name]] for name in columns if name in kinds}  # the frame takes its column order
             return narwhals.from_dict(columns, schema or None, backend=backend).to_native()
         except ImportError as error:
             raise CalibrantError(
@@ -69,25 +69,25 @@ class AnswerColumns(msgspec.Struct, frozen=True):
 
     benchmark: Annotated[str, Meta(description="its name")]
     item: Annotated[str, Meta(description="id of the item")]
-    setting: Annotated[str, Meta(description="row group of tables")]
-    stratum: Annotated[str, Meta(description="finer group of the generator; empty if there is none")]
-    pool: Annotated[str | None, Meta(description="name of the pool; of `run`")]
-    system: Annotated[str | None, Meta(description="method or model that answered; of `run`")]
-    options: Annotated[str | None, Meta(description="its options as JSON; of `run`")]
+    setting: Annotated[str, Meta(description="condition of the item, by which tables group rows")]
+    stratum: Annotated[str, Meta(description="finer group, given by the generator; empty if there is none")]
+    pool: Annotated[str | None, Meta(description="name of the pool (only for answers of `run`)")]
+    system: Annotated[str | None, Meta(description="method or model that answered (only of `run`)")]
+    options: Annotated[str | None, Meta(description="its options as JSON (only of `run`)")]
     sample: Annotated[int, Meta(description="number among the system's answers to the item, from 0")]
-    outcome: Annotated[str | None, Meta(description="found, impossible, out_of_budget or crashed; of `run`")]
-    seconds: Annotated[float | None, Meta(description="time that the answer took; of `run`")]
-    failure: Annotated[str | None, Meta(description="why the answer is wrong, in a line; of `score_many`")]
+    outcome: Annotated[str | None, Meta(description="found, impossible, out_of_budget or crashed (only of `run`)")]
+    seconds: Annotated[float | None, Meta(description="time that the answer took (only of `run`)")]
+    failure: Annotated[str | None, Meta(description="why the answer is wrong, in a line (only of `score_many`)")]
     right: Annotated[
-        float | None, Meta(description="1 if the answer is right, 0 if not; of equally good answers their share")
+        float | None, Meta(description="1 if the answer is right, 0 if not; for tied answers the share that is right")
     ]
 
 
 class RateColumns(msgspec.Struct, frozen=True):
-    """Columns of a frame of rates: a row for each metric of each row of the table; undefined ones have none."""
+    """Columns of a frame of rates: a row for each metric of each row of the table; undefined metrics have no row."""
 
     benchmark: Annotated[str, Meta(description="its name")]
-    setting: Annotated[str, Meta(description="row group")]
+    setting: Annotated[str, Meta(description="condition of the items, by which tables group rows")]
     stratum: Annotated[str | None, Meta(description='finer group, with `by="stratum"`')]
     pool: Annotated[str, Meta(description="name of the pool, or how many there are")]
     system: Annotated[str, Meta(description="method or model, with the options in which its rows differ")]
@@ -98,7 +98,7 @@ class RateColumns(msgspec.Struct, frozen=True):
     heading: Annotated[str, Meta(description="its heading in printed tables")]
     value: Annotated[
         float | None,
-        Meta(description="its mean over items; missing where it is over 1 to 5 of them and conditional"),
+        Meta(description="its mean over items; missing for a conditional metric over 1 to 5 items"),
     ]
     low: Annotated[float | None, Meta(description="lower end of its 95 % interval; missing where there is none")]
     high: Annotated[float | None, Meta(description="upper end")]
@@ -184,7 +184,7 @@ class Verdicts(_Answers, Iterator[V], Generic[V]):
         return next(self._scored)[1]
 
     def picture(self) -> Picture:
-        """Return how to take them: showing them takes none."""
+        """Return the hint of `repr` alone: a display of verdicts would consume them."""
         return Picture(repr(self).strip("<>"))
 
     def __repr__(self) -> str:
@@ -199,8 +199,17 @@ class Verdicts(_Answers, Iterator[V], Generic[V]):
         for item, verdict in self._scored:
             of = benchmark_of_item(item)
             setting = of.metrics.row_group(item.setting, "")
-            context = AnswerContext("", "", "", 0, item.id, setting, item.stratum, benchmark=of.name)
-            context = context._replace(sample=samples[item.id])
+            context = AnswerContext(
+                system="",
+                pool="",
+                pool_digest="",
+                pool_size=0,
+                instance=item.id,
+                setting=setting,
+                stratum=item.stratum,
+                sample=samples[item.id],
+                benchmark=of.name,
+            )
             samples[item.id] += 1
             rows.append(AnswerRow(context, of.functions.record(verdict), getattr(verdict, "failure", None)))
         return rows
@@ -235,7 +244,7 @@ class Records(list["Record"], _Answers):
 class CollectedTables:
     """Tables of all benchmarks in their order, and what they do not cover.
 
-    notes: on how readings decide, and on draws of equally good answers
+    notes: the posterior at which noisy readings decide, and the error of sampling among equally good answers
     """
 
     tables: Mapping[str, ResultTable]
@@ -269,7 +278,7 @@ def collect_tables(
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.registry import NAMES, benchmark
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
-    from calibrant.bench.report.rows import with_chosen
+    from calibrant.bench.report.rows import with_tie_choice
     from calibrant.bench.report.sources import scored_answers
     from calibrant.bench.report.table import DrawnTies, Excluded, ResultTable, UnansweredCounts
 
@@ -277,15 +286,15 @@ def collect_tables(
     unanswered, ties = UnansweredCounts(), DrawnTies()
     coverage, notes = AttributionCoverage(), dict[str, None]()
     of_sources, excluded = scored_answers(sources, with_steps=bool(pools), with_excluded=True), Excluded()
-    answers = excluded.keep(chain(of_sources, embedded))
+    answers = excluded.filter_out(chain(of_sources, embedded))
     for context, score in decided_at(add_attributions(answers, pools), level):
         coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
         if context.benchmark not in tables:
             metrics = check(benchmark(context.benchmark).metrics)
             tables[context.benchmark] = ResultTable(metrics, by=by, handling=handling)
-        for part in with_chosen((context, score)):
-            tables[context.benchmark].add(*part)
+        for answer in with_tie_choice((context, score)):
+            tables[context.benchmark].add(*answer)
         unanswered.add(context)
         ties.add(context, score)
     notes |= dict.fromkeys(ties.lines())
@@ -298,7 +307,7 @@ def collect_tables(
 class RateTable(Framed):
     """Rates of systems as `calibrant table` prints them.
 
-    tables: by benchmark; notes: what they do not cover, and what was left out, in lines
+    tables: tables by name of the benchmark; notes: lines on what they do not cover, and what was left out
     """
 
     tables: Mapping[str, ResultTable]
@@ -337,6 +346,7 @@ def _rate_rows(benchmark: str, table: ResultTable) -> Iterator[RateColumns]:
     from calibrant.bench.report.table import readers_differ
 
     rows = [row for row, _ in table.read_rows()]
+    # the rate by the chosen reader repeats that of right answers; those by the others do too where no reader differs
     hidden = {"chosen"} if any(map(readers_differ, rows)) else {metric.key for metric in READERS}
     for row in rows:
         for metric in row.columns:

@@ -85,12 +85,14 @@ def _num_without(problems: Set[Item], rows: Sequence[Row]) -> str:
     Scores without `--structure` do not have it.
     """
     rest = problems - _with_alternative(rows)
-    unknown_items = {o.item for row in rows for o in row.observations if o.values[row.places["alternative"]] is None}
+    unknown_items = {
+        o.item for row in rows for o in row.observations if o.values[row.column_indices["alternative"]] is None
+    }
     return str(len(rest)) if rows and not rest & unknown_items else UNDEFINED
 
 
 def _with_alternative(rows: Iterable[Row]) -> set[Item]:
-    return {o.item for row in rows for o in row.observations if o.values[row.places["alternative"]]}
+    return {o.item for row in rows for o in row.observations if o.values[row.column_indices["alternative"]]}
 
 
 # --- Cohorts: unpaired differences over a fixed set of systems (Tables F.1 and F.3 to F.6) ----------------------------
@@ -152,7 +154,7 @@ def disclosure_of(setting: str) -> str:
 
 def resampled(row: Row, stream: int) -> tuple[Array, Array]:
     """Return the means of METRICS over the answers, shape (3,), and over resampled latent SCMs, (RESAMPLES, 3)."""
-    places = [row.places[key] for key in METRICS]
+    places = [row.column_indices[key] for key in METRICS]
     units = {unit: place for place, unit in enumerate(sorted(row.units))}
     sums, counts = np.zeros((len(units), len(places))), np.zeros((len(units), len(places)))
     for o in row.observations:
@@ -342,7 +344,7 @@ def by_depth(rows: Sequence[Row], panel: str, *, with_paper: bool) -> Table | No
 
 
 def _total(rows: Sequence[Row], key: str) -> int:
-    return int(sum(o.values[row.places[key]] or 0 for row in rows for o in row.observations))
+    return int(sum(o.values[row.column_indices[key]] or 0 for row in rows for o in row.observations))
 
 
 def _rate(number: int, whole: int) -> str:

@@ -286,7 +286,7 @@ def _alternatives_at(level: str) -> tuple[Columns, Columns]:
 
     def num_exact(sides: Sides) -> tuple[Cell]:
         row = sides[level]
-        return (Cell(str(sum(o.values[row.places["train_exact"]] == 1 for o in row.observations))),)
+        return (Cell(str(sum(o.values[row.column_indices["train_exact"]] == 1 for o in row.observations))),)
 
     texts = {"alternative": "per answer", "alternative_given_train_exact": "per train-exact"}
     return (
@@ -316,7 +316,7 @@ ALTERNATIVES_BEFORE_AND_AFTER = Contrast(
 
 def _first_answers(row: Row) -> dict[str, tuple[bool, bool]]:
     """Return by latent SCM whether the first answer to it is train-exact, and whether it is an alternative."""
-    train, alternative = row.places["train_exact"], row.places["alternative"]
+    train, alternative = row.column_indices["train_exact"], row.column_indices["alternative"]
     result: dict[str, tuple[bool, bool]] = {}
     for o in row.observations:
         result.setdefault(o.unit, (o.values[train] == 1, o.values[alternative] == 1))
@@ -406,7 +406,7 @@ def _differing_settings(keys: Sequence[str], rows: Sequence[Row], _: PoolFacts) 
     settings += [("Ord-Ext", name) for name in _ORDERED] + [("Hid-Ext", name) for name in _HIDDEN]
     for names in settings:
         for pair in matched_pairs(rows, *names):
-            first, second = ([row.frame.unit_means(row.places[key]) for key in keys] for row in pair)
+            first, second = ([row.frame.unit_means(row.column_indices[key]) for key in keys] for row in pair)
             number = max(len(a.keys() & b.keys()) for a, b in zip(first, second, strict=True))
             label = DIFFERENCE.join(row.setting for row in pair)
             yield (label, pair[0].system, pool_name(pair[0]), str(number)), dict(zip("ab", pair, strict=True))
@@ -532,7 +532,7 @@ def _paired_tasks(rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
             continue
         shared = source.units & row.units
         paired, matched = source.restrict_units(shared), row.restrict_units(shared)
-        place = paired.places["train_exact"]
+        place = paired.column_indices["train_exact"]
         solved = {o.unit for o in paired.observations if o.values[place] == 1}
         labels = PAIR.join((paired.setting, row.setting)), row.system, pool_name(row), str(len(shared))
         yield labels, {"paired": paired, "all": matched, "failed": matched.restrict_units(shared - solved)}

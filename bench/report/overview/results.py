@@ -339,7 +339,9 @@ def read_results(
         shares = _tie_shares(score, context.setting, metrics) or {kind: 1}
         outcome = Outcome(0, kind, shares, guide.is_answered(score), members, spent, context, score)
         by_system.setdefault(answer.system, []).append((key, outcome))
-    order = sorted(conditions, key=lambda condition: (metrics.place(conditions[condition]), natural(condition)))
+    order = sorted(
+        conditions, key=lambda condition: (metrics.setting_order_key(conditions[condition]), natural(condition))
+    )
     rank = {condition: place for place, condition in enumerate(order)}
     items = sorted(keys.values(), key=lambda item: (rank[item.condition], natural(item.id), item.digest))
     places = {(item.digest, item.id): place for place, item in enumerate(items)}

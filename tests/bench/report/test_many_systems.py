@@ -60,7 +60,7 @@ def test_differences_taken_together_are_those_taken_one_by_one() -> None:
     together = differences(one, other, AnswerFrame.item_means, [metric.key for metric in DIFFERENCES])
     cluster = {o.item: o.unit for row in (one, other) for o in row.observations}
     for column, found in zip(DIFFERENCES, together, strict=True):
-        place = one.places[column.key]  # one answer an item
+        place = one.column_indices[column.key]  # one answer an item
         values = [{o.item: v for o in row.observations if (v := o.values[place]) is not None} for row in (one, other)]
         assert found == paired_differences([(values[0], values[1])], cluster)[0]
     assert [found.num_units for found in together] == [9, 8, 9]
