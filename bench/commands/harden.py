@@ -52,12 +52,13 @@ def harden(
 ) -> int:
     """Add evidence to every item until one answer is left; what is held out never changes.
 
-    Mode cex (counterexamples) adds worlds to a ReplaySCM item in three steps: they show each variable under all values
-    of its parents that they can; they separate the given alternatives from gold; they leave only the consistent SCMs
-    that --goal allows, or it is proved that no admissible worlds do. Exit 1 unless every instance reaches its goal. One
-    that does not (impossible, out of budget) keeps the worlds that left fewest SCMs; one to which nothing can be added
-    (no gold, gold outside the class) is written unchanged. What is done is kept in POOL2.unfinished until POOL2 is
-    written; the same command goes on there.
+    Mode cex (counterexamples) adds worlds to a ReplaySCM item in three steps. The first worlds show variables under
+    values of their parents that no world has shown. The next ones separate gold (the true SCM) from the alternatives.
+    The last ones rule out consistent SCMs until --goal is reached, or it is proved that no admissible worlds reach it.
+
+    Exit 1 unless every instance reaches its goal. One that does not (impossible, out of budget) keeps the worlds that
+    left fewest SCMs; one to which nothing can be added (no gold, gold outside the class) is written unchanged. What is
+    done is kept in POOL2.unfinished until POOL2 is written; the same command goes on there.
 
     A CauSim question reveals the smallest number of further values that leaves one answer, with a certificate that no
     fewer do.
