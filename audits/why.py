@@ -144,7 +144,7 @@ def spans(*parts: str | tuple[str]) -> tuple[Span, ...]:
     return tuple(Span(part[0], marked=True) if isinstance(part, tuple) else Span(part) for part in parts if part)
 
 
-_RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+_SUPERSCRIPTS = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
 def expected_text(number: float) -> str:
@@ -160,7 +160,7 @@ def number_text(number: int) -> str:
     power, leading = len(digits) - 1, int(digits[:2]) + (digits[2] >= "5")
     if leading == 100:
         power, leading = power + 1, 10
-    return f"{leading // 10}.{leading % 10} \u00d7 10{str(power).translate(_RAISED)}"
+    return f"{leading // 10}.{leading % 10} \u00d7 10{str(power).translate(_SUPERSCRIPTS)}"
 
 
 def listed(names: tuple[str, ...] | list[str], limit: int = 6) -> str:

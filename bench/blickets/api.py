@@ -141,7 +141,7 @@ def hypotheses(item: BlicketItem) -> Hypotheses:
 
 
 class BlicketTraining:
-    """Implements Trainable (bench.core.capabilities); an answer's share of right counts sets of objects."""
+    """Implements Trainable (bench.core.capabilities); `share` is over sets of objects on the detector."""
 
     @property
     def stages(self) -> Sequence[str]:

@@ -43,7 +43,7 @@ from calibrant.solvers.blickets.space import OneRule
 
 # --- Explanations of single answers about detectors: chances of guessing right, and an episode in words ---------------
 MAX_GUESS_OBJECTS = 12  # with more all rules, about 2 ** (n + 1), are not enumerated, and a guess has no stated chance
-LAST_MOVES = 6
+LAST_MOVES = 6  # shown of an episode
 _HEADINGS = ("Move", "Action", "On the detector", "Light", "News")
 
 

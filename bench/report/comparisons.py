@@ -29,8 +29,8 @@ from calibrant.dsl.text import plural
 # --- Pairs of systems on the same items -------------------------------------------------------------------------------
 PAIRED = "paired"
 OVERALL = "all"  # the setting of a row over all settings
-MAX_PAIRED_SYSTEMS = 6  # beyond that every pair would be a table of its own
-REFERENCE = "exact"  # what many systems are compared with
+MAX_PAIRED_SYSTEMS = 6  # systems of which all pairs are compared, at most 15 rows
+REFERENCE = "exact"  # method that more systems are compared with
 PAIR_LABELS = (
     *(Heading("setting", "Setting"), Heading("system", "System"), Heading("other", "Compared with")),
     *(Heading("pool", "Pool"), Heading("n", "n")),
@@ -42,7 +42,7 @@ def differences(
 ) -> list[Difference]:
     """Return differences of metrics between two rows, each over the units in which it is defined for both.
 
-    means: `AnswerFrame.item_means` or `unit_means`; keys: of the metrics
+    means: function that gives the means by unit, `AnswerFrame.item_means` or `unit_means`; keys: keys of the metrics
     """
     sides = [
         (means(first.frame, first.column_indices[key]), means(second.frame, second.column_indices[key])) for key in keys
@@ -131,18 +131,18 @@ def _compare(first: Row, second: Row, keys: Sequence[str]) -> TableRow:
     return TableRow(labels, (*map(difference_cell, deltas), Cell(verdict(deltas[-1]))))
 
 
-# --- The same over all settings of a benchmark, whose items weigh alike -----------------------------------------------
+# --- Pairs of systems over all settings of a benchmark, each item with the same weight --------------------------------
 
 
 def over_settings(answers: Iterable[Answer]) -> list[Answer]:
-    """Return answers as of one setting without strata."""
+    """Return the answers with one setting for all, and without strata."""
     return [(context._replace(setting=OVERALL, stratum=""), score) for context, score in answers]
 
 
 def add_pairs(section: Section, of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
-    """Return the section with comparisons over all settings, then by setting, where they were asked for by name.
+    """Return the section with comparisons over all settings, then by setting, if their table was requested.
 
-    Of a benchmark whose section has comparisons of its own it is returned unchanged.
+    A section that has comparisons of its own, as ReplaySCM's has, is returned unchanged.
     """
     if PAIRED not in contents.tables or any(table.id == PAIRED for table in section.tables):
         return section
@@ -221,11 +221,11 @@ def without_copies(answers: Mapping[str, Sequence[Answer]], contents: ReportCont
     A benchmark that has no other answers keeps them.
     """
     digests = {pool_digest(path) for path in contents.pools if is_variants_pool(path)}
-    rest = {
+    without = {
         name: [answer for answer in listed if answer[0].pool_digest not in digests] if digests else listed
         for name, listed in answers.items()
     }
-    return {name: rest[name] or listed for name, listed in answers.items()}
+    return {name: without[name] or listed for name, listed in answers.items()}
 
 
 def _consistency_table(rows: Sequence[Consistency], pool: str) -> Table:
@@ -350,14 +350,14 @@ def _sentence(collected: ResultTable) -> str:
     """Return how many responses are in no rate, and how many have no answer; empty without any."""
     counts = sum((reasons for _, reasons in (*collected.read_rows(), *collected.unrated())), start=Counter[str]())
     num_excluded = sum(counts[reason] for reason in EXCLUDED)
-    num_silent = counts.total() - num_excluded
+    num_unanswered = counts.total() - num_excluded
     parts = []
     if num_excluded:
         verb = "is" if num_excluded == 1 else "are"
         parts.append(f"{plural(num_excluded, 'responses')} {verb} in no rate: not run, or the request failed")
-    if num_silent:
-        verbs = "holds no answer and counts" if num_silent == 1 else "hold no answer and count"
-        parts.append(f"{plural(num_silent, 'responses')} {verbs} as not right")
+    if num_unanswered:
+        verbs = "holds no answer and counts" if num_unanswered == 1 else "hold no answer and count"
+        parts.append(f"{plural(num_unanswered, 'responses')} {verbs} as not right")
     return f"{'; '.join(parts)}." if parts else ""
 
 

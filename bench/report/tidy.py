@@ -67,17 +67,17 @@ class Framed(Pictured):
 class AnswerColumns(msgspec.Struct, frozen=True):
     """First columns of a frame of answers; after them each metric of the benchmark by its key (docs/metrics.md)."""
 
-    benchmark: Annotated[str, Meta(description="its name")]
+    benchmark: Annotated[str, Meta(description="name of the benchmark")]
     item: Annotated[str, Meta(description="id of the item")]
     setting: Annotated[str, Meta(description="condition of the item, by which tables group rows")]
     stratum: Annotated[str, Meta(description="finer group, given by the generator; empty if there is none")]
     pool: Annotated[str | None, Meta(description="name of the pool (only for answers of `run`)")]
     system: Annotated[str | None, Meta(description="method or model that answered (only of `run`)")]
-    options: Annotated[str | None, Meta(description="its options as JSON (only of `run`)")]
-    sample: Annotated[int, Meta(description="number among the system's answers to the item, from 0")]
+    options: Annotated[str | None, Meta(description="options of the method as JSON (only of `run`)")]
+    sample: Annotated[int, Meta(description="index among the system's answers to the item, from 0")]
     outcome: Annotated[str | None, Meta(description="found, impossible, out_of_budget or crashed (only of `run`)")]
     seconds: Annotated[float | None, Meta(description="time that the answer took (only of `run`)")]
-    failure: Annotated[str | None, Meta(description="why the answer is wrong, in a line (only of `score_many`)")]
+    failure: Annotated[str | None, Meta(description="why the answer is wrong, in one line (only of `score_many`)")]
     right: Annotated[
         float | None, Meta(description="1 if the answer is right, 0 if not; for tied answers the share that is right")
     ]
@@ -86,7 +86,7 @@ class AnswerColumns(msgspec.Struct, frozen=True):
 class RateColumns(msgspec.Struct, frozen=True):
     """Columns of a frame of rates: a row for each metric of each row of the table; undefined metrics have no row."""
 
-    benchmark: Annotated[str, Meta(description="its name")]
+    benchmark: Annotated[str, Meta(description="name of the benchmark")]
     setting: Annotated[str, Meta(description="condition of the items, by which tables group rows")]
     stratum: Annotated[str | None, Meta(description='finer group, with `by="stratum"`')]
     pool: Annotated[str, Meta(description="name of the pool, or how many there are")]
@@ -95,18 +95,18 @@ class RateColumns(msgspec.Struct, frozen=True):
     items: Annotated[int, Meta(description="number of items")]
     answers: Annotated[int, Meta(description="number of answers")]
     metric: Annotated[str, Meta(description="key of the metric (docs/metrics.md)")]
-    heading: Annotated[str, Meta(description="its heading in printed tables")]
+    heading: Annotated[str, Meta(description="heading of the metric in printed tables")]
     value: Annotated[
         float | None,
-        Meta(description="its mean over items; missing for a conditional metric over 1 to 5 items"),
+        Meta(description="mean over items; missing for a conditional metric over 1 to 5 items"),
     ]
-    low: Annotated[float | None, Meta(description="lower end of its 95 % interval; missing where there is none")]
-    high: Annotated[float | None, Meta(description="upper end")]
-    defined: Annotated[int, Meta(description="number of items that it is defined for")]
+    low: Annotated[float | None, Meta(description="lower end of the 95 % interval; missing if there is none")]
+    high: Annotated[float | None, Meta(description="upper end of the interval")]
+    defined: Annotated[int, Meta(description="number of items for which the metric is defined")]
 
 
 class AnswerRow(NamedTuple):
-    """An answer with its score. failure: why it is wrong, if that is known in words."""
+    """An answer with its score. failure: why the answer is wrong, in one line; None if right or unknown."""
 
     context: AnswerContext
     score: Mapping[str, Any]

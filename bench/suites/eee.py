@@ -62,7 +62,7 @@ def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
 
 
 def path_part(name: str) -> str:
-    """Return a name as a part of a path: letters, digits, dots, - and _, at most 80.
+    """Return a name as a part of a path: its first 80 characters, with - for all but letters, digits, dots, - and _.
 
     A digest of the name is appended where characters were replaced or cut, so that different names stay different.
     """
@@ -71,7 +71,7 @@ def path_part(name: str) -> str:
 
 
 def aggregate_of(row: BoardRow, manifest: Manifest, result_uuid: str) -> dict[str, Any]:
-    """Return the aggregate without the reference to its items."""
+    """Return the content of the aggregate file, but for the entry that refers to the file of items."""
     card = row.submission.card
     stamp = _timestamp(card)
     return {
@@ -133,7 +133,7 @@ def _timestamp(card: Card) -> str:
 def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[str, Any]]:
     """Yield the metrics of a pool: rate, skill, attribution shares, and the cost, for which the schema has no field."""
     result = cell.result
-    # expected rates with the same evidence: of a guess among what fits it, of its most probable answer
+    # expected rates with the same evidence: of a random answer among those that fit, and of the most probable one
     details = {"chance": cell.chance, "best": cell.best}
     yield _result(
         cell,
@@ -226,7 +226,7 @@ def _item_lines(row: BoardRow, manifest: Manifest, result_uuid: str) -> Iterator
                 "answer_attribution": [],
                 "evaluation": {"score": item.right, "is_correct": item.right == 1.0},
                 "sample_hash": sha256(json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
-                # of the first answer, as answer and reason are
+                # kinds[0]: that of the first answer, which `answer` and `reason` are about too
                 "metadata": {"verdict": item.kinds[0] or "unknown", "reason": item.reason},
                 **output,
             }

@@ -81,35 +81,37 @@ def index_of(participant: str, names: Sequence[str] | None) -> int:
 
 
 MAX_PARTICIPANTS = 10_000
+# p001-p040: a prefix, twice, each time with a number; ids have as many digits as the first one
 _RANGE = re.compile(r"([A-Za-z][A-Za-z_.-]{0,40}?)(\d{1,9})-\1(\d{1,9})", re.ASCII)
 
 
 class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table [study]."""
 
-    out: Annotated[str, Meta(description="folder of moves and records, relative to the study file's")]
-    title: Annotated[str, Meta(min_length=1, max_length=200, description="as participants read it")] = "Study"
-    participants: Annotated[str | list[str], Meta(description='such as "p001-p040", a list of ids, or "any"')] = "any"
-    minutes: Annotated[int, Meta(ge=0, le=10_000, description="it takes about this long; 0: not stated")] = 0
+    out: Annotated[str, Meta(description="folder of moves and records, relative to the study file's folder")]
+    title: Annotated[str, Meta(min_length=1, max_length=200, description="title that participants read")] = "Study"
+    participants: Annotated[str | list[str], Meta(description='ids such as "p001-p040", a list of ids, or "any"')] = (
+        "any"
+    )
+    minutes: Annotated[int, Meta(ge=0, le=10_000, description="about how long it takes; 0: not stated")] = 0
     consent: Annotated[str, Meta(description="Markdown file that has to be agreed to; empty asks for none")] = ""
     feedback: Annotated[
         Feedback, Meta(description="cells: while a formula is typed, shows which cells of the evidence it reproduces")
     ] = "none"
-    reveal: Annotated[bool, Meta(description="the verdict is shown when an item ends, and all of them at the end")] = (
-        False
-    )
-    order: Annotated[Order, Meta(description="of the items between two pages of questions")] = "fixed"
-    seed: Annotated[str, Meta(description="of shuffled orders and of groups")] = ""
+    reveal: Annotated[bool, Meta(description="show the verdict when an item ends, and all verdicts at the end")] = False
+    order: Annotated[Order, Meta(description="order of the items between two pages of questions")] = "fixed"
+    seed: Annotated[str, Meta(description="seed of shuffled orders and of the assignment to groups")] = ""
     screen_out: Annotated[
         Completion | None, Meta(description="as `completion`, for those who used up their tries at instructions")
     ] = None
     limit: Annotated[int, Meta(ge=0, le=86_400, description="seconds from the start to the end; 0 for no limit")] = 0
     lang: Annotated[
         str | list[str],
-        Meta(description="en, de, or a file of texts such as fr.toml; of a list participants choose"),
+        Meta(description="en, de, or a file of texts such as fr.toml; participants choose from a list"),
     ] = "en"
     groups: Annotated[
-        list[str], Meta(max_length=20, description="to which participants are assigned as they begin, balanced")
+        list[str],
+        Meta(max_length=20, description="groups, balanced in size, to which participants are assigned as they begin"),
     ] = []
     completion: Annotated[
         Completion | None, Meta(description="{code = ...} or {url = ...}, shown to those who finished")
@@ -138,7 +140,7 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     questions: Annotated[str, Meta(description="file of a page of questions")] = ""
     tries: Annotated[
         int,
-        Meta(ge=0, le=100, description="attempts at questions about instructions, after which the study ends; 0: any"),
+        Meta(ge=0, le=100, description="attempts at questions about instructions, then the study ends; 0: no limit"),
     ] = 0
     groups: Annotated[list[str], Meta(description="groups that get this block; empty for all")] = []
 
@@ -209,14 +211,14 @@ class Study:
         )
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
-        self._blocks = [(block, self._block(number, block)) for number, block in enumerate(content.block)]
+        self._blocks = [(block, self._block(index, block)) for index, block in enumerate(content.block)]
         self._stops = [stops for _, stops in self._blocks]
         for group in section.groups or [""]:
             self._check_group(group)
         self.practice = self._practice(content.practice)
         if self.practice is not None:
             contents = _contents(self.pools, [stop for stops in self._stops for stop in stops])
-            # by content: a copy of a pool has another digest, and other ids perhaps
+            # compared by content: a copied pool has another digest, and may have other ids
             for content_key, name in _contents(self.practice.pools, self.practice.stops).items():
                 if content_key in contents:
                     where = "[[practice]], which shows its verdict, and in a [[block]]"
@@ -277,8 +279,8 @@ class Study:
         """Return the items of practice, each once; None where there are none."""
         pools: dict[Path, PlayPool] = {}
         stops: dict[Stop, None] = {}
-        for number, block in enumerate(blocks):
-            path = self._named_file(f"practice {number + 1}: pool", block.pool)
+        for index, block in enumerate(blocks):
+            path = self._named_file(f"practice {index + 1}: pool", block.pool)
             pool = _open_pool(path, pools)
             stops |= dict.fromkeys(ItemStop(pool.key(instance)) for instance in block.ids or pool.indices)
         return Practice(list(pools.values()), tuple(stops)) if stops else None
@@ -292,8 +294,8 @@ class Study:
             )
         return path
 
-    def _block(self, number: int, block: Block) -> list[Stop]:
-        where = f"{self.path.name}: block {number + 1}"
+    def _block(self, index: int, block: Block) -> list[Stop]:
+        where = f"{self.path.name}: block {index + 1}"
         for group in block.groups:
             if group not in self.section.groups:
                 raise CalibrantError(
@@ -302,30 +304,30 @@ class Study:
         if bool(block.pool) == bool(block.questions or block.instructions):
             raise CalibrantError(f"{where}: give either `pool`, or `questions`, `instructions` or both")
         if not block.pool:
-            return [self._page(number, block)]
+            return [self._page(index, block)]
         if block.tries:
             raise CalibrantError(f"{where}: `tries` needs `instructions` with `questions`")
-        path = self._named_file(f"block {number + 1}: pool", block.pool)
+        path = self._named_file(f"block {index + 1}: pool", block.pool)
         pool = _open_pool(path, self._pools)
         if self.terms.aid is not None:
             pool.check_aid(self.terms.aid)
         ids = block.ids or list(pool.indices)
         return [ItemStop(pool.key(instance), block.limit) for instance in ids]
 
-    def _page(self, number: int, block: Block) -> QuestionsStop:
-        """Return a page of questions, or of instructions and the questions that check them."""
-        where = f"{self.path.name}: block {number + 1}"
+    def _page(self, index: int, block: Block) -> QuestionsStop:
+        """Return a page of questions, or of instructions and the questions that test their comprehension."""
+        where = f"{self.path.name}: block {index + 1}"
         if block.ids:
             raise CalibrantError(f"{where}: `ids` needs a `pool`")
         if block.limit and block.instructions and block.questions:
             raise CalibrantError(f"{where}: questions about instructions have tries, no limit")
         text, title, file = "", "Instructions", None
         if block.instructions:
-            file = self._named_file(f"block {number + 1}: instructions", block.instructions)
+            file = self._named_file(f"block {index + 1}: instructions", block.instructions)
             text = _text(file)
         questions: list[dict[str, Any]] = []
         if block.questions:
-            file = self._named_file(f"block {number + 1}: questions", block.questions)
+            file = self._named_file(f"block {index + 1}: questions", block.questions)
             page = read_toml(file, study_pages.QuestionPage)
             title, questions = page.title, study_pages.check_page(page, file.name)
         if block.instructions and any(CORRECT not in question for question in questions):
@@ -333,13 +335,13 @@ class Study:
         if block.tries and not (block.instructions and questions):
             raise CalibrantError(f"{where}: `tries` needs `instructions` with `questions`")
         assert file is not None
-        translations = {code: self._translated(number, block, code, questions) for code in self._other_langs}
-        return QuestionsStop(f"{number}-{file.stem}", title, questions, text, block.tries, translations, block.limit)
+        translations = {code: self._translated(index, block, code, questions) for code in self._other_langs}
+        return QuestionsStop(f"{index}-{file.stem}", title, questions, text, block.tries, translations, block.limit)
 
-    def _translated(self, number: int, block: Block, code: str, questions: Sequence[Mapping[str, Any]]) -> PageTexts:
-        """Return the texts of a page in another language, of the files that have its code before their suffix."""
+    def _translated(self, index: int, block: Block, code: str, questions: Sequence[Mapping[str, Any]]) -> PageTexts:
+        """Return the texts of a page in another language, from files whose names have its code before their suffix."""
         text, title, texts = "", "Instructions", list[dict[str, Any]]()
-        where = f"block {number + 1}"
+        where = f"block {index + 1}"
         if block.instructions:
             text = _text(self._named_file(f"{where}: instructions", study_pages.in_language(block.instructions, code)))
         if block.questions:
@@ -350,13 +352,13 @@ class Study:
 
 
 def page_names(stops: Iterable[str]) -> dict[str, str]:
-    """Return what pages of questions are called in results: by their files, with the block's number where one is twice.
+    """Return the names of pages of questions in results: of their file, then the block's index if two blocks have it.
 
-    stops: names of stops, such as 2-after
+    stops: names of stops, such as 2-after for after.toml in the block of index 2
     """
     parts = {name: name.partition("-") for name in stops}
-    times = Counter(file for _, _, file in parts.values())
-    return {name: file if times[file] == 1 else f"{file}{number}" for name, (number, _, file) in parts.items()}
+    counts = Counter(file for _, _, file in parts.values())
+    return {name: file if counts[file] == 1 else f"{file}{index}" for name, (index, _, file) in parts.items()}
 
 
 def _open_pool(path: Path, pools: dict[Path, PlayPool]) -> PlayPool:
@@ -421,9 +423,9 @@ class Answered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One stop of a download."""
 
     stop: Annotated[str, Meta(description="public id of the item, or name of the page of questions")]
-    seconds: Annotated[float, Meta(ge=0, le=1e6, description="while it was shown")] = 0.0
+    seconds: Annotated[float, Meta(ge=0, le=1e6, description="for which it was shown")] = 0.0
     draft: Annotated[dict[str, Any] | None, Meta(description="the answer as it was written; null for no answer")] = None
-    answers: Annotated[dict[str, Any], Meta(description="to a page of questions")] = {}
+    answers: Annotated[dict[str, Any], Meta(description="answers to a page of questions, by id")] = {}
 
 
 class Download(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -478,7 +480,7 @@ def static_page(study: Study, participant: str = "") -> str:
 
 
 def _refuse_served_terms(study: Study) -> None:
-    """Refuse what only a server can hold to: a file would show its right answers and its code to who opens it."""
+    """Refuse what only a server can enforce: whoever opens a file can read its right answers and its code."""
     stops = study.plan("")
     unsupported = {
         "two languages": len(study.terms.langs) > 1,
