@@ -257,7 +257,7 @@ def test_a_group_is_assigned_once_and_outlives_the_process(tmp_path: Path) -> No
     ],
 )
 def test_terms_that_cannot_hold_are_refused(before: str, after: str, problem: str, tmp_path: Path) -> None:
-    path = full_study(tmp_path, tries=1 if "tries are" in problem else 0)
+    path = full_study(tmp_path, tries=1 if problem.startswith("`tries` needs") else 0)
     for file in (path, tmp_path / "check.toml", tmp_path / "about.toml"):
         text = file.read_text(encoding="utf-8")
         file.write_text(text.replace(before, after, 1), encoding="utf-8")
