@@ -17,10 +17,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+import msgspec
+
 from calibrant.bench.scoring.formats import OPTIONAL_CELLS, EvalLog, is_eval_log, line_of_cells, log_system, sample_line
 from calibrant.bench.scoring.providers import is_generated_list
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooDeepError, check_json_text, quote_deep_members, unique_keys
+from calibrant.dsl.parse_limits import (
+    MAX_JSON_BYTES,
+    TooDeepError,
+    TooLargeError,
+    check_json_text,
+    quote_deep_members,
+    unique_keys,
+)
 from calibrant.dsl.text import plural
 
 # --- JSON lines from a file, a compressed file or standard input, each bounded before it is read ----------------------
@@ -42,10 +51,11 @@ def _open(path: Path) -> Iterator[BinaryIO]:
     if path == STANDARD_INPUT:
         yield sys.stdin.buffer
     else:
-        with path.open("rb") as file:
+        with path.open("rb", buffering=READ_AHEAD) as file:
             yield file
 
 
+READ_AHEAD = 1 << 18  # bytes: a hundred verdicts for each call of the system, not three
 TOO_LONG = f"longer than {MAX_JSON_BYTES} bytes; give one object a line"
 MAX_PASSED_BYTES = 1 << 29  # of a line that is too long and passed over: 2 MB of gzip can hold one of 2 GB
 
@@ -96,7 +106,24 @@ def json_object(raw: bytes) -> dict[str, Any] | None:
 
     `TooLargeError` for one of too many values, `PoolError` for a key that occurs twice in one object.
     """
-    return _object(raw, _scan_unique_keys)
+    fast = _object_by_msgspec(raw)
+    return _object(raw, _scan_unique_keys) if fast is None else fast
+
+
+def _object_by_msgspec(raw: bytes) -> dict[str, Any] | None:
+    """Return the object of a line in half of the time; None where the reader of Python's library has to decide.
+
+    That one reads more, such as NaN and lone surrogates. Of equal keys msgspec returns the last: with what is written
+    again all colons are back, and so all members, unless a colon is escaped.
+    """
+    try:
+        check_json_text(raw)
+        value = msgspec.json.decode(raw)
+    except (TooLargeError, ValueError, RecursionError):  # ValueError: msgspec's errors and those of UTF-8
+        return None
+    if not isinstance(value, dict) or b"u003" in raw:
+        return None
+    return value if raw.count(b":") == msgspec.json.encode(value).count(b":") else None
 
 
 def prediction_object(raw: bytes) -> dict[str, Any] | None:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_pools
@@ -23,12 +26,41 @@ from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
+from calibrant.bench.scoring import files
 from calibrant.bench.scoring import formats as logs
 from calibrant.bench.scoring.formats import EvalLog, is_eval_log
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 from tests.support.commands import jsonl, refused
+from tests.support.effort import examples
 from tests.support.processes import MEGABYTE, command_cost, repeated_gzip
+
+# --- The fast reader of JSON lines takes what the plain one takes, and nothing else -----------------------------------
+JSON_TEXTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([":", '":', "\ud800"]),
+    lambda value: st.lists(value, max_size=3) | st.dictionaries(st.text(max_size=2), value, max_size=3),
+    max_leaves=12,
+).map(json.dumps) | st.sampled_from(["1e400", "NaN", "-0", "1" * 30, r'"\u003a"', '"\x01"', "[1,]", ""])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", ":", "\\u0061"]), JSON_TEXTS), max_size=4), st.binary(max_size=2))
+@settings(deadline=None, max_examples=examples(300))
+def test_the_fast_reader_takes_what_the_plain_one_takes(members: list[tuple[str, str]], more: bytes) -> None:
+    raw = b"{" + ", ".join(f'"{key}": {text}' for key, text in members).encode() + b"}" + more
+    try:
+        plain = files._object(raw, files._scan_unique_keys)
+    except PoolError as error:  # a key that occurs twice
+        with pytest.raises(PoolError, match=re.escape(str(error))):
+            files.json_object(raw)
+        assert files._object_by_msgspec(raw) is None
+        return
+    assert repr(files.json_object(raw)) == repr(plain)
+
+
+def test_the_fast_reader_takes_verdicts_and_leaves_escaped_colons() -> None:
+    assert files._object_by_msgspec(b'{"a": {"b": "x: y"}, "c": [{"b": 1}]}') == {"a": {"b": "x: y"}, "c": [{"b": 1}]}
+    assert files._object_by_msgspec(rb'{"a": 1, "a": "\u003a"}') is None
+
 
 # --- Logs of Inspect as predictions: they score as the same answers in JSON lines do; what cannot be read is one line
 POOL = bundled_pools()[0]
