@@ -44,6 +44,7 @@ from calibrant.solvers.blickets.space import OneRule
 # --- Explanations of single answers about detectors: chances of guessing right, and an episode in words ---------------
 MAX_GUESS_OBJECTS = 12  # with more all rules, about 2 ** (n + 1), are not enumerated, and a guess has no stated chance
 LAST_MOVES = 6  # shown of an episode
+# Light: the reading; News: what the move told of the hypotheses
 _HEADINGS = ("Move", "Action", "On the detector", "Light", "News")
 
 
@@ -123,6 +124,7 @@ def rule_text(rule: Mapping[str, Any]) -> str:
 
 
 def _chips(score: Score) -> Iterator[tuple[str, str]]:
+    """Yield the tone and text of each label beside the answer: its faults, and the class of the episode."""
     yield from (("bad", in_one_line(str(fault))) for fault in score["errors"])
     if score["class"]:
         yield "", f"class: {score['class']}"
@@ -154,7 +156,7 @@ def _last_moves(item: BlicketItem, steps: Sequence[Step[Any]]) -> Iterator[Move]
     for narrowing in trace_narrowing(item.task, steps, space):
         step, moves = narrowing.step, narrowing.moves
         before, after = narrowing.before.count, narrowing.after.count
-        lit = step.reading is not None and is_active(step.reading)
+        is_lit = step.reading is not None and is_active(step.reading)
         news = (
             ""
             if step.reading is None
@@ -162,9 +164,9 @@ def _last_moves(item: BlicketItem, steps: Sequence[Step[Any]]) -> Iterator[Move]
             if before == after
             else f"rules out {number_text(before - after)}"
         )
-        is_first = lit and not seen_active
-        seen_active |= lit
-        light = "" if step.reading is None else "ACTIVE" if lit else "inactive"
+        is_first = is_lit and not seen_active
+        seen_active |= is_lit
+        light = "" if step.reading is None else "ACTIVE" if is_lit else "inactive"
         placed = " ".join(in_one_line(item.task.objects[k]) for k in narrowing.placed) or "\N{EN DASH}"
         lines.append(
             Move(

@@ -128,10 +128,10 @@ def alternatives(
     cluster: commands_options.Cluster = None,
     as_json: commands_options.AsJson = False,
 ) -> None:
-    """Collect the models that runs found, that explain all that was shown, and that are not the true one, each once.
+    """Collect the models of runs that explain all that was shown and are not the true one, each once.
 
-    The file is for `calibrant harden --alternatives`. Printed is how often each system finds one; runs that differ in
-    their seed alone count as one system. --json adds the numbers of every instance.
+    The file is for `calibrant harden --alternatives`. A table states how often each system finds one; runs that differ
+    only in their seed count as one system. --json adds the counts of every instance.
     """
     if not sweep:
         commands_options.refuse_options(
@@ -161,7 +161,7 @@ def alternatives(
         pool = (sweep or [Path("POOL")])[0]
         harden_command = ("harden", pool, "--alternatives", out, "--out", unused_path("harder.jsonl"))
         rule_out = NextCommand(harden_command, "add worlds that rule these models out")
-        print_next([rule_out if sweep else NextCommand(("table", *folders), "rows")])
+        print_next([rule_out if sweep else NextCommand(("table", *folders), "rates of these runs")])
 
 
 def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:

@@ -285,8 +285,9 @@ def collect_tables(
     tables: dict[str, ResultTable] = {}
     unanswered, ties = UnansweredCounts(), DrawnTies()
     coverage, notes = AttributionCoverage(), dict[str, None]()
-    of_sources, excluded = scored_answers(sources, with_steps=bool(pools), with_excluded=True), Excluded()
-    answers = excluded.filter_out(chain(of_sources, embedded))
+    excluded = Excluded()
+    from_sources = scored_answers(sources, with_steps=bool(pools), with_excluded=True)
+    answers = excluded.filter_out(chain(from_sources, embedded))
     for context, score in decided_at(add_attributions(answers, pools), level):
         coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())

@@ -133,7 +133,7 @@ def experimenter(turns: int = 100) -> Solver:
     turns: maximum number of replies
     """
 
-    async def going_on(state: AgentState) -> bool:
+    async def should_continue(state: AgentState) -> bool:
         num_replies = sum(message.role == "assistant" for message in state.messages)
         return num_replies < turns and not store_as(Transcript).closed
 
@@ -143,7 +143,7 @@ def experimenter(turns: int = 100) -> Solver:
             tools=state.tools,
             # answer_only: without it Inspect appends the answer to the last message, which is then no JSON
             submit=AgentSubmit(description=SUBMIT, answer_only=True),
-            on_continue=going_on,
+            on_continue=should_continue,
         )
         return await as_solver(agent)(state, generate)
 

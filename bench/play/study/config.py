@@ -180,7 +180,7 @@ class Study:
         langs = tuple(study_pages.read_language(name, path.parent) for name in names)
         self._other_langs = [entry.code for entry in langs[1:]]
         if not langs or len({entry.code for entry in langs}) < len(langs):
-            raise CalibrantError(f"{path.name}: study.lang is a language, or a list of them, each once")
+            raise CalibrantError(f"{path.name}: study.lang needs a language, or a list of them, each once")
         consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
         consents = {
             code: _text(self._named_file("consent", study_pages.in_language(section.consent, code)))
@@ -191,9 +191,9 @@ class Study:
         for name in ("completion", "screen_out"):
             completion: Completion | None = getattr(section, name)
             if completion is not None and bool(completion.code) == bool(completion.url):
-                raise CalibrantError(f"{path.name}: study.{name} has a code or a url, one of the two")
+                raise CalibrantError(f"{path.name}: study.{name} needs either a code or a url")
         if len(set(section.groups)) != len(section.groups) or len(section.groups) == 1 or "" in section.groups:
-            raise CalibrantError(f"{path.name}: study.groups are two names or more, each once")
+            raise CalibrantError(f"{path.name}: study.groups needs two names or more, each once")
         self.terms = Terms(
             title=section.title,
             consent=consent,
@@ -383,7 +383,7 @@ def _contents(pools: Sequence[PlayPool], stops: Sequence[Stop]) -> dict[str, str
 
 def _text(path: Path) -> str:
     """Return a text of consent or instructions."""
-    if path.stat().st_size > 4 * study_pages.MAX_CONSENT_CHARS:
+    if path.stat().st_size > 4 * study_pages.MAX_CONSENT_CHARS:  # a character of UTF-8 has at most 4 bytes
         raise CalibrantError(f"{path}: at most {study_pages.MAX_CONSENT_CHARS:,} characters are shown")
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -411,7 +411,7 @@ def _participants(stated: str | list[str], file: str) -> Sequence[str] | None:
             raise CalibrantError(f"{file}: participants is {short_repr(stated)}: {allowed}")
         return [f"{match[1]}{number:0{len(match[2])}d}" for number in range(first, last + 1)]
     if not stated or len(stated) > MAX_PARTICIPANTS or len(set(stated)) < len(stated):
-        raise CalibrantError(f"{file}: participants has from 1 to {MAX_PARTICIPANTS:,} ids, each once")
+        raise CalibrantError(f"{file}: participants needs 1 to {MAX_PARTICIPANTS:,} ids, each once")
     return [check_participant(name) for name in stated]
 
 
@@ -493,7 +493,7 @@ def _refuse_served_terms(study: Study) -> None:
     }
     for name, is_used in unsupported.items():
         if is_used:
-            raise CalibrantError(f"{study.path.name}: a file cannot hold to {name}: serve the study instead")
+            raise CalibrantError(f"{study.path.name}: a file cannot enforce {name}: serve the study instead")
 
 
 def import_downloads(study: Study, files: list[Path]) -> Iterator[str]:

@@ -477,7 +477,7 @@ def study_group(study: Study) -> str:
 
 def test_a_file_refuses_what_only_a_server_can_hold_to(tmp_path: Path) -> None:
     path = full_study(tmp_path, kind="causim")
-    with pytest.raises(CalibrantError, match="a file cannot hold to completion"):
+    with pytest.raises(CalibrantError, match="a file cannot enforce completion"):
         static_page(Study(path))
     text = path.read_text(encoding="utf-8").replace('completion = {code = "CODE-C1X9"}', "")
     path.write_text(
