@@ -65,9 +65,9 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(files=100, lines=31690, small_files=3, import_lines=1437),
-    "solvers": Size(files=93, lines=29535, small_files=6, import_lines=1480),
+    "solvers": Size(files=93, lines=29556, small_files=6, import_lines=1481),
     "audits": Size(files=59, lines=19531, small_files=1, import_lines=1101),
-    "baselines": Size(files=29, lines=9841, small_files=2, import_lines=456),
+    "baselines": Size(files=29, lines=9874, small_files=2, import_lines=455),
     "bench": Size(files=263, lines=80575, small_files=11, import_lines=5990),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),

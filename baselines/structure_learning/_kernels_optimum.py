@@ -1,6 +1,7 @@
 """Kernels: dynamic programming over subsets of variables for the best, the k best, and the average DAG.
 
-Dimension letters: v = variables, S = 2**v subsets as masks, k = networks kept, e = parent sets of one variable.
+Dimension letters: v = variables, S = 2**v subsets as masks, k = networks kept, e = parent sets of one variable,
+L = 3**v pairs (placed, last layer).
 Scores come as a table [v, S] of local scores, minus infinity where a parent set is not admitted.
 """
 
@@ -361,3 +362,216 @@ def sample_by_orders(table: F64, earlier: I64, uniforms: F64, dags: I64) -> None
                 if parents == 0:
                     break
                 parents = (parents - 1) & placed
+
+
+# --- Sums over all DAGs, layer by layer: no term is negative (Talvitie, Vuoksenmaa and Koivisto 2019) -----------------
+@inline_kernel
+def _log_subtract(a: float, b: float) -> float:
+    """Return log(exp(a) - exp(b)) for a >= b; minus infinity if they are equal."""
+    if b == -np.inf:
+        return a
+    return -np.inf if a <= b else a + math.log(-math.expm1(b - a))
+
+
+@kernel
+def layered_sums(
+    table: F64,  # [v, S] log weights of parent sets, minus infinity where not admitted
+    ternary: I64,  # [S] sum of 3**i over the members: pair (placed, last) is at ternary[placed] + ternary[last]
+    inside: F64,  # [v, S] out: log of the sum over the parent sets inside each subset
+    forward: F64,  # [L] out: log of the sum over the ways to begin
+    backward: F64,  # [L] out: log of the sum over the ways to go on
+) -> float:
+    """Return the log of the sum over all DAGs of the product of their weights.
+
+    A DAG is split into layers: the roots, then whatever has a parent in the last layer and none outside the placed.
+    """
+    num_vars, num_sets = table.shape
+    full = num_sets - 1
+    sum_inside(table, inside)
+    forward[:] = -np.inf
+    backward[:] = -np.inf
+    products = np.empty(num_sets)
+    for last in range(1, num_sets):
+        total = 0.0
+        for v in range(num_vars):
+            if last >> v & 1:
+                total += table[v, 0]
+        forward[2 * ternary[last]] = total
+    for placed in range(1, num_sets):
+        last = placed
+        while last:
+            reached = forward[ternary[placed] + ternary[last]]
+            if reached > -np.inf and placed != full:
+                _layer_products(inside, placed, last, products)
+                fresh = full ^ placed
+                layer = fresh
+                while layer:
+                    if products[layer] > -np.inf:
+                        at = ternary[placed | layer] + ternary[layer]
+                        forward[at] = log_add(forward[at], reached + products[layer])
+                    layer = (layer - 1) & fresh
+            last = (last - 1) & placed
+    evidence = -np.inf
+    last = full
+    while last:
+        at = ternary[full] + ternary[last]
+        backward[at] = 0.0
+        evidence = log_add(evidence, forward[at])
+        last = (last - 1) & full
+    for placed in range(num_sets - 2, 0, -1):
+        last = placed
+        while last:
+            _layer_products(inside, placed, last, products)
+            fresh = full ^ placed
+            layer = fresh
+            total = -np.inf
+            while layer:
+                if products[layer] > -np.inf:
+                    onward = backward[ternary[placed | layer] + ternary[layer]]
+                    total = log_add(total, products[layer] + onward)
+                layer = (layer - 1) & fresh
+            backward[ternary[placed] + ternary[last]] = total
+            last = (last - 1) & placed
+    return evidence
+
+
+@inline_kernel
+def _layer_products(inside: F64, placed: int, last: int, products: F64) -> None:
+    """Fill in, for every set of variables not placed, the log weight of it as the next layer."""
+    num_vars = inside.shape[0]
+    fresh = (1 << num_vars) - 1 ^ placed
+    without = placed ^ last
+    products[0] = 0.0
+    layer = -fresh & fresh  # subsets of `fresh` in ascending order
+    while layer:
+        v = lowest(layer)
+        rest = layer & (layer - 1)
+        if rest:
+            products[layer] = products[rest] + products[layer ^ rest]
+        else:
+            products[layer] = _log_subtract(inside[v, placed], inside[v, without])
+        layer = (layer - fresh) & fresh
+
+
+@kernel
+def arc_probabilities(
+    table: F64, ternary: I64, inside: F64, forward: F64, backward: F64, evidence: float, arcs: F64
+) -> None:
+    """Fill in the probability of every arc, [from, to], from `layered_sums`."""
+    num_vars, num_sets = table.shape
+    full = num_sets - 1
+    shares = np.zeros((num_vars, forward.shape[0]))  # probability that a variable comes right after (placed, last)
+    products = np.empty(num_sets)
+    for placed in range(1, num_sets - 1):
+        last = placed
+        while last:
+            at = ternary[placed] + ternary[last]
+            if forward[at] > -np.inf:
+                _layer_products(inside, placed, last, products)
+                fresh = full ^ placed
+                layer = fresh
+                while layer:
+                    if products[layer] > -np.inf:
+                        onward = backward[ternary[placed | layer] + ternary[layer]]
+                        probability = math.exp(forward[at] + products[layer] + onward - evidence)
+                        unvisited = layer
+                        while unvisited:
+                            shares[lowest(unvisited), at] += probability
+                            unvisited &= unvisited - 1
+                    layer = (layer - 1) & fresh
+            last = (last - 1) & placed
+    having = np.empty(num_sets)
+    for v in range(num_vars):
+        for u in range(num_vars):
+            arcs[u, v] = 0.0
+            if u == v:
+                continue
+            for s in range(num_sets):
+                having[s] = table[v, s] if s >> u & 1 else -np.inf
+            for w in range(num_vars):
+                for s in range(num_sets):
+                    if s >> w & 1:
+                        having[s] = log_add(having[s], having[s ^ (1 << w)])
+            for placed in range(1, num_sets - 1):
+                if not placed >> u & 1 or placed >> v & 1:
+                    continue
+                last = placed
+                while last:
+                    share = shares[v, ternary[placed] + ternary[last]]
+                    if share > 0.0:
+                        part = _log_subtract(having[placed], having[placed ^ last])
+                        if part > -np.inf:
+                            whole = _log_subtract(inside[v, placed], inside[v, placed ^ last])
+                            arcs[u, v] += share * min(1.0, math.exp(part - whole))
+                    last = (last - 1) & placed
+
+
+@kernel
+def sample_dags(table: F64, ternary: I64, inside: F64, forward: F64, backward: F64, uniforms: F64, dags: I64) -> None:
+    """Draw DAGs [n, v] with probabilities proportional to their weights; uniforms: [n, (v + 1)**2] from [0, 1)."""
+    num_vars, num_sets = table.shape
+    full = num_sets - 1
+    products = np.empty(num_sets)
+    for n in range(dags.shape[0]):
+        draw = 0
+        highest = -np.inf
+        for last in range(1, num_sets):
+            highest = max(highest, forward[2 * ternary[last]] + backward[2 * ternary[last]])
+        total = 0.0
+        for last in range(1, num_sets):
+            total += math.exp(forward[2 * ternary[last]] + backward[2 * ternary[last]] - highest)
+        threshold = uniforms[n, draw] * total
+        draw += 1
+        placed = 0
+        total = 0.0
+        for last in range(1, num_sets):
+            weight = math.exp(forward[2 * ternary[last]] + backward[2 * ternary[last]] - highest)
+            if weight > 0.0:
+                placed = last
+            total += weight
+            if total > threshold and weight > 0.0:
+                break
+        layer = placed
+        for v in range(num_vars):
+            dags[n, v] = 0
+        while placed != full:
+            _layer_products(inside, placed, layer, products)
+            fresh = full ^ placed
+            reached = backward[ternary[placed] + ternary[layer]]
+            threshold = uniforms[n, draw]
+            draw += 1
+            chosen = 0
+            total = 0.0
+            upcoming = fresh
+            while upcoming:
+                if products[upcoming] > -np.inf:
+                    onward = backward[ternary[placed | upcoming] + ternary[upcoming]]
+                    weight = math.exp(products[upcoming] + onward - reached)
+                    if weight > 0.0:
+                        chosen = upcoming
+                    total += weight
+                    if total > threshold:
+                        break
+                upcoming = (upcoming - 1) & fresh
+            unvisited = chosen
+            while unvisited:
+                v = lowest(unvisited)
+                unvisited &= unvisited - 1
+                whole = _log_subtract(inside[v, placed], inside[v, placed ^ layer])
+                threshold = uniforms[n, draw + v]
+                total = 0.0
+                parents = placed
+                while True:
+                    if parents & layer and table[v, parents] > -np.inf:
+                        weight = math.exp(table[v, parents] - whole)
+                        if weight > 0.0:
+                            dags[n, v] = parents
+                        total += weight
+                        if total > threshold:
+                            break
+                    if parents == 0:
+                        break
+                    parents = (parents - 1) & placed
+            draw += num_vars
+            placed |= chosen
+            layer = chosen

@@ -178,8 +178,10 @@ class LevelScores:
         table = np.full((num_rows if counts else 0, counts), np.nan)
         binomials = np.array([[comb(n, k) for k in range(self.max_size + 2)] for n in range(frame.num_vars + 1)])
         codes = np.ascontiguousarray(frame.codes, np.int32)
+        pairs = [int((np.bincount(row, minlength=1) ** 2).sum()) for row in codes]  # of patterns of one value
+        order = np.argsort(pairs, kind="stable")
         return kernels.Levels(
-            codes, levels, np.ascontiguousarray(weights), kind, priors, strides, table, binomials, is_dense
+            codes, levels, np.ascontiguousarray(weights), kind, priors, order, strides, table, binomials, is_dense
         )
 
     def _num_sets(self, size: int) -> int:
@@ -278,13 +280,13 @@ class DagSum:
         self.ternary: I64 = np.array([sum(3**i for i in range(num_vars) if s >> i & 1) for s in range(1 << num_vars)])
         self._inside = np.empty_like(table)
         self._forward, self._backward = np.empty((2, 3**num_vars))
-        self.log_sum = kernels.layered_sums(table, self.ternary, self._inside, self._forward, self._backward)
+        self.log_sum = kernels_optimum.layered_sums(table, self.ternary, self._inside, self._forward, self._backward)
 
     def arcs(self) -> F64:
         """Return the probability of each arc, [from, to]."""
         arcs = np.zeros((len(self.table), len(self.table)))
         state = (self.table, self.ternary, self._inside, self._forward, self._backward)
-        kernels.arc_probabilities(*state, self.log_sum, arcs)
+        kernels_optimum.arc_probabilities(*state, self.log_sum, arcs)
         return arcs
 
     def sample(self, number: int, rng: np.random.Generator) -> list[Dag]:
@@ -292,7 +294,7 @@ class DagSum:
         num_vars = len(self.table)
         dags = np.zeros((number, num_vars), np.int64)
         state = (self.table, self.ternary, self._inside, self._forward, self._backward)
-        kernels.sample_dags(*state, rng.random((number, (num_vars + 1) ** 2)), dags)
+        kernels_optimum.sample_dags(*state, rng.random((number, (num_vars + 1) ** 2)), dags)
         return [tuple(dag) for dag in dags.tolist()]
 
 

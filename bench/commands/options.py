@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 # --- Cores and progress of commands that work through pools -----------------------------------------------------------
 FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no terminal, and between lines
-PROMPT = 2.0  # seconds before the first line of work that is short as a rule
+PROMPT, OFTEN = 2.0, 5.0  # the same of work that is short as a rule
 
 
 def usable_cores() -> int:
@@ -56,17 +56,18 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def progress_bar(doing: str = "", first: float | None = None) -> AbstractContextManager[Progress]:
+def progress_bar(doing: str = "", pace: tuple[float, float] | None = None) -> AbstractContextManager[Progress]:
     """Show a bar per pool on standard error if that is a terminal; else a line now and then, none for short work.
 
-    doing: the activity, which stands before the names of pools; first: seconds before the first line, FIRST by default
+    doing: the activity, which stands before the names of pools
+    pace: seconds before the first line, and between lines; FIRST and EVERY by default
     """
     from rich.console import Console
 
     if is_quiet.get():
         return nullcontext(lambda name, done, total: None)
     console = Console(file=drawn_on(sys.stderr))
-    return _bars(console, doing) if console.is_terminal else _spoken(doing, FIRST if first is None else first)
+    return _bars(console, doing) if console.is_terminal else _spoken(doing, pace or (FIRST, EVERY))
 
 
 @contextmanager
@@ -88,8 +89,8 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def _spoken(doing: str, first: float) -> Iterator[Progress]:
-    lines, over = ProgressLines(doing, first=first), Event()
+def _spoken(doing: str, pace: tuple[float, float]) -> Iterator[Progress]:
+    lines, over = ProgressLines(doing, pace), Event()
     speaker = Thread(target=lines.speak, args=(over.wait, sys.stderr), daemon=True)
     speaker.start()
     try:
@@ -100,13 +101,11 @@ def _spoken(doing: str, first: float) -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Progress in lines: after the first seconds, then every EVERY; nothing once all is done. A total of 0: unknown."""
+    """Progress in lines at a pace; nothing once all is done. A total of 0: unknown."""
 
-    def __init__(
-        self, doing: str = "", clock: Callable[[], float] = time.monotonic, first: float | None = None
-    ) -> None:
+    def __init__(self, doing: str, pace: tuple[float, float], clock: Callable[[], float] = time.monotonic) -> None:
         self._doing = doing
-        self._first = FIRST if first is None else first
+        self._first, self._every = pace
         self._clock = clock
         self._started = clock()
         self._latest: tuple[str, int, int] | None = None
@@ -121,7 +120,7 @@ class ProgressLines:
         """
         wait = self._first
         while not over(wait):
-            wait = EVERY
+            wait = self._every
             if line := self.line():
                 print(line, file=out, flush=True)
 

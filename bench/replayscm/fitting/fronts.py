@@ -330,7 +330,9 @@ class FormulaOptions:
         if self.operators not in MEASURES:
             raise CalibrantError(f"operators is {readable_repr(self.operators)}; allowed: {', '.join(MEASURES)}")
         if self.asked_errors not in (None, "front") and not _is_count(self.errors):
-            raise CalibrantError(f"errors is {readable_repr(self.errors)}; 'front' or a whole number from 0 is allowed")
+            raise CalibrantError(
+                f"errors is {readable_repr(self.errors)}; 'front', 'none' or a whole number from 0 is allowed"
+            )
         if not _is_count(self.ties) or not 1 <= self.ties <= MAX_TIES:
             raise CalibrantError(f"ties is {readable_repr(self.ties)}; 1 to {MAX_TIES:,} formulas are listed")
         if self.prior not in ("uniform", "by_parents"):

@@ -44,7 +44,8 @@ NO_ITEM = "a table with gaps is no item: leave out rows with gaps (--gaps drop) 
 class TargetCompletions:
     """Functions of one column under the completions of the gaps.
 
-    rows_without_target: rows that decide nothing; counts: functions by the columns that they depend on
+    rows_without_target: rows that lack it, without those in which it was set; both decide nothing
+    counts: functions by the columns that they depend on
     sure, possible: fronts of the rows that no completion puts right, and of those that some completion puts wrong
     """
 

@@ -186,6 +186,7 @@ NO_LIMIT = 2**31 - 1  # HiGHS' default for a limit on simplex iterations
 ITERATIONS_PER_RUN = 80  # iterations that take as long as handing a relaxation over and reading its solution
 STEPS_PER_RUN = 8_000  # steps in the time of a round of cuts or a trial branch, however small: 0.3 ms
 ENTRIES_PER_STEP = 16  # entries of rows that are priced in the time of a step
+ENTRIES_PER_PIVOT = 30  # entries of the relaxation that take a step of each simplex iteration
 SLACK = 0  # position of the slack column
 PENALTY = 64.0  # cost of the slack column, in ranges of all costs: every relaxation is feasible
 MAX_WHOLE_COLUMNS = 1_000  # columns up to which HiGHS holds all from the start
@@ -355,8 +356,8 @@ class Relaxation:
 
     @property
     def _size(self) -> int:
-        """Steps of a simplex iteration: 20 to 45 ns each, by columns and rows alike 40 to 130."""
-        return len(self.columns) + 2 * (self.num_equal + len(self.rows))
+        """Steps of a simplex iteration: 10 to 22 ns each, without the entries 16 to 53."""
+        return len(self.columns) + 2 * (self.num_equal + len(self.rows)) + self.highs.getNumNz() // ENTRIES_PER_PIVOT
 
     def _run(self, allowed: Bits, limits: Limits, iterations: int | None) -> tuple[bool, Proof]:
         """Solve, within a number of iterations or what the limits leave; return whether to the end, and the proof."""

@@ -9,6 +9,7 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.solvers.acyclic.integer_program._kernels import I64, IMPOSSIBLE, perturb
 from calibrant.solvers.acyclic.integer_program.relaxation import (
@@ -30,7 +31,7 @@ from calibrant.solvers.acyclic.integer_program.relaxation import (
     find_most_violated_cut,
     find_violated_cuts,
 )
-from calibrant.solvers.acyclic.least import Cost, Mask, members_of
+from calibrant.solvers.acyclic.least import Cost, Mask
 from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
 
 # --- Iterated local search over orders: the primal heuristic of the branch and cut ------------------------------------
@@ -68,7 +69,7 @@ class OrderLocalSearch:
             for v, ranked in zip(self.variables, self.ranked, strict=True)
         ]
         self.starts = np.array([0, *accumulate(map(len, costs))])
-        self.masks = np.array([self._to_positions(parents) for ranked in self.ranked for parents in ranked], np.uint64)
+        self.masks = _words([parents for ranked in self.ranked for parents in ranked], self.variables)
         self.costs = np.array([cost for differences in costs for cost in differences], np.int64)
         self.rng = np.random.Generator(np.random.PCG64(len(self.costs)))
 
@@ -104,8 +105,14 @@ class OrderLocalSearch:
             placed |= 1 << v
         return chosen
 
-    def _to_positions(self, parents: Mask) -> int:
-        return sum(1 << self.positions[v] for v in members_of(parents))
+
+def _words(parents: Sequence[Mask], variables: Sequence[int]) -> npt.NDArray[np.uint64]:
+    """Return sets of these variables, ascending, as words with a bit for each position."""
+    masks = np.array(parents, np.uint64)
+    words = np.zeros_like(masks)
+    for position, v in enumerate(variables):
+        words |= (masks >> np.uint64(v) & np.uint64(1)) << np.uint64(position)
+    return words
 
 
 # --- Branch and cut for one criterion: minimum, and the columns that optimal assignments may take ---------------------
@@ -163,9 +170,11 @@ class Tree:
         self.variables = incumbent.variables
         position = {v: i for i, v in enumerate(self.variables)}
         self.owner = np.array([position[v] for v, _ in columns])
-        masks = np.array([parents for _, parents in columns], np.int64)
-        self.parents: Bits = (masks[:, None] >> np.array(self.variables) & 1).astype(np.bool_)
-        self.words = (self.parents.astype(np.uint64) << np.arange(len(self.variables), dtype=np.uint64)).sum(axis=1)
+        self.words = _words([parents for _, parents in columns], self.variables)
+        # variable by variable in memory, as greedy orders read it
+        self.parents: Bits = np.array(
+            [self.words >> np.uint64(i) & np.uint64(1) for i in range(len(self.variables))], np.bool_
+        ).T
         self.owner_shifts = self.owner.astype(np.uint64)
         self.costs = np.array([value(v, parents) for v, parents in columns], np.float64)
         self.relaxation = Relaxation(self.owner.tolist(), self.costs)

@@ -148,7 +148,7 @@ def test_the_page_has_points_formulas_and_marked_rows(tmp_path: Path) -> None:
     ("options", "reason"),
     [
         ({"operators": "nand"}, "operators is 'nand'; allowed: all, and-or-not, sop, pos"),
-        ({"errors": "few"}, "errors is 'few'; 'front' or a whole number from 0 is allowed"),
+        ({"errors": "few"}, "errors is 'few'; 'front', 'none' or a whole number from 0 is allowed"),
         ({"errors": "front", "ties": 0}, "ties is 0; 1 to 10,000 formulas are listed"),
         ({"rates": "1/10:1/2"}, "their prior probabilities do not add up to 1"),
         ({"rates": "2/3"}, "below 1/2 are allowed"),

@@ -146,6 +146,9 @@ def test_functions_that_may_and_must_fit_are_those_of_a_listing(
 ) -> None:
     rows, sets = [row for row, _ in drawn], [set(was_set) for _, was_set in drawn]
     found = gap_fit(as_table(rows, sets), target="c3", do="do", max_parents=max_parents).to_dict()
+    # rows in which the target was set decide nothing for that reason, known or not
+    lacking = [row[3] is None and 3 not in was_set for row, was_set in zip(rows, sets, strict=True)]
+    assert found["rows_without_target"] == sum(lacking)
     numbers: dict[frozenset[int], list[int]] = {}
     for place, quantifier in enumerate((any, all)):
         for _, depends in listed_fits(rows, 3, sets, quantifier):
