@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from calibrant.bench.cli import main
 from calibrant.bench.commands import demo
@@ -28,7 +27,6 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.networks.network import FORMATS
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.solvers.networks.network import read_network
-from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, jsonl, program, refusal, refused
 from tests.support.effort import SOAKING, effort
@@ -89,11 +87,11 @@ print([name for name in sys.modules if f"{{name}}.".startswith(heavy)], code, fi
 
 
 def test_the_help_names_every_command() -> None:
-    result = CliRunner().invoke(app, ["--help"])
-    assert result.exit_code == 0
+    result = called("--help")
+    assert result.returncode == 0
     for name in ("run", "score", "table", "show", "sample", "demo", "pool"):
         assert f"\n  {name} " in result.stdout
-        assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0
+        assert called(name, "--help").returncode == 0
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["run"], ["table", "--by", "moon", "x"], ["pool"], ["--nope"]])
@@ -422,18 +420,15 @@ def test_stored_responses_are_scored_as_stored_by_their_answers(tmp_path: Path) 
     stored = [(p.id, result) for p in read_pool(pool).problems for result in p.results()]
     lines = [{"instanceId": i, "model": r.model, "extractedAnswer": r.extracted_answer} for i, r in stored]
     made = tmp_path / "scores.jsonl"
-    result = CliRunner().invoke(
-        app, ["score", str(pool), str(jsonl(tmp_path / "in.jsonl", *lines)), "--out", str(made)]
-    )
-    assert result.exit_code == 0
+    assert called("score", pool, jsonl(tmp_path / "in.jsonl", *lines), "--out", made).returncode == 0
     scored = [json.loads(line) for line in made.read_text(encoding="utf-8").splitlines()]
     assert len(scored) == 18
     for line, (instance, stored_result) in zip(scored, stored, strict=True):
         assert (line["instanceId"], line["model"]) == (instance, stored_result.model)
         assert line["valid"] == stored_result.evaluation["valid"]
         assert line["correct"] == stored_result.evaluation["correct"]
-    table = CliRunner().invoke(app, ["table", str(made), "--json"])
-    assert table.exit_code == 0
+    table = called("table", made, "--json")
+    assert table.returncode == 0
     assert sum(row["n"] for row in json.loads(table.stdout)["rows"]) == 18
 
 
@@ -449,8 +444,8 @@ def test_every_way_to_give_an_answer(pool: Path, tmp_path: Path) -> None:
     lines = [{"instanceId": "I0", "model": f"m{i}", **way} for i, way in enumerate(ways)]
     lines += [{"instanceId": "I2", "extractedAnswer": WRONG}, {"instanceId": "I1", "model": None, "text": ""}]
     file = jsonl(tmp_path / "in.jsonl", *lines[:3], "", *lines[3:])
-    result = CliRunner().invoke(app, ["score", str(pool), str(file), "--json"])
-    assert result.exit_code == 0
+    result = called("score", pool, file, "--json")
+    assert result.returncode == 0
     scored = [json.loads(line) for line in result.stdout.splitlines()]
     assert [line["valid"] for line in scored] == [True, True, True, True, False, True, False]
     assert [line["correct"] for line in scored] == [True, True, True, True, False, False, False]
@@ -463,15 +458,14 @@ def test_the_extractor_is_a_choice(pool: Path, tmp_path: Path) -> None:
     nested: dict[str, Any] = {"instanceId": "I0", "model": "m", "rawResponse": json.dumps({"answer": GOOD})}
     file = jsonl(tmp_path / "in.jsonl", nested)
     for extractor, valid in (("paper", True), ("published", False)):
-        result = CliRunner().invoke(app, ["score", str(pool), str(file), "--json", "--extractor", extractor])
+        result = called("score", pool, file, "--json", "--extractor", extractor)
         assert json.loads(result.stdout)["valid"] is valid
 
 
 def test_structure_metrics_are_there_where_they_are_asked_for(pool: Path, tmp_path: Path) -> None:
     file = jsonl(tmp_path / "in.jsonl", {"instanceId": "I0", "model": "m", "extractedAnswer": WRONG})
     plain, with_structure = (
-        json.loads(CliRunner().invoke(app, ["score", str(pool), str(file), "--json", *extra]).stdout)
-        for extra in ([], ["--structure"])
+        json.loads(called("score", pool, file, "--json", *extra).stdout) for extra in ([], ["--structure"])
     )
     assert "structure" not in plain
     assert (with_structure["structure"]["exact_map"], with_structure["structure"]["local_match"]) == (True, 0.0)
@@ -521,7 +515,7 @@ def test_lines_that_cannot_be_scored_are_refused_with_their_number(
 def test_unknown_instances_can_be_passed_over(pool: Path, tmp_path: Path) -> None:
     known = {"instanceId": "I0", "model": "m", "extractedAnswer": GOOD}
     file = jsonl(tmp_path / "in.jsonl", {"instanceId": "I9", "model": "m"}, known)
-    result = CliRunner().invoke(app, ["score", str(pool), str(file), "--json", "--skip-unknown"])
+    result = called("score", pool, file, "--json", "--skip-unknown")
     assert [json.loads(line)["instanceId"] for line in result.stdout.splitlines()] == ["I0"]
     assert "1 line is for instances that small does not have" in result.stderr
 
@@ -530,10 +524,8 @@ def test_a_score_line_is_strict_json_whatever_was_submitted(tmp_path: Path) -> N
     pool = shared_file("official_sample.runtime.yaml")
     sample = next(shared_records("official_sample_predictions.jsonl"))
     sample["extractedAnswer"]["experiment"] = {"type": "\ud800", "assignments": {"X1": float("nan")}}
-    result = CliRunner().invoke(
-        app, ["score", str(pool), str(jsonl(tmp_path / "in.jsonl", sample)), "--json", "--skip-unknown"]
-    )
-    assert result.exit_code == 0
+    result = called("score", pool, jsonl(tmp_path / "in.jsonl", sample), "--json", "--skip-unknown")
+    assert result.returncode == 0
 
     def no_constant(name: str) -> None:
         raise AssertionError(name)

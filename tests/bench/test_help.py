@@ -12,7 +12,6 @@ from typing import Annotated, Any, get_args, get_type_hints
 import msgspec
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from calibrant.audits.replayscm.certificates.verify import CertificateFile
 from calibrant.bench.cli import main
@@ -24,7 +23,7 @@ from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.schemas import SCHEMAS, line_schema
 from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
-from tests.support.commands import jsonl, program, refused
+from tests.support.commands import called, jsonl, program, refused
 from tests.support.shared import shared_file, shared_records
 
 
@@ -43,15 +42,15 @@ COMMANDS = dict(commands())
 
 @pytest.mark.parametrize("name", [(), ("pool",), *COMMANDS], ids=" ".join)
 def test_help_is_short_and_long(name: tuple[str, ...]) -> None:
-    told = [CliRunner().invoke(app, [*name, option]) for option in ("-h", "--help")]
-    assert [one.exit_code for one in told] == [0, 0]
+    told = [called(*name, option) for option in ("-h", "--help")]
+    assert [one.returncode for one in told] == [0, 0]
     assert told[0].stdout == told[1].stdout
     assert "-h, --help" in told[0].stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
 def test_every_help_has_examples_and_they_parse(name: tuple[str, ...]) -> None:
-    shown = CliRunner().invoke(app, [*name, "--help"]).stdout
+    shown = called(*name, "--help").stdout
     assert EXAMPLES[" ".join(name)]
     for example in EXAMPLES[" ".join(name)]:
         assert f"    {example}\n" in shown
@@ -173,7 +172,7 @@ def test_ctrl_c_promises_to_go_on_only_where_that_holds(
 
 def test_the_list_of_commands_is_grouped_and_no_line_of_it_is_cut() -> None:
     """At 80 columns, in groups, every command once."""
-    lines = CliRunner().invoke(app, ["--help"]).stdout.splitlines()
+    lines = called("--help").stdout.splitlines()
     start = lines.index("Start:")
     assert [line for line in lines[start:] if line.endswith(":")] == [f"{heading}:" for heading in GROUPS]
     rows = [line.split(None, 1) for line in lines[start:] if line.startswith("  ")]
@@ -189,7 +188,7 @@ def test_every_option_has_a_heading_and_longer_lists_show_them(name: tuple[str, 
     options = [parameter for parameter in COMMANDS[name].params if parameter.param_type_name == "option"]
     panels = {option.rich_help_panel for option in options}
     assert panels <= set(PANELS)
-    text = CliRunner().invoke(app, [*name, "--help"]).stdout
+    text = called(*name, "--help").stdout
     headings = panels if len(options) >= MIN_GROUPED_OPTIONS else {"Options"}
     expected = [f"{heading}:" for heading in (*PANELS, "Options") if heading in headings]
     assert [line for line in text.splitlines() if line in expected] == expected

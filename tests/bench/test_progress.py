@@ -10,12 +10,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from calibrant import load_pool
 from calibrant.bench.commands.options import OFTEN, PROMPT, ProgressLines, execution, progress_bar
 from calibrant.bench.core.registry import bundled_sample
-from tests.bench.commands.lines import app
+from tests.support.commands import called
 
 
 class Waits:
@@ -96,7 +95,7 @@ def test_a_long_file_is_scored_with_progress(suffix: str, tmp_path: Path, monkey
     file = tmp_path / f"answers{suffix}"
     lines = "".join(f"{json.dumps(answer)}\n" for answer in answers)
     file.write_text(lines if suffix == ".jsonl" else json.dumps(answers), encoding="utf-8")
-    assert CliRunner().invoke(app, ["score", str(pool), str(file)]).exception is None
+    assert called("score", pool, file).returncode == 0
     total = len(answers) if suffix == ".jsonl" else 0
     assert reports == [("scoring ", file.name, number, total) for number in (3, 6)] + [
         ("scoring ", file.name, total, total)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import calibrant
 from calibrant.bench.cli import main
@@ -18,9 +17,8 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.item_types import BlicketItem, CausimItem, LabItem
-from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
-from tests.support.commands import refused
+from tests.support.commands import called, refused
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
@@ -71,7 +69,7 @@ def test_convert_keeps_the_problems(tmp_path: Path) -> None:
     cases: list[tuple[list[str], int]] = [([], 18), (["--drop-results"], 0)]
     for extra, num_results in cases:
         target = tmp_path / f"{num_results}.jsonl"
-        assert CliRunner().invoke(app, ["pool", "convert", str(source), str(target), *extra]).exit_code == 0
+        assert called("pool", "convert", source, target, *extra).returncode == 0
         converted = read_pool(target)
         assert converted.problems == read_pool(source).problems
         assert sum(len(problem.results()) for problem in converted.problems) == num_results

@@ -6,10 +6,10 @@ import csv
 import io
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import calibrant
 from calibrant.bench.core.metrics import UNDEFINED
@@ -17,8 +17,9 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.report.sources import scored_answers, share_equal
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError
-from tests.bench.commands.lines import BENCHMARKS, app
+from tests.bench.commands.lines import BENCHMARKS
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
+from tests.support.commands import called
 
 NOT_READ = "none of this is an answer"
 
@@ -52,9 +53,9 @@ def _write(lines: list[dict[str, Any]], folder: Path) -> Path:
     return file
 
 
-def _run(*arguments: object) -> Result:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exception is None, result.exception
+def _run(*arguments: object) -> CompletedProcess[str]:
+    result = called(*arguments)
+    assert result.returncode == 0, result.stderr
     return result
 
 
@@ -156,10 +157,8 @@ def test_a_system_whose_requests_failed_is_in_the_json_of_a_table(tmp_path: Path
     ]
     file, verdicts = tmp_path / "a.jsonl", tmp_path / "verdicts.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in stated), encoding="utf-8")
-    commands = (["score", str(pool), str(file), "--out", str(verdicts)], ["table", str(verdicts), "--json"])
-    results = [CliRunner().invoke(app, words) for words in commands]
-    assert [result.exception for result in results] == [None, None]
-    rows = {row["system"]: row for row in json.loads(results[1].stdout)["rows"]}
+    _run("score", pool, file, "--out", verdicts)
+    rows = {row["system"]: row for row in json.loads(_run("table", verdicts, "--json").stdout)["rows"]}
     assert (rows["b"]["n"], rows["b"]["reasons"]) == (0, {"infrastructure_error": 1})
     assert rows["b"].keys() >= rows["a"].keys()
     assert rows["b"]["accuracy"] is None

@@ -22,6 +22,7 @@ from calibrant.bench.core.registry import benchmark_of_item
 from calibrant.bench.suites.rescoring import judge_of
 from calibrant.datasets import item_record
 from tests.bench.commands.lines import app
+from tests.support.commands import called
 from tests.support.play.right_lines import right_actions
 from tests.support.shared import shared_file, shared_records
 
@@ -88,13 +89,13 @@ def _of_file(vector: Vector, folder: Path) -> dict[str, Any]:
     raw = base64.b64decode(vector["base64"]) if "base64" in vector else vector["text"].encode()
     file = folder / f"predictions{vector['suffix']}"
     file.write_bytes(raw)
-    result = CliRunner().invoke(app, ["score", str(_pool(vector["pool"])), str(file), "--json", *vector["options"]])
-    if isinstance(result.exception, calibrant.CalibrantError):
-        return {"rc": 2, "where": vector["expect"].get("where", "") in str(result.exception)}
+    result = called("score", _pool(vector["pool"]), file, "--json", *vector["options"])
+    if result.returncode == 2:
+        return {"rc": 2, "where": vector["expect"].get("where", "") in result.stderr.partition("\n")[0]}
     stdout = [json.loads(line) for line in result.stdout.splitlines()]
     summary: dict[str, Any] = next((line["summary"] for line in stdout if line.keys() == {"summary"}), {})
     lines = [line for line in stdout if line.keys() != {"summary"}]
-    assert result.exit_code == 0, result.output
+    assert result.returncode == 0, result.stderr
     rated = Counter(f"{line['instanceId']}|{line['model'] or ''}" for line in lines if line["sample"] is not None)
     return {
         "rc": 0,
@@ -165,8 +166,8 @@ def _files(vectors: Sequence[Vector], folder: Path) -> Iterator[tuple[Path, list
 
 
 def _stdout(*words: str) -> str:
-    result = CliRunner().invoke(app, words)
-    assert result.exception is None, result.exception
+    result = called(*words)
+    assert result.returncode == 0, result.stderr
     return result.stdout
 
 
@@ -211,8 +212,8 @@ def _paid_by_show(vectors: Sequence[Vector], folder: Path) -> dict[str, bool]:
         for item in dict.fromkeys(line["instanceId"] for line in lines):
             benchmark = benchmark_of_item(_items(Path(pool).name)[item]).name
             gold = ["--gold"] if benchmark == "replayscm" else []
-            result = CliRunner().invoke(app, ["show", pool, item, "--run", str(file), *gold, *options])
-            assert isinstance(result.exception, calibrant.CalibrantError | None), result.exception
+            result = called("show", pool, item, "--run", file, *gold, *options)
+            assert result.returncode in (0, 2), result.stderr
             paid |= {line["model"]: False for line in lines if line["instanceId"] == item}
             paid |= _right_by_shown_text(benchmark, result.stdout)
     del paid["silent"]

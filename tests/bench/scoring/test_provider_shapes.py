@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from typer.testing import CliRunner
 
 import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.core.responses import REASONS
-from tests.bench.commands.lines import app
-from tests.support.commands import CHECKOUT
+from tests.support.commands import CHECKOUT, called, refused
 
 POOL = bundled_sample("causim")
 OF = benchmark("causim")
@@ -358,8 +356,8 @@ def _score(lines: list[dict[str, Any]], folder: Path, *options: str) -> list[dic
     file = folder / "responses.jsonl"
     other = {"instanceId": OTHER.id, "model": "m", "response": "none"}
     file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, other]), encoding="utf-8")
-    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json", *options])
-    assert result.exception is None, result.exception
+    result = called("score", POOL, file, "--json", *options)
+    assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
@@ -382,7 +380,7 @@ def test_a_failed_request_without_the_named_field_is_a_failed_request(tmp_path: 
     lines = [{"instanceId": ITEM.id, "model": "m", "error": "timeout"}, {"instanceId": ITEM.id, "said": GOLD}]
     file = tmp_path / "responses.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json", "--text-field", "said"])
+    result = called("score", POOL, file, "--json", "--text-field", "said")
     assert [json.loads(line)["reason"] for line in result.stdout.splitlines()] == ["infrastructure_error", ""]
 
 
@@ -401,7 +399,7 @@ def test_the_field_of_an_answer_is_hinted(field: str, tmp_path: Path, capsys: py
 
 @pytest.mark.parametrize("place", ["help", "docs/predictions.md"])
 def test_help_and_page_name_options_reasons_and_formats(place: str) -> None:
-    shown = CliRunner().invoke(app, ["score", "--help"]).stdout if place == "help" else (CHECKOUT / place).read_text()
+    shown = called("score", "--help").stdout if place == "help" else (CHECKOUT / place).read_text()
     options = ("--thoughts", "--extractor", "--model", "--on-error", "--duplicates", "lenient", "opened", "keep")
     tools = (
         *(
@@ -456,9 +454,9 @@ def test_tables_of_spreadsheets(name: str, tmp_path: Path) -> None:
     cell = '"' + GOLD.replace('"', '""') + '"'
     file = tmp_path / "responses.csv"
     file.write_text(template.format(item=ITEM.id, cell=cell), encoding="utf-8", newline="")
-    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json"])
+    result = called("score", POOL, file, "--json")
     if problem:
-        assert problem in str(result.exception)
+        assert problem in result.stderr
     else:
         assert [json.loads(line)["correct"] for line in result.stdout.splitlines()] == [True]
 
@@ -468,15 +466,16 @@ def test_an_array_with_a_list_for_each_prompt_is_what_a_pipeline_returns(tmp_pat
     asked = {"role": "user", "content": PROMPT}
     outputs = [[{"generated_text": [asked, {"role": "assistant", "content": text}]} for text in (GOLD, "none")]]
     file.write_text(json.dumps([*outputs, [{"generated_text": f"{PROMPT} {GOLD}"}]]), encoding="utf-8")
-    result = CliRunner().invoke(app, ["score", str(POOL), str(file), "--json"])
+    result = called("score", POOL, file, "--json")
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(line["instanceId"], line["sample"], line["correct"]) for line in lines] == [
         (ITEM.id, sample, is_right) for sample, is_right in enumerate((True, False, True))
     ]
 
 
-def test_objects_printed_over_many_lines_are_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_objects_printed_over_many_lines_are_refused_with_the_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "responses.jsonl"
     file.write_text("\n".join(json.dumps(_own({"response": GOLD}), indent=1) for _ in range(2)), encoding="utf-8")
-    result = CliRunner().invoke(app, ["score", str(POOL), str(file)])
-    assert "jq -c" in str(result.exception)
+    assert "jq -c" in refused(capsys, "score", POOL, file)
