@@ -195,7 +195,7 @@ def test_bundled_certificates_are_proved_again(benchmark: str, engine: EngineNam
 def _causim_claims(claim: str) -> Iterator[tuple[CausimItem, Certificate]]:
     """Yield a claim with genuine and with forged data; of edges, and where it has no data, about every third item.
 
-    A soak takes up to 16 forgeries a claim; six have true and false ones of each kind too.
+    A soak takes up to 16 forgeries a claim; four have true and false ones of each kind too.
     """
     forger, rng = causim.FORGERS[claim], Random(7)
     genuine = forger.genuine()
@@ -203,7 +203,7 @@ def _causim_claims(claim: str) -> Iterator[tuple[CausimItem, Certificate]]:
         yield source.item, source.certificate
         forged = list(forger.forged(source, rng))
         several = _other_observations(source.certificate) if claim == "minimal_evidence" else []
-        for data in [*forged[:: len(forged) // effort(6, 16) + 1], *several]:
+        for data in [*forged[:: len(forged) // effort(4, 16) + 1], *several]:
             # the worlds that a certificate brings are for the check without a search
             if data.get("against") == source.certificate.data.get("against"):
                 yield source.item, msgspec.structs.replace(source.certificate, data=dict(data))

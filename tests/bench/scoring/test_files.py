@@ -30,7 +30,7 @@ from calibrant.bench.scoring import files
 from calibrant.bench.scoring import formats as logs
 from calibrant.bench.scoring.formats import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError, PoolError
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
 from tests.support.commands import jsonl, refused
 from tests.support.effort import examples
 from tests.support.processes import MEGABYTE, command_cost, repeated_gzip
@@ -409,11 +409,12 @@ def test_a_certificate_of_lists_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_long_honest_line_is_scored(tmp_path: Path) -> None:
-    """Commas, quotes and brackets of prose are no structure: 40 MB of it stay a response."""
-    text = 'He said: "a, b, c", and then [d]. ' * (40 * MEGABYTE // 34)
-    assert MAX_JSON_BYTES // 2 < len(text) < MAX_JSON_BYTES
-    file = tmp_path / "said.jsonl"
-    file.write_text(json.dumps({"id": INSTANCE, "response": text}) + "\n", encoding="utf-8")
+    """Commas, quotes and brackets of prose are no structure: 17 MB of it stay a response, in a line of 40 MB."""
+    words = "a," * 1_000
+    text = f'{words}"{words}" [d]. ' * 4_400
+    assert text.count(",") // 2 > MAX_JSON_TOKENS  # those between quotes alone
+    file = jsonl(tmp_path / "said.jsonl", {"id": INSTANCE, "response": text, "note": "x" * (20 * MEGABYTE)})
+    assert MAX_JSON_BYTES // 2 < file.stat().st_size < MAX_JSON_BYTES
     cost = command_cost("score", POOL, file, limit=HANGING)
     assert cost.code == 0, cost
 
