@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -166,8 +167,6 @@ def _show_answers(
 
 def _require_views(of: Benchmark[Any], pool: Path, runs: Sequence[Path], *, gold: bool) -> None:
     """Refuse answers of a benchmark that cannot be shown item by item, with a command that shows them."""
-    import shlex
-
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS
 
     try:
@@ -179,7 +178,7 @@ def _require_views(of: Benchmark[Any], pool: Path, runs: Sequence[Path], *, gold
         if of.has(EPISODE_VIEWS):
             raise CalibrantError(f"{error}; without --gold its episodes are shown") from None
         sources = [word for run in runs for word in ((run,) if run.is_dir() else ("--predictions", run))]
-        line = shlex.join(map(str, ("calibrant", "report", *sources, "--pool", pool, "--out", "report.html")))
+        line = join(map(str, ("calibrant", "report", *sources, "--pool", pool, "--out", "report.html")))
         raise CalibrantError(f"{error}; `{line}` shows each answer beside the right one") from None
 
 
@@ -299,7 +298,7 @@ def _explain_episode(
     """Write or print what the readings of one episode leave open."""
     item, episodes = _episodes(of, pool, instance, runs, system, fields)
     if len(episodes) > 1:
-        names = ", ".join(name for name, _ in episodes)
+        names = ", ".join(quote(name) for name, _ in episodes)
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
     _explain(of, pool, item, steps, html, None, gold=gold, prints=True, in_steps=in_steps, as_json=as_json)
@@ -417,18 +416,17 @@ def _episodes(
         for transcript in transcripts(runs, [pool], fields)
         if (transcript.context.pool_digest, transcript.context.instance) == (digest, item.id)
         and transcript.context.outcome != "crashed"
-        and system in (None, transcript.context.system)
     ]
-    if not chosen:
+    names = named_systems(transcript.context for transcript in chosen)
+    episodes = [
+        (name, transcript.steps)
+        for name, transcript in zip(names, chosen, strict=True)
+        if system in (None, transcript.context.system, name)
+    ]
+    if not episodes:
         of_system = "" if system is None else f" of {system}"
-        raise CalibrantError(f"no episode{of_system} on {instance} of this pool in {', '.join(map(str, runs))}")
-    episodes = list(
-        zip(
-            named_systems(transcript.context for transcript in chosen),
-            (transcript.steps for transcript in chosen),
-            strict=True,
-        )
-    )
+        others = f"; there are episodes of {', '.join(map(quote, names))}" if names else ""
+        raise CalibrantError(f"no episode{of_system} on {instance} of this pool in {', '.join(map(str, runs))}{others}")
     for name, steps in episodes:
         try:
             replay_transcript(of.play.open(item), steps)

@@ -222,6 +222,7 @@ class PlayFolder:
         self._study_seconds: dict[str, float] = {}
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
+        self._recorded: set[tuple[str, ItemKey]] = set()  # protocol and item: a game has one record, whatever its terms
         self._computed: dict[tuple[str, ItemKey], records.Record] = {}
         self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
         self._lacks_groups = False
@@ -245,6 +246,7 @@ class PlayFolder:
                 if event.study_seconds is not msgspec.UNSET:
                     self._study_seconds[event.participant] = event.study_seconds
             self._stack = stack.pop_all()
+        self._recorded = {(key.protocol, ItemKey(key.pool_digest, key.instance)) for key in self._records.keys}
         digest = records.config_digest(self.config)
         self._lacks_groups = any(
             records.Key(*item, protocol_of(name), digest) in self._records.keys
@@ -382,10 +384,8 @@ class PlayFolder:
         return self.config if assignment is None else {**self.config, "group": assignment.group}
 
     def is_recorded(self, participant: str, item: ItemKey) -> bool:
-        """Return whether an item has its record."""
-        digest = records.config_digest(self._conditions(participant))
-        key = records.Key(item.pool_digest, item.instance, protocol_of(participant), digest)
-        return self._records is not None and key in self._records.keys
+        """Return whether an item has its record, under whichever terms it was played."""
+        return (protocol_of(participant), item) in self._recorded
 
     def verdict(self, participant: str, game: Game) -> dict[str, Any]:
         """Write the record of a closed game unless it is there; return the verdict, ready for JSON."""
@@ -406,8 +406,9 @@ class PlayFolder:
                 return cached
             record = game_record(game, participant, self._conditions(participant), started)
             with self._lock:
-                if self._records is not None and record.key not in self._records.keys:
+                if self._records is not None and not self.is_recorded(participant, item):
                     self._records.append(record)
+                    self._recorded.add((record.protocol, item))
             if game.closed:
                 self._closed.add((participant, item))
                 self._computed[participant, item] = record

@@ -223,7 +223,12 @@ def submitted_answers(
         for context, answer in read_answers(sources, [pool], fields)
         if (context.pool_digest, context.instance) == (digest, instance) and context.outcome != "crashed"
     ]
-    matching = [(context, answer) for context, answer in answered if system in (None, context.system)]
+    names = named_systems(context for context, _ in answered)
+    matching = [
+        (name, answer)
+        for name, (context, answer) in zip(names, answered, strict=True)
+        if system in (None, context.system, name)
+    ]
     if not matching:
         of_system = "" if system is None else f" of {system}"
         systems = ", ".join(dict.fromkeys(in_one_line(context.system) for context, _ in answered))
@@ -231,8 +236,7 @@ def submitted_answers(
         raise CalibrantError(
             f"no answer{of_system} to {instance} of this pool in {', '.join(map(str, sources))}{others}"
         )
-    names = named_systems(context for context, _ in matching)
-    return [(name, answer) for name, (_, answer) in zip(names, matching, strict=True)]
+    return matching
 
 
 def crashes_on(sources: Sequence[Path], pool: Path, instance: str, system: str | None) -> tuple[list[Record], bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +55,43 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     pools = [pool_file(kind, folder) for kind in KINDS]
     _play(folder / "out", pools)
     return review_page("spring pilot", "p1", stored_reviews(folder / "out", [PlayPool(pool) for pool in pools], "p1"))
+
+
+def test_a_second_player_on_other_terms_repeats_no_record_and_each_can_be_chosen(tmp_path: Path) -> None:
+    pool, out = pool_file("blickets", tmp_path), tmp_path / "out"
+    source, lines = PlayPool(pool), right_lines(first_item(pool))
+    written: list[bytes] = []
+    for name, config in (("browser", {"feedback": "cells"}), ("terminal", {}), ("browser", {})):
+        with PlayFolder(out, [source], config) as folder:
+            player = Player(folder, name, source.key(None))
+            for line in () if player.game.closed else lines:
+                player.do(source.words.read(player.game.shown, player.game.position, line))
+            assert player.verdict()["right"]
+        written.append((out / "records.jsonl").read_bytes())
+    assert [(record.protocol, record.config) for record in folder_records(out)] == [
+        ("human:browser", {"feedback": "cells"}),
+        ("human:terminal", {}),
+    ]
+    assert written[1].startswith(written[0])
+    assert written[2] == written[1]
+
+
+def test_an_episode_is_chosen_by_the_name_that_the_message_prints(tmp_path: Path) -> None:
+    pool, out = pool_file("blickets", tmp_path), tmp_path / "out"
+    _play(out, [pool])
+    (record,) = folder_records(out)
+    other = msgspec.structs.replace(record, config={"feedback": "cells"})  # as 0.1.0 wrote it for a second player
+    with (out / "records.jsonl").open("ab") as file:
+        file.write(msgspec.json.encode(other) + b"\n")
+    several = called("show", pool, record.instance, "--run", out, "--why")
+    assert several.returncode == 2
+    names = shlex.split(several.stderr.partition("choose one with --system: ")[2].replace(", ", " "))
+    assert names == ["human:p1 (feedback=None)", "human:p1 (feedback=cells)"]
+    for name in names:
+        assert called("show", pool, record.instance, "--run", out, "--why", "--system", name).returncode == 0
+    none = called("show", pool, record.instance, "--run", out, "--why", "--system", "human:p2")
+    assert none.returncode == 2
+    assert "there are episodes of 'human:p1 (feedback=None)', 'human:p1 (feedback=cells)'" in none.stderr
 
 
 def test_the_ideal_learner_of_a_stated_condition_considers_that_condition() -> None:
