@@ -118,7 +118,7 @@ def _limited(columns: int) -> int:
 # --- Hints after errors: a command that would work instead, or the one that lists what there is -----------------------
 POOLS_FIRST = ("score", "show", "separate", "play", "list", "audit", "harden", "prompts", "export", "training")
 POOLS_LAST = ("run", "verify")
-OFFERED = re.compile(r"'(?P<name>[^']+)'[^']*; did you mean (?P<near>[^ ?]+)")  # of calibrant.dsl.text
+OFFERED = re.compile(r"'(?P<name>[^']+)'[^']*; did you mean (?P<near>[^?]+?)(?: or [^?]*)?\?")  # of calibrant.dsl.text
 MISSING = re.compile("no such file|cannot be read|does not exist", re.IGNORECASE)  # of a message on a file
 MIN_LIKENESS = 0.75  # likeness of a name that is offered
 POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # tried beside the answers of a pool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -529,6 +529,14 @@ def _stands_at(cell: str, word: str, position: int, ends: str) -> bool:
     """Return whether a word stands there, with an end of words after it."""
     end = position + len(word)
     return bool(word) and cell.startswith(word, position) and (end == len(cell) or cell[end] in ends)
+
+
+def name_columns(words: Iterable[str], names: Collection[str]) -> list[bool]:
+    """Return of each word whether it is names of columns, or one of them."""
+    return [
+        bool(word) and (word in names or all(part in names for part in re.split(f"[{SEPARATORS}]+", word) if part))
+        for word in words
+    ]
 
 
 def _unknown_name(rest: str, head: Head, where: str) -> CalibrantError:

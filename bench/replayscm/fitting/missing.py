@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import comb
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from calibrant.bench.replayscm.fitting.results import (
     too_wide,
 )
 from calibrant.bench.replayscm.fitting.table import Table
-from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.fronts import MAX_WIDE, front
@@ -261,8 +262,11 @@ class GapFit(FitWithoutItem):
 
     @property
     def why_no_item(self) -> str:
-        """Gaps, which an item lacks."""
-        return NO_ITEM
+        """Gaps, which an item lacks; those of a column that names what was set are none."""
+        unread = self.table.unread_do
+        if not unread:
+            return NO_ITEM
+        return f"is {readable_repr(unread)} what was set by hand in each row? then give --do {quote(unread)}; {NO_ITEM}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

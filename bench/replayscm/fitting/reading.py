@@ -25,6 +25,7 @@ from calibrant.bench.replayscm.fitting.columns import (
     binarize_column,
     flag_columns,
     make_column,
+    name_columns,
     read_flags,
     read_settings,
 )
@@ -331,7 +332,11 @@ def _check_columns(
         if all(column.kind == "categories" for column in wide):
             reason += "; networks take up to 64 values (--score bde); a word for no value is one of --missing WORD"
         others = {name for name in raws if name not in do_columns}
-        naming = [column.name for column in wide if _names_columns(raws.get(column.name), others - {column.name})]
+        naming = [
+            column.name
+            for column in wide
+            if column.name in raws and any(name_columns(raws[column.name].words, others - {column.name}))
+        ]
         if not do_columns and naming:
             reason += f"; if {readable_repr(naming[0])} names the columns set in each row, give do (--do '{naming[0]}')"
         raise CalibrantError(reason)
@@ -353,12 +358,6 @@ def _describe(column: Column, raws: Mapping[str, RawColumn]) -> str:
     examples = ", ".join([*map(readable_repr, words[:3]), *(["..."] if len(words) > 3 else [])])
     kinds = {"measured": "measured", "many": "more than 64 values", "categories": "more than two values"}
     return f"{kinds[column.kind]}: {examples}"
-
-
-def _names_columns(raw: RawColumn | None, names: set[str]) -> bool:
-    """Return whether some words name columns: others may stand for nothing set."""
-    words = raw.words if raw else ()
-    return any(word and all(part in names for part in re.split(r"[,;+|\s]+", word) if part) for word in words)
 
 
 # --- Sources ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from functools import cached_property
 from io import StringIO
 from itertools import combinations
 from math import comb
+from shlex import quote
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
@@ -19,7 +20,16 @@ from markupsafe import escape
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidence
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
-from calibrant.bench.replayscm.fitting.columns import GAP, MANY_CATEGORIES, Column, RawColumn, coding_lines, quote_name
+from calibrant.bench.replayscm.fitting.columns import (
+    GAP,
+    MANY_CATEGORIES,
+    Column,
+    RawColumn,
+    coding_lines,
+    name_columns,
+    quote_name,
+    truth_of,
+)
 from calibrant.bench.report.tidy import Framed
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.text import Grammar, infix
@@ -198,6 +208,17 @@ class Table(Framed):
         """Column -> the user's words for one and zero."""
         return {c.name: {"one": c.words[1], "zero": c.words[0]} for c in self.used if c.kind == "binary"}
 
+    @property
+    def unread_do(self) -> str:
+        """The first column that holds nothing but names of other columns, where do was not given; empty for none."""
+        if self.has_targets:
+            return ""
+        every = {column.name for column in self.columns}
+        worded = [
+            c for c in self.used if c.words and all(truth_of(word) is None for word in c.words)
+        ]  # head: 0, 1, ...
+        return next((c.name for c in worded if all(name_columns(c.words, every - {c.name}))), "")
+
     def reading_lines(self, *, every: bool = False, networks: bool = False, target: str | None = None) -> Iterator[str]:
         """Yield how the table was read: remarks, codes, gaps, what was left out; then notes with what to do.
 
@@ -206,6 +227,9 @@ class Table(Framed):
         """
         yield from self.remarks
         yield from coding_lines(self.columns)
+        if self.unread_do:
+            way = f"is it what was set by hand in each row? --do {quote(self.unread_do)}"
+            yield f"note: {self.unread_do} holds names of other columns: {way}"
         notes = [
             f"note: {note}: {_consequence(note, networks=networks, target=target)}"
             for note in self.notes

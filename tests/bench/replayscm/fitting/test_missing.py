@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
+from calibrant.bench.cli import main
 from calibrant.bench.replayscm.fitting.missing import GapFit
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas import uncertain_rows as function_counts
@@ -260,6 +262,32 @@ def test_a_table_with_gaps_is_no_item(
     file.write_text("A,Y\n0,\n1,1\n0,0\n", encoding="utf-8")
     message = refused(capsys, "fit", file, "--target", "Y", option[0], tmp_path / option[1])
     assert f"{option[0]}: a table with gaps is no item: leave out rows with gaps (--gaps drop)" in message
+
+
+def test_a_column_that_names_columns_is_taken_for_what_was_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("A,B,Y,set by hand\nno,no,no,\nyes,no,no,\nyes,yes,yes,A\nno,yes,no,A+B\n", encoding="utf-8")
+    message = refused(capsys, "fit", file, "--target", "Y", "--html", tmp_path / "x.html", "--steps")
+    assert (
+        "is 'set by hand' what was set by hand in each row? then give --do 'set by hand'; a table with gaps" in message
+    )
+    note = "note: set by hand holds names of other columns: is it what was set by hand in each row? --do 'set by hand'"
+    assert note in called("fit", file, "--target", "Y").stdout
+    assert note in called("fit", file, "--target", "Y", "--gaps", "drop").stdout
+    assert note not in called("fit", file, "--target", "Y", "--do", "set by hand").stdout
+    file.write_text("0,1,2\n0,1,\n1,1,0\n0,0,1\n", encoding="utf-8")  # a head of numbers, whose columns hold 0 and 1
+    assert "names of other columns" not in called("fit", file, "--target", "1").stdout
+
+
+def test_a_mistyped_name_with_spaces_is_offered_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("A,Y,set by hand\n0,0,\n1,1,A\n", encoding="utf-8")
+    assert main(["fit", str(file), "--do", "set_by_hand", "--target", "Y"]) == 2
+    hint = capsys.readouterr().err.partition("hint")[2].strip().splitlines()[0]
+    assert hint == f"calibrant fit {file} --do 'set by hand' --target Y"
+    assert main(shlex.split(hint)[1:]) == 0
 
 
 def test_rates_are_of_complete_rows() -> None:
