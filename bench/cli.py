@@ -22,7 +22,7 @@ from calibrant.dsl.kernel_cache import CompileListener
 from calibrant.dsl.memory import rare_collections
 
 # --- Messages of a command while kernels are compiled, which it does once for each version of the program -------------
-EVERY = 5.0  # seconds between lines
+EVERY = 5.0  # seconds until the second line; each further one comes after twice the time, so a slow machine has few
 
 
 class CompilingLines:
@@ -30,17 +30,18 @@ class CompilingLines:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._started = self._last = 0.0
+        self._started = 0.0
+        self._due = EVERY
         self._count = 0
 
     def say(self, kernel: str) -> None:
         now = self._clock()
         self._count += 1
         if self._count == 1:
-            self._started = self._last = now
+            self._started = now
             self._line("once for each version, 5 to 20 s of processor time in all")
-        elif now - self._last >= EVERY:
-            self._last = now
+        elif now - self._started >= self._due:
+            self._due = 2 * (now - self._started)
             self._line(f"{kernel} is number {self._count}, after {now - self._started:.0f} s")
 
     def _line(self, text: str) -> None:

@@ -288,15 +288,16 @@ def test_where_nothing_can_be_locked_nobody_waits(tmp_path: Path) -> None:
 
 
 def test_a_line_at_once_and_then_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    times = iter([10.0, 11.0, 10.0 + EVERY, 11.0 + EVERY])
+    times = iter([10.0, 11.0, *(10.0 + factor * EVERY for factor in (1, 1.9, 2.5, 4.9, 5))])
     lines = CompilingLines(lambda: next(times))
-    for kernel in ("a", "b", "c", "d"):
+    for kernel in "abcdefg":
         lines.say(kernel)
     printed = capsys.readouterr()
     assert printed.out == ""
-    first, second = printed.err.splitlines()
+    first, second, *rest = printed.err.splitlines()
     assert first.startswith("compiling kernels: once for each version")
     assert second == f"compiling kernels: c is number 3, after {EVERY:.0f} s"
+    assert [line.split()[2] for line in rest] == ["e", "g"]  # after twice the time of the line before
 
 
 # --- Files are complete or not there ----------------------------------------------------------------------------------
