@@ -8,7 +8,7 @@ from enum import StrEnum
 from html import escape
 
 from calibrant.bench.pages.charts import figure, text_at, text_width, widest
-from calibrant.bench.pages.graphs import Layers, Spacing, arrow, arrow_heads
+from calibrant.bench.pages.graphs import Layers, Spacing, arrow, arrow_heads, curve_path
 from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
@@ -131,7 +131,7 @@ def _edge(parent: str, child: LayeredNode, layout: Layers) -> str:
     share = ENTRY * (child.parents.index(parent) + 0.5) / len(child.parents)
     is_cut = Mark.SET in child.marks
     title = f"{parent} -> {child.name}" + (", cut by do" if is_cut else "")
-    return arrow(layout.path(parent, child.name, share), "cut" if is_cut else "", "tip-", title)
+    return arrow(curve_path(layout.route(parent, child.name, share)), "cut" if is_cut else "", "tip-", title)
 
 
 def _node(node: LayeredNode, layout: Layers) -> str:

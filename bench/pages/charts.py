@@ -85,13 +85,14 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale from values in [low, high] to pixels in [start, end]; logarithmic: over positive values."""
+    """Scale from values in [low, high] to pixels in [start, end]; logarithmic: over positive values; whole: counts."""
 
     low: float
     high: float
     start: float
     end: float
     logarithmic: bool = False
+    whole: bool = False
 
     def at(self, value: float) -> float:
         """Return the pixel of a value; values outside are moved to the border."""
@@ -120,7 +121,7 @@ class Scale:
             return [self.low]
         raw = span / number
         unit = 10.0 ** floor(log10(raw))
-        step_size = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= raw)
+        step_size = max(unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= raw), float(self.whole))
         first, last = ceil(self.low / step_size), floor(self.high / step_size + 1e-9)
         return [k * step_size for k in range(first, last + 1)]
 
@@ -292,13 +293,17 @@ class Panel(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """A label with the range of values; None: what the marks span. ticks: values with their labels, if not round."""
+    """A label with the range of values; None: what the marks span.
+
+    ticks: values with their labels, if not round; whole: of counts
+    """
 
     label: str
     low: float | None = None
     high: float | None = None
     ticks: tuple[tuple[float, str], ...] = ()
     logarithmic: bool = False
+    whole: bool = False
 
     def scale(self, values: Sequence[float], start: float, end: float) -> Scale:
         """Return the scale of the axis for values."""
@@ -306,7 +311,7 @@ class Axis(NamedTuple):
         high = max(values, default=1.0) if self.high is None else self.high
         if low >= high:
             low, high = (low / 2, high * 2) if self.logarithmic else (low - 0.5, high + 0.5)
-        return Scale(low, high, start, end, self.logarithmic)
+        return Scale(low, high, start, end, self.logarithmic, self.whole)
 
     def ticks_on(self, scale: Scale) -> list[tuple[float, str]]:
         """Return positions and labels of its ticks."""

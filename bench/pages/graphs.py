@@ -6,7 +6,7 @@ such layout. `draw_ring` takes any edges, cycles too. Kinds of edges differ in c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
@@ -162,11 +162,11 @@ class Layers:
         passed = (self._places[slot] for slot in self._edge_slots(parent, child)[1:-1])
         return [point for x, y in passed for point in ((x, y - self.spacing.above), (x, y + self.spacing.box))]
 
-    def path(self, parent: str, child: str, share: float) -> str:
-        """Return the curve of an edge; share: where it enters along the child's upper side, 0 to 1."""
+    def route(self, parent: str, child: str, share: float) -> list[Point]:
+        """Return the points of an edge; share: where it enters along the child's upper side, 0 to 1."""
         (x1, y1), (x2, y2) = self.place(parent), self.place(child)
         end = x2 + (share - 0.5) * self.widths[child], y2 - 2
-        return curve_path([(x1, y1 + self.spacing.box), *self.points(parent, child), end])
+        return [(x1, y1 + self.spacing.box), *self.points(parent, child), end]
 
 
 def _reorder(layers: list[list[Slot]], depth: int, near: Mapping[Slot, Sequence[Slot]]) -> None:
@@ -187,6 +187,15 @@ def curve_path(points: Sequence[Point]) -> str:
         middle = (y1 + y2) / 2
         path += f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
     return path
+
+
+def curve_points(points: Sequence[Point]) -> Iterator[Point]:
+    """Yield points close to one another on that path."""
+    for (x1, y1), (x2, y2) in pairwise(points):
+        for share in (k / 24 for k in range(25)):
+            eased = share * share * (3 - 2 * share)
+            height = 1.5 * share * (1 - share) + share**3  # of a curve whose control points are half-way down
+            yield x1 + eased * (x2 - x1), y1 + height * (y2 - y1)
 
 
 # --- graphs side by side ----------------------------------------------------------------------------------------------
@@ -226,9 +235,12 @@ def draw_together(graphs: Sequence[Graph], name: str) -> list[str]:
         layouts = [_layers(g.parents, [g]) for g in graphs]
     else:
         layouts = [_layers(union, graphs)] * len(graphs)
-    room = max((_overhang(g, layout, shared) for g, layout in zip(graphs, layouts, strict=True)), default=0.0)
-    pairs = enumerate(zip(graphs, layouts, strict=True))
-    return [_draw_layered(g, layout, shared, f"{name}-{k}-", room) for k, (g, layout) in pairs]
+    routes = [_routes(g, layout) for g, layout in zip(graphs, layouts, strict=True)]
+    parts = [*zip(graphs, layouts, routes, strict=True)]
+    notes = [_note_places(*part, shared) for part in parts]
+    sides = (max(n.end - part[1].width, -n.start) for part, of in zip(parts, notes, strict=True) for n in of)
+    room = max(0.0, max(sides, default=0.0))
+    return [_draw_layered(*part, notes[k], shared, f"{name}-{k}-", room) for k, part in enumerate(parts)]
 
 
 def _layers(parents: Mapping[str, Sequence[str]], graphs: Sequence[Graph]) -> Layers:
@@ -253,38 +265,49 @@ def _order(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
     return placed
 
 
-def _note_place(layout: Layers, parent: str, child: str) -> tuple[float, float, bool]:
-    """Return the place of a note at the end of an edge, and whether it is on the right, where the edge comes from."""
-    (x1, _), (x2, y2) = layout.place(parent), layout.place(child)
-    is_right = x1 >= x2
-    return x2 + (layout.widths[child] / 2 + 4) * (1 if is_right else -1), y2 - 8, is_right
+Edges: TypeAlias = Mapping[tuple[str, str], list[Point]]  # by parent and child
 
 
-def _overhang(graph: Graph, layout: Layers, shared: set[tuple[str, str]]) -> float:
-    """Return how far the notes of a graph reach beyond its drawing at the sides."""
-    beyond = [0.0]
-    for child, parents in graph.parents.items():
-        for parent in parents:
-            if graph.only_note and (parent, child) not in shared:
-                x, _, is_right = _note_place(layout, parent, child)
-                width = text_width(graph.only_note)
-                beyond.append(x + width - layout.width if is_right else width - x)
-    return max(beyond)
-
-
-def _draw_layered(graph: Graph, layout: Layers, shared: set[tuple[str, str]], heads: str, room: float) -> str:
-    edges, notes = [], []
+def _routes(graph: Graph, layout: Layers) -> dict[tuple[str, str], list[Point]]:
+    """Return the points that each edge passes; edges enter a node side by side."""
+    routes = {}
     for child, parents in graph.parents.items():
         ordered = sorted(parents, key=lambda p: layout.place(p)[0])
         for k, parent in enumerate(ordered):
-            own_tone = graph.tones.get((parent, child), "")
-            tone: Tone = own_tone if (parent, child) in shared else "only"
-            title = f"{parent} to {child}" + (", only here" if tone == "only" else "")
-            path = layout.path(parent, child, 0.5 + ((k + 0.5) / len(ordered) - 0.5) * 0.7)
-            edges.append(arrow(path, tone, heads, title))
-            if tone == "only" and graph.only_note:
-                x, y, is_right = _note_place(layout, parent, child)
-                notes.append(text_at(graph.only_note, x, y, "warn", "start" if is_right else "end"))
+            routes[parent, child] = layout.route(parent, child, 0.5 + ((k + 0.5) / len(ordered) - 0.5) * 0.7)
+    return routes
+
+
+def _note_places(graph: Graph, layout: Layers, edges: Edges, shared: set[tuple[str, str]]) -> list[_Rectangle]:
+    """Return where notes of edges that only this graph has stand: over the least of boxes, notes and edges."""
+    middles = {name: (x, y + BOX / 2) for name, (x, y) in ((name, layout.place(name)) for name in graph.nodes)}
+    taken = [_rectangle(middle, layout.widths[name], BOX) for name, middle in middles.items()]
+    points = [point for route in edges.values() for point in curve_points(route)]
+    width, notes = text_width(graph.only_note), list[_Rectangle]()
+    for parent, child in (edge for edge in edges if edge not in shared and graph.only_note):
+        (x1, _), (x2, y2) = layout.place(parent), layout.place(child)
+        aside = (layout.widths[child] / 2 + 4 + width / 2) * (1 if x1 >= x2 else -1)  # where the edge comes from
+        places = [(x2 + x, y2 + y) for y in (-12, BOX / 2, BOX + 12) for x in (aside, -aside)]
+        candidates = [_rectangle(place, width, LABEL_HEIGHT) for place in places]
+        notes.append(min(candidates, key=lambda place: _covered(place, [*taken, *notes], points)))
+    return notes
+
+
+def _draw_layered(
+    graph: Graph,
+    layout: Layers,
+    routes: Edges,
+    places: Sequence[_Rectangle],
+    shared: set[tuple[str, str]],
+    heads: str,
+    room: float,
+) -> str:
+    edges = []
+    for (parent, child), route in routes.items():
+        tone: Tone = graph.tones.get((parent, child), "") if (parent, child) in shared else "only"
+        title = f"{parent} to {child}" + (", only here" if tone == "only" else "")
+        edges.append(arrow(curve_path(route), tone, heads, title))
+    notes = [text_at(graph.only_note, (p.start + p.end) / 2, p.bottom - 3, "warn", "middle") for p in places]
     boxes = [node_box(node, *layout.place(name), layout.widths[name]) for name, node in graph.nodes.items()]
     marks = [arrow_heads(dict.fromkeys(("", "only", *graph.tones.values())), heads), *edges, *boxes, *notes]
     return graph_figure(layout.width + 2 * room, layout.height, graph.label, marks, x=-room, scale=LEAST_SCALE)
@@ -294,16 +317,7 @@ def _draw_layered(graph: Graph, layout: Layers, shared: set[tuple[str, str]], he
 
 MARGIN = 12.0  # border of the drawing
 STRAIGHT, BENT = 0.06, 0.22  # how far an edge is bent, as a share of its length; edges both ways need room
-LABEL_PLACES = (
-    0.45,
-    0.55,
-    0.35,
-    0.65,
-    0.27,
-    0.73,
-    0.2,
-    0.8,
-)  # along an edge: the first at which a label covers nothing
+LABEL_PLACES = (0.45, 0.55, 0.35, 0.65, 0.27, 0.73, 0.2, 0.8)  # along an edge: the first where a label covers nothing
 ASIDE = (9, -9, 13, -13, 18, -18, 24, -24)  # of a label beside its edge, first on the side to which the edge is bent
 LABEL_HEIGHT = 14
 LABEL_ROOM = 6  # pixels of half the width and height for each label

@@ -447,5 +447,9 @@ def measured_chart(cells: Sequence[MeasuredCell]) -> str:
             lines.append(Line(name, marks, kind="points"))
         panels.append(Panel(readout, tuple(lines)))
     return panels_svg(
-        panels, Axis("experiment"), Axis("value", 0, 1), "Measured and predicted values by readout", columns=2
+        panels,
+        Axis("experiment", whole=True),
+        Axis("value", 0, 1),
+        "Measured and predicted values by readout",
+        columns=2,
     )

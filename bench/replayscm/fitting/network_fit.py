@@ -540,7 +540,9 @@ def draw_class(
             probability = probabilities.get((parent, child))
             title = f"{parent} to {child}" + (", or reversed" if tone else "")
             title += "" if probability is None else f": probability {probability:.3f}"
-            edges.append(pages_graphs.arrow(layout.path(parent, child, share), tone, "class-", title))
+            edges.append(
+                pages_graphs.arrow(pages_graphs.curve_path(layout.route(parent, child, share)), tone, "class-", title)
+            )
             is_first, is_last = k == 0 and len(by_place) > 1, k == len(by_place) - 1
             if probability is not None and len(best) <= MAX_LABELLED and (is_first or is_last):
                 x, y = layout.place(child)

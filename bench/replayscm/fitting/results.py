@@ -404,8 +404,8 @@ def _chart(front: TargetFront, number: int) -> str:
     """Return the step plot: sizes across, errors up; each point leads to its formulas."""
     points = front.front.points
     across = [p.size[0] if isinstance(p.size, tuple) else p.size for p in points]
-    x = Scale(0, max(across) + 1, LEFT, WIDTH - RIGHT)
-    y = Scale(0, max(p.errors for p in points) or 1, HEIGHT - FOOT, TOP)
+    x = Scale(0, max(across) + 1, LEFT, WIDTH - RIGHT, whole=True)
+    y = Scale(0, max(p.errors for p in points) or 1, HEIGHT - FOOT, TOP, whole=True)
     marks = [*side_axis(y.ticks(), LEFT, WIDTH - RIGHT)]
     marks += foot_axis([tick for tick in x.ticks(8) if tick[1].isdigit()], HEIGHT - FOOT)
     marks.append(text_at("size", (LEFT + WIDTH) / 2, HEIGHT - 8, "soft", "middle"))

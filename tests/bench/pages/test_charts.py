@@ -107,6 +107,9 @@ def test_scales_have_round_ticks_and_keep_values_inside() -> None:
     assert (scale.at(0), scale.at(0.25), scale.at(1), scale.at(2)) == (100, 75, 0, 0)
     assert scale.ticks(4) == [(100.0, "0"), (50.0, "0.5"), (0.0, "1")]
     assert [text for _, text in Scale(1, 57, 90, 0, logarithmic=True).ticks()] == ["1", "10"]
+    assert [text for _, text in Scale(1, 3, 0, 90).ticks()] == ["1", "1.5", "2", "2.5", "3"]
+    assert [text for _, text in Scale(1, 3, 0, 90, whole=True).ticks()] == ["1", "2", "3"]
+    assert [text for _, text in Scale(0, 30, 0, 90, whole=True).ticks()] == ["0", "10", "20", "30"]
     assert [text for _, text in Scale(2e-5, 7e-5, 90, 0, logarithmic=True).ticks()] == ["2e-05", "5e-05"]
     assert [text for _, text in Scale(1e-7, 1e7, 0, 1, logarithmic=True).ticks(3)] == ["10⁻⁷", "0.01", "1000"]
     assert Scale(1, 100, 0, 200, logarithmic=True).at(10) == pytest.approx(100)

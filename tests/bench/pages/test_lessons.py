@@ -144,16 +144,44 @@ def test_first_columns_of_wide_evidence_stay_and_no_column_is_cut(width: int, tm
 
 
 @needs_chromium
-@pytest.mark.parametrize("item", ["3nodes/20/0", "3nodes/20/1", "4nodes/20/0", "4nodes/20/2"])
-def test_no_label_of_a_graph_is_over_an_edge(item: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pool", "item", "num_labels"),
+    [
+        *(("causalab", item, 3) for item in ("3nodes/20/0", "3nodes/20/1", "4nodes/20/0", "4nodes/20/2")),
+        *(("hidden_order", f"CAL_hs_n6_easy_calibration_2000000{k}", 1) for k in range(3)),
+    ],
+)
+def test_no_label_of_a_graph_is_over_an_edge(pool: str, item: str, num_labels: int, tmp_path: Path) -> None:
     page = tmp_path / "graph.html"
-    assert called("show", bundled_sample("causalab"), item, "--html", page).returncode == 0
+    assert called("show", bundled_sample(pool), item, "--html", page).returncode == 0
     with Tab() as tab:
         tab.emulate(DESKTOP)
         tab.open(page.as_uri())
-        labels = tab.evaluate("[...document.querySelectorAll('svg .halo')].length")
-        assert labels >= 3
+        labels = tab.evaluate("[...document.querySelectorAll('svg .halo, svg text.warn')].length")
+        assert labels >= num_labels
         assert tab.evaluate(LABELS_OVER_EDGES) == []
+
+
+@needs_chromium
+def test_no_cell_of_the_rows_of_a_front_is_over_another(tmp_path: Path) -> None:
+    table, page = tmp_path / "open.csv", tmp_path / "front.html"
+    table.write_text("x,y\n0,0\n0,1\n1,1\n1,0\n", encoding="utf-8")
+    called("fit", table, "--target", "y", "--html", page)
+    with Tab() as tab:
+        tab.open(page.as_uri())
+        texts, titles = tab.evaluate(
+            """[[...document.querySelectorAll("section:last-of-type tbody tr")].map((row) =>
+            [...row.children].map((cell) => {
+            cell.scrollIntoView();
+            const { left, top, width, height } = cell.getBoundingClientRect();
+            const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+            return seen === cell ? cell.textContent : null; })), document.querySelectorAll("h1").length]"""
+        )
+    assert texts == [
+        *(["2", "0", "0", "contradicts another row"], ["3", "0", "1", "wrong, contradicts another row"]),
+        *(["4", "1", "1", "wrong, contradicts another row"], ["5", "1", "0", "contradicts another row"]),
+    ]
+    assert titles == 1
 
 
 @needs_chromium
