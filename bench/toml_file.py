@@ -98,6 +98,9 @@ def explain_mismatch(kind: type[Any], error: msgspec.ValidationError) -> str:
         problem = f"expected {expected}, found {_TYPES.get(types['found'], types['found'])}"
     if (bound := _BOUND.fullmatch(problem)) is not None:
         problem = f"expected {_TYPES[bound['expected']]} {_RELATIONS[bound['relation']]} {bound['bound']}"
+    if problem.startswith("Expected `str` matching regex"):
+        is_address = "https?://" in problem
+        problem = f"must {'begin with https:// or http:// and have no blanks' if is_address else 'have another form'}"
     if isinstance(node, inspect.ListType) and "[" not in place:
         problem += f"; tables of a list stand in two brackets, as [[{place.lstrip('.')}]]" if _is_tables(node) else ""
     return f"{where}{problem}" + (f" ({meaning})" if meaning else "")

@@ -52,7 +52,8 @@ class Writes:
     """The parameter is what the command writes.
 
     inside: names of the files, or patterns of names, that are written into a folder; empty if the value is a file
-    beside: names of further files in the same parent folder; `{}` stands for the name of the value
+    beside: names of further files in the same parent folder; `{}` stands for the name of the value,
+        `{stem}` for that without its suffix
     is_resumable: after Ctrl-C the same command resumes from the files that it wrote
     replaces: first bytes, in lower case, of existing files that may be replaced; none may if empty
     marks: texts of which an existing file has to contain one to be replaced, as our own files do
@@ -67,7 +68,7 @@ class Writes:
     def targets(self, option: str, path: Path) -> Iterator[_Target]:
         yield _Target(option, path, self.inside, is_resumable=self.is_resumable and bool(self.inside))
         for name in self.beside:
-            yield _Target(option, path.parent / name.format(path.name), is_resumable=UNFINISHED in name)
+            yield _Target(option, path.parent / name.format(path.name, stem=path.stem), is_resumable=UNFINISHED in name)
 
 
 READS = Reads()

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 RECORDS_FILE = "records.jsonl"
 PLAY_FOLDER = Writes(
-    (RECORDS_FILE, "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), is_resumable=True
+    (RECORDS_FILE, "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv", "clock.json"),
+    is_resumable=True,
 )
 DEFAULT_PARTICIPANT = "you"
 
@@ -89,7 +90,7 @@ StudyPath: TypeAlias = Annotated[
 ]
 # asked again while a study goes on: its own table, CSV or JSON, is replaced
 WRITES_RESULTS = Writes(
-    beside=("moves.csv", "codebook.md"),
+    beside=("{stem}.moves.csv", "{stem}.codebook.md"),
     replaces=(
         *(b"participant,position,benchmark,", b"participant,number,event,", b"# columns of the results of "),
         *(b'[\n {\n  "participant":', b"[]\n"),
@@ -110,7 +111,7 @@ Results: TypeAlias = Annotated[
     typer.Option(
         "--results",
         metavar="FILE",
-        help="With --study: write people as CSV, moves.csv and codebook.md beside it, or FILE.json; print means.",
+        help="With --study: write people as CSV, moves and codebook named after it, or FILE.json; print means.",
         rich_help_panel=OUTPUT,
     ),
     WRITES_RESULTS,
@@ -208,8 +209,8 @@ def _refuse_second(actions: Mapping[str, object]) -> None:
 def _write_review(file: Path, out: Path, pools: list[Path], title: str, participant: str) -> int:
     """Write the page of what a participant ended beside the ideal learner."""
     from calibrant.bench.play.game import PlayPool
-    from calibrant.bench.play.participants import review_page
     from calibrant.bench.play.results import stored_reviews
+    from calibrant.bench.play.review import review_page
     from calibrant.dsl.atomic_write import write_atomically
 
     items = stored_reviews(out, [PlayPool(pool) for pool in pools], participant)

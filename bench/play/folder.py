@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import fsum, inf
 from pathlib import Path
 from types import TracebackType
@@ -22,11 +22,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from calibrant.bench.core.attribution import KEY, NO_ANSWER, UNDEFINED_VERDICT, verdict_text
-from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import is_stated
-from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.core.typed_moves import Act, Draft, Edit, WordsError
+from calibrant.bench.play.clocks import Elapsed, StudyTime, read_elapsed, write_elapsed
 from calibrant.bench.play.game import (
     AID,
     FINISH,
@@ -36,11 +33,12 @@ from calibrant.bench.play.game import (
     ItemKey,
     PlayPool,
     QuestionsStop,
-    StudyTime,
     balanced_assignment,
+    game_record,
+    game_verdict,
+    protocol_of,
 )
 from calibrant.bench.runs import records
-from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import PRIVATE
 from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -51,6 +49,7 @@ LANG = "lang"  # of the event at the start
 ANSWERS = "answers"  # of an event
 PASSED = "passed"  # of an event: whether the questions about instructions were answered rightly
 TIME_UP = "time_up"  # of an event: a limit ended what it is about
+RESTART = "restart"  # of the opening of a page: its server was started again
 _PARTICIPANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
@@ -90,7 +89,9 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "belongs to it as JSON; time_up in it: a limit ended the page or the study"
         ),
     ]
-    seconds: Annotated[float, Meta(description="since the event before it; 0 where the item was opened again")]
+    seconds: Annotated[
+        float, Meta(description="since the event before it; opened again: until the program before was ended")
+    ]
     at: Annotated[str, Meta(description="UTC, ISO 8601")]
     version: Annotated[int, Meta(description="version of the format")] = JOURNAL_VERSION
     clock: Annotated[Clock, Meta(description="by the participant's page; absent in a terminal")] = msgspec.UNSET
@@ -132,77 +133,6 @@ def check_participant(name: str) -> str:
     return name
 
 
-# --- Records of closed games, in the format of runs: `table`, `report`, `show --run` and `score` read them as they are
-
-
-def protocol_of(participant: str) -> str:
-    """Return the name of a participant in records."""
-    return PEOPLE + participant
-
-
-def game_record(game: Game, participant: str, config: Mapping[str, Any], started: str) -> records.Record:
-    """Return the record of a closed game.
-
-    config: feedback and study, which are part of the record's key; started: UTC, ISO 8601
-    """
-    of, item, steps = game.pool.benchmark, game.item, list(game.steps)
-    is_episode = game.episode is not None
-    answer = of.scoring.no_answer(item) if game.answer is None else game.answer
-    score = of.scoring.score(item, answer, steps)
-    attribution = of.attribution(item, answer, steps, score) if steps else None
-    return records.Record(
-        pool=game.pool.name,
-        pool_digest=game.pool.digest,
-        pool_size=len(game.pool.public.items),
-        index=game.pool.indices[item.id],
-        instance=item.id,
-        setting=item.setting,
-        stratum=item.stratum,
-        protocol=protocol_of(participant),
-        config=dict(config),
-        outcome="out_of_budget" if game.answer is None else "found",
-        answer=answer,
-        size=None,
-        score=score,
-        provenance=_provenance(game),
-        program=program_version(),
-        benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
-        steps=records.step_records(steps) if is_episode else msgspec.UNSET,
-        attribution=msgspec.UNSET if attribution is None else attribution,
-        timing=records.Timing(round(fsum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
-    )
-
-
-def evidence_attribution(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
-    """Return what the evidence had decided; records of questions lack it, and it is counted here. Empty if unknown."""
-    attribution = record.attribution
-    if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
-        attribution = of.attribution(item, record.answer, (), record.score) or {}
-    return attribution if isinstance(attribution, dict) else {}
-
-
-def game_verdict(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
-    """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
-    is_right = of.metrics.success.judge(record.score, record.setting)
-    attribution = evidence_attribution(of, item, record)
-    if is_right is None:
-        text = UNDEFINED_VERDICT
-    elif record.steps is msgspec.UNSET or record.steps:
-        score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}
-        text = verdict_text(score, is_right=is_right)
-    else:
-        text = f"{'right' if is_right else 'not right'}; nothing was read"
-    return {"right": is_right, "text": text, "score": record.score, "attribution": attribution or None}
-
-
-def _provenance(game: Game) -> dict[str, Any]:
-    if game.is_late:
-        return {"reason": "the time was up"}
-    if game.gave_up:
-        return {"reason": "the participant gave no answer"}
-    return {} if game.answer is not None else {"reason": "the allowance was spent without an answer"}
-
-
 # --- A folder of play: the journal of all games, their records, one writer, and what is read from there after a kill
 MAX_IDLE_SECONDS = 3_600.0  # a move that took longer is recorded as this: the person was away
 
@@ -220,6 +150,7 @@ class PlayFolder:
         self._study_times: dict[str, StudyTime] = {}  # by participant; none in studies without a limit
         self._events: dict[tuple[str, ItemKey], list[EventRecord]] = {}
         self._study_seconds: dict[str, float] = {}
+        self._elapsed: dict[str, Elapsed] = {}  # by participant, as the program before or this one stored it
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
         self._recorded: set[tuple[str, ItemKey]] = set()  # protocol and item: a game has one record, whatever its terms
@@ -245,8 +176,10 @@ class PlayFolder:
                 self._events.setdefault((event.participant, event.item), []).append(event)
                 if event.study_seconds is not msgspec.UNSET:
                     self._study_seconds[event.participant] = event.study_seconds
+            self._elapsed = read_elapsed(self.folder)
             self._stack = stack.pop_all()
-        self._recorded = {(key.protocol, ItemKey(key.pool_digest, key.instance)) for key in self._records.keys}
+        keys = (key for key in self._records.keys if isinstance(key, records.Key))
+        self._recorded = {(key.protocol, ItemKey(key.pool_digest, key.instance)) for key in keys}
         digest = records.config_digest(self.config)
         self._lacks_groups = any(
             records.Key(*item, protocol_of(name), digest) in self._records.keys
@@ -277,15 +210,20 @@ class PlayFolder:
         event: Mapping[str, Any],
         seconds: float,
         clock: Clock = msgspec.UNSET,
+        *,
+        overtime: float = 0.0,
     ) -> EventRecord:
-        """Append an event; it is on disk when this returns. clock: of the participant's page."""
+        """Append an event; it is on disk when this returns.
+
+        clock: of the participant's page; overtime: seconds since the limit that made the event
+        """
         seconds = round(min(seconds, MAX_IDLE_SECONDS), 3)
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        at = (datetime.now(UTC) - timedelta(seconds=overtime)).isoformat(timespec="milliseconds")
         with self._lock:
             events = self._events.setdefault((participant, item), [])
             number = len(events)
             study = self._study_times.get(participant)
-            used = msgspec.UNSET if study is None else round(study.seconds, 3)
+            used = msgspec.UNSET if study is None else round(min(study.seconds - overtime, study.limit), 3)
             record = EventRecord(
                 participant,
                 item.pool_digest,
@@ -305,10 +243,30 @@ class PlayFolder:
     def time_study(self, participant: str, limit: float, clock: Callable[[], float] = time.monotonic) -> StudyTime:
         """Return the time of a participant's study; with a limit, their events have it from now on."""
         used = self._study_seconds.get(participant, 0.0)
+        if participant in self._elapsed:
+            used = max(used, self._elapsed[participant].study_seconds)
         study = StudyTime(limit, used, clock, has_begun=self.has_begun(participant))
         if limit:
             self._study_times[participant] = study
         return study
+
+    def elapsed_seconds(self, participant: str, item: ItemKey) -> float:
+        """Return what the program before had counted of a stop since its last event; 0 if nothing is known."""
+        entry = self._elapsed.get(participant)
+        is_current = entry is not None and (entry.pool_digest, entry.instance) == item
+        if entry is None or not is_current or entry.number != len(self.events(participant, item)):
+            return 0.0
+        return entry.seconds
+
+    def store_elapsed(self, elapsed: Mapping[str, Elapsed]) -> None:
+        """Store the seconds of participants that stand in no event yet."""
+        before, self._elapsed = self._elapsed, {**self._elapsed, **elapsed}
+        if self.folder is not None and before != self._elapsed:
+            write_elapsed(self.folder, self._elapsed)
+
+    def has_finished(self, participant: str) -> bool:
+        """Return whether a participant came to the end, or was screened out."""
+        return bool(self.events(participant, FINISH))
 
     def has_begun(self, participant: str) -> bool:
         """Return whether the start page is behind a participant."""
@@ -350,9 +308,11 @@ class PlayFolder:
         is_late: the time of the study was up
         """
         with self._lock:
-            if not self.events(participant, FINISH):
+            if not self.has_finished(participant):
                 kind = "screened_out" if is_screened_out else "finished"
-                self.add(participant, FINISH, {kind: {TIME_UP: True} if is_late else {}}, 0.0)
+                study = self._study_times.get(participant)
+                overtime = study.overtime if is_late and study is not None else 0.0
+                self.add(participant, FINISH, {kind: {TIME_UP: True} if is_late else {}}, 0.0, overtime=overtime)
 
     def is_passed(self, participant: str, stop: QuestionsStop) -> bool:
         """Return whether a page of questions is behind a participant."""
@@ -482,7 +442,8 @@ class Visit:
         self.limit = limit
         self.page_clock: Clock = msgspec.UNSET
         self._clock = clock
-        self._since = clock()
+        self.elapsed_before = folder.elapsed_seconds(participant, item)  # of an ended program, since the last event
+        self._since = clock() - self.elapsed_before
         self._study = study
 
     @property
@@ -499,12 +460,23 @@ class Visit:
         """Return the seconds until a limit ends the stop; infinite without one."""
         return max(0.0, self.balance)
 
-    def _add(self, event: dict[str, Any]) -> float:
-        """Put an event on disk; return the seconds that are recorded with it."""
-        now = self._clock()
-        seconds, self._since = now - self._since, now
+    @property
+    def elapsed(self) -> Elapsed:
+        """Seconds that stand in no event yet, until a limit."""
+        number = len(self.folder.events(self.participant, self.item))  # first: an event meanwhile makes both void
+        seconds = min(self._clock() - self._since - max(0.0, -self.balance), MAX_IDLE_SECONDS)
+        return Elapsed(*self.item, number, round(seconds, 3))
+
+    def _add(self, event: dict[str, Any], *, is_late: bool = False) -> float:
+        """Put an event on disk; return the seconds that are recorded with it.
+
+        is_late: a limit made it, which is its time
+        """
+        overtime = max(0.0, -self.balance) if is_late else 0.0
+        now = self._clock() - overtime
+        seconds, self._since = max(0.0, now - self._since), now
         clock, self.page_clock = self.page_clock, msgspec.UNSET
-        return self.folder.add(self.participant, self.item, event, seconds, clock).seconds
+        return self.folder.add(self.participant, self.item, event, seconds, clock, overtime=overtime).seconds
 
 
 class Player(Visit):
@@ -568,7 +540,7 @@ class Player(Visit):
     def close_if_late(self) -> bool:
         """End the item without an answer if its time is up; return whether it ended so."""
         if not self.game.closed and not self.seconds_left:
-            self.game.run_out(self._add({TIME_UP: {}}))
+            self.game.run_out(self._add({TIME_UP: {}}, is_late=True))
         return self.game.is_late
 
     def verdict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from math import inf
+from math import fsum
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
@@ -17,11 +17,15 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta
 
+from calibrant.bench.core.attribution import KEY, NO_ANSWER, UNDEFINED_VERDICT, verdict_text
 from calibrant.bench.core.benchmark import Benchmark, PublicPool
 from calibrant.bench.core.capabilities import AIDS, WORDS
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark_of, is_stated
+from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.core.typed_moves import Draft, Position, Words, WordsError
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
+from calibrant.bench.runs import records
+from calibrant.bench.version import program_version
 from calibrant.dsl.episode import Action, ActionError, Episode, Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest, item_ids
@@ -162,7 +166,7 @@ class Completion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             max_length=2_000,
             pattern=r"^(https?://[!-~]+)?$",
-            description="opened at the end; {participant} stands for the id",
+            description="begins with https:// or http:// and has no blanks; {participant} stands for the id",
         ),
     ] = ""
 
@@ -213,35 +217,6 @@ class Terms:
     def consent_in(self, lang: str) -> str:
         """Return the text of consent in a language."""
         return self.consents.get(lang, self.consent)
-
-
-class StudyTime:
-    """Seconds of a participant's study while a program of it runs.
-
-    limit: seconds after which the study ends; 0 for none; before: seconds of earlier programs
-    clock: seconds on a clock that does not go back
-    """
-
-    def __init__(self, limit: float, before: float, clock: Callable[[], float], *, has_begun: bool) -> None:
-        self.limit = limit
-        self._before = before
-        self._clock = clock
-        self._since = clock() if has_begun else None
-
-    def start(self) -> None:
-        """Count from now on, unless the participant began before."""
-        if self._since is None:
-            self._since = self._clock()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds until now; 0 before the participant begins."""
-        return 0.0 if self._since is None else self._before + self._clock() - self._since
-
-    @property
-    def balance(self) -> float:
-        """Seconds until the study ends, negative after its end; infinite without a limit."""
-        return self.limit - self.seconds if self.limit else inf
 
 
 @dataclass(frozen=True)
@@ -468,3 +443,74 @@ def _picture(parents: Mapping[str, Sequence[str]]) -> str:
     graph = Graph(parents, {name: GraphNode(name) for name in parents}, label)
     (picture,) = draw_together([graph], "draft")
     return picture
+
+
+# --- Records of closed games, in the format of runs: `table`, `report`, `show --run` and `score` read them as they are
+
+
+def protocol_of(participant: str) -> str:
+    """Return the name of a participant in records."""
+    return PEOPLE + participant
+
+
+def game_record(game: Game, participant: str, config: Mapping[str, Any], started: str) -> records.Record:
+    """Return the record of a closed game.
+
+    config: feedback and study, which are part of the record's key; started: UTC, ISO 8601
+    """
+    of, item, steps = game.pool.benchmark, game.item, list(game.steps)
+    is_episode = game.episode is not None
+    answer = of.scoring.no_answer(item) if game.answer is None else game.answer
+    score = of.scoring.score(item, answer, steps)
+    attribution = of.attribution(item, answer, steps, score) if steps else None
+    return records.Record(
+        pool=game.pool.name,
+        pool_digest=game.pool.digest,
+        pool_size=len(game.pool.public.items),
+        index=game.pool.indices[item.id],
+        instance=item.id,
+        setting=item.setting,
+        stratum=item.stratum,
+        protocol=protocol_of(participant),
+        config=dict(config),
+        outcome="out_of_budget" if game.answer is None else "found",
+        answer=answer,
+        size=None,
+        score=score,
+        provenance=_provenance(game),
+        program=program_version(),
+        benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
+        steps=records.step_records(steps) if is_episode else msgspec.UNSET,
+        attribution=msgspec.UNSET if attribution is None else attribution,
+        timing=records.Timing(round(fsum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
+    )
+
+
+def evidence_attribution(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
+    """Return what the evidence had decided; records of questions lack it, and it is counted here. Empty if unknown."""
+    attribution = record.attribution
+    if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
+        attribution = of.attribution(item, record.answer, (), record.score) or {}
+    return attribution if isinstance(attribution, dict) else {}
+
+
+def game_verdict(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
+    """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
+    is_right = of.metrics.success.judge(record.score, record.setting)
+    attribution = evidence_attribution(of, item, record)
+    if is_right is None:
+        text = UNDEFINED_VERDICT
+    elif record.steps is msgspec.UNSET or record.steps:
+        score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}
+        text = verdict_text(score, is_right=is_right)
+    else:
+        text = f"{'right' if is_right else 'not right'}; nothing was read"
+    return {"right": is_right, "text": text, "score": record.score, "attribution": attribution or None}
+
+
+def _provenance(game: Game) -> dict[str, Any]:
+    if game.is_late:
+        return {"reason": "the time was up"}
+    if game.gave_up:
+        return {"reason": "the participant gave no answer"}
+    return {} if game.answer is not None else {"reason": "the allowance was spent without an answer"}

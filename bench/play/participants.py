@@ -1,254 +1,24 @@
-"""Participants on their plans: what is shown and done, and their ended items beside the ideal learner."""
+"""Participants on their plans: what is shown and done."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from calibrant.audits.why import number_text
-from calibrant.bench.core.attribution import KEY, KIND_MEANINGS
-from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.core.typed_moves import WordsError
-from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
-from calibrant.bench.pages.page import design_page
-from calibrant.bench.pages.timeline import Timeline, timeline_content
-from calibrant.bench.play.folder import Clock, Player, PlayFolder
-from calibrant.bench.play.game import ItemKey, ItemStop, Plan, QuestionsStop, Stop, Terms, item_state
+from calibrant.bench.play.clocks import Elapsed
+from calibrant.bench.play.folder import Clock, Player, PlayFolder, Visit
+from calibrant.bench.play.game import ItemStop, Plan, QuestionsStop, Stop, Terms, item_state
+from calibrant.bench.play.review import ReviewedItem, Reviews, review_page
 from calibrant.bench.play.study import pages
-from calibrant.bench.report.capabilities import Remaining, RemainingLists
-from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
-from calibrant.bench.report.sources import context_of
-from calibrant.bench.runs.records import Record
-from calibrant.bench.runs.workers import ExactEpisode, exact_episode
-from calibrant.bench.scoring.scorer import steps_of
-from calibrant.dsl.episode import Action, Step
+from calibrant.dsl.episode import Action
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
-
-# --- One ended item of a participant beside the ideal learner: what the answer was worth, what the evidence left ------
-IDEAL = "the ideal learner"
-
-
-@dataclass(frozen=True)
-class ReviewedItem:
-    """One ended item. It is computed from the record alone; what is sealed is part of it.
-
-    item: under its public id for participants, under the pool's own for those who run the study
-    record: of the participant
-    ideal: episode of the ideal learner, None of a question
-    attribution: what the evidence had decided; empty where it is not counted
-    """
-
-    benchmark: Benchmark[Any]
-    item: Any
-    record: Record
-    ideal: ExactEpisode | None
-    attribution: Mapping[str, Any]
-
-    @property
-    def steps(self) -> Sequence[Step[Any]]:
-        """The participant's steps; none of a question."""
-        return () if self.record.steps is msgspec.UNSET else steps_of(self.record.steps)
-
-    @property
-    def is_right(self) -> bool | None:
-        """Whether the answer is right; None where nothing is held out."""
-        return self.benchmark.metrics.success.judge(self.record.score, self.record.setting)
-
-    @property
-    def kind(self) -> str:
-        """Earned, lucky, short or missed; empty where it is not counted."""
-        return str(self.attribution.get("kind", ""))
-
-    @property
-    def moves(self) -> int | None:
-        return None if self.record.steps is msgspec.UNSET else sum(step.cost for step in self.steps)
-
-    @property
-    def ideal_moves(self) -> int | None:
-        return None if self.ideal is None else self.ideal.num_moves
-
-    def row(self) -> dict[str, Any]:
-        """Return a line of the table, ready for JSON."""
-        return {
-            "item": self.item.id,
-            "kind": self.benchmark.require(WORDS).kind[0].capitalize(),
-            "right": self.is_right,
-            "class": self.kind,
-            "left": str(self.attribution.get("members", "")),
-            "moves": self.moves,
-            "ideal": self.ideal_moves,
-        }
-
-    @property
-    def levels(self) -> Levels:
-        """Chances of being right with the same evidence."""
-        guide = self.benchmark.capability(GUIDE)
-        return Levels() if guide is None else guide.levels(self.item, self.steps, self._score)
-
-    @property
-    def explanation(self) -> Explanation | None:
-        """The answer in words, beside gold; None where the benchmark has no words for it."""
-        guide = self.benchmark.capability(GUIDE)
-        if guide is None:
-            return None
-        explained: Explanation = guide.explain(
-            self.item, context_of(self.record), self.record.answer, self.steps, self._score
-        )
-        return explained
-
-    @property
-    def remaining(self) -> Remaining | None:
-        """Hypotheses that were open when it was answered; None where they are not counted."""
-        return RemainingLists(self.benchmark).get(self.record.pool_digest, self.item, self.steps)
-
-    @property
-    def _score(self) -> dict[str, Any]:
-        return {**self.record.score, KEY: dict(self.attribution)} if self.attribution else dict(self.record.score)
-
-    def timelines(self, name: str) -> list[Timeline]:
-        """Return the participant's episode and the ideal learner's, step by step; none of a question."""
-        make = self.benchmark.capability(TIMELINES)
-        if make is None or self.ideal is None:
-            return []
-        return [make(self.item, self.steps, name), make(self.item, self.ideal.steps, IDEAL)]
-
-    def texts(self, name: str) -> list[tuple[str, str]]:
-        """Return both episodes as text, each with its title, where there are no timelines; none of a question."""
-        views = self.benchmark.capability(REVEALED_VIEWS) or self.benchmark.capability(EPISODE_VIEWS)
-        if views is None or self.ideal is None:
-            return []
-        return [
-            (title, views.text(self.item, steps, title))
-            for title, steps in ((name, self.steps), (IDEAL, self.ideal.steps))
-        ]
-
-
-class Reviews:
-    """Reviewed items of a folder, each computed once, and each ideal episode once for all participants."""
-
-    def __init__(self, folder: PlayFolder) -> None:
-        self._folder = folder
-        self._reviews: dict[tuple[str, ItemKey], ReviewedItem] = {}
-        self._ideal: dict[ItemKey, ExactEpisode | None] = {}
-        self._lock = threading.Lock()
-
-    def get(self, participant: str, item: ItemKey) -> ReviewedItem:
-        """Return an item that a participant ended, beside the ideal learner."""
-        game, key = self._folder.game(participant, item), (participant, item)
-        record, verdict = self._folder.record(participant, game), self._folder.verdict(participant, game)
-        with self._lock:
-            if item not in self._ideal:
-                self._ideal[item] = exact_episode(game.pool.benchmark, game.pool.item(item.instance))
-            if key not in self._reviews:
-                attribution = verdict["attribution"] or {}
-                self._reviews[key] = ReviewedItem(
-                    game.pool.benchmark, game.shown, record, self._ideal[item], attribution
-                )
-            return self._reviews[key]
-
-
-# --- The page "this person beside the ideal learner": a bar of classes, a table, and every item step by step ----------
-BAR = ("earned", "lucky", "right", "short", "missed", "wrong", "unjudged")  # accuracy is where right ends
-GLYPHS = {"earned": "\u2713", "lucky": "\u2248", "right": "\u2713", "short": "\u25cb", "missed": "\u2717"}
-GLYPHS |= {"wrong": "\u2717", "unjudged": "\u25cb"}
-DASH = "\N{EN DASH}"
-
-
-def review_page(title: str, participant: str, items: Sequence[ReviewedItem]) -> str:
-    """Return the page about a participant's ended items, in the order in which they were begun."""
-    counts = Counter(_class_of(item) for item in items)
-    content = {
-        "title": f"{participant} beside the ideal learner",
-        "crumbs": [title, participant],
-        "heading": _heading(items, counts),
-        "bar": [{"kind": kind, "number": counts[kind]} for kind in BAR if counts[kind]],
-        "bar_label": ", ".join(f"{counts[kind]} {kind}" for kind in BAR if counts[kind]),
-        "legend": list(_legend(counts)),
-        "rows": [_row(number, item) for number, item in enumerate(items, 1)],
-        "items": [_item(number, item, participant) for number, item in enumerate(items, 1)],
-    }
-    return design_page("play/review.html", content)
-
-
-def _class_of(item: ReviewedItem) -> str:
-    return item.kind or {True: "right", False: "wrong", None: "unjudged"}[item.is_right]
-
-
-def _heading(items: Sequence[ReviewedItem], counts: Counter[str]) -> str:
-    right = sum(item.is_right is True for item in items)
-    earned = f", {counts['earned']} of them earned" if any(item.kind for item in items) else ""
-    return f"{right} of {sum(item.is_right is not None for item in items)} right{earned}"
-
-
-def _legend(counts: Counter[str]) -> Iterator[dict[str, str]]:
-    for kind in ("earned", "lucky", "short", "missed"):
-        decided, _, right = KIND_MEANINGS[kind].partition(" and ")
-        yield {"kind": kind, "text": f"{GLYPHS[kind]} {kind}: {decided}, {right}"}
-    for kind in ("right", "wrong"):
-        if counts[kind]:
-            yield {"kind": kind, "text": f"{GLYPHS[kind]} {kind}: what the evidence had decided is not counted"}
-    if counts["unjudged"]:
-        yield {"kind": "unjudged", "text": f"{GLYPHS['unjudged']} unjudged: nothing is held out"}
-
-
-def _row(number: int, item: ReviewedItem) -> dict[str, Any]:
-    kind, row = _class_of(item), item.row()
-    return {
-        "number": number,
-        "anchor": f"item-{number}",
-        "benchmark": row["kind"],
-        "item": row["item"],
-        "kind": kind,
-        "worth": f"{GLYPHS[kind]} {kind}",
-        "left": f"{number_text(int(row['left']))} left" if row["left"] else DASH,
-        "moves": DASH if row["moves"] is None else f"{row['moves']:,}",
-        "ideal": DASH if row["ideal"] is None else f"{row['ideal']:,}",
-    }
-
-
-def _item(number: int, item: ReviewedItem, participant: str) -> dict[str, Any]:
-    explanation = item.explanation
-    content = _row(number, item) | {"timelines": [], "texts": [], "explanation": explanation}
-    content["remaining"] = item.remaining
-    content["response"] = "no answer" if explanation is None or item.record.outcome != "found" else explanation.response
-    content["sentence"] = " ".join(filter(None, (_answer_sentence(item, explanation), _ideal_sentence(item))))
-    try:
-        timelines = item.timelines(participant)
-        content["timelines"] = [timeline_content(t, f"item-{number}-{k}") for k, t in enumerate(timelines)]
-        content["texts"] = [] if timelines else item.texts(participant)
-    except CalibrantError as error:
-        content["sentence"] += f" The steps cannot be shown: {error}."
-    return content
-
-
-def _answer_sentence(item: ReviewedItem, explanation: Explanation | None) -> str:
-    """Return what the evidence had decided about the answer."""
-    if item.record.outcome == "found":
-        return "" if explanation is None else " ".join(explanation.sentences)
-    decided = item.attribution.get("decided")
-    if decided is None:
-        return "No answer was given."
-    return f"No answer was given; the evidence had left {'one answer' if decided else 'several answers'}."
-
-
-def _ideal_sentence(item: ReviewedItem) -> str:
-    """Return what the ideal learner could do: with the same evidence, and with moves of its own choice."""
-    ceiling, parts = item.levels.ceiling, []
-    if ceiling is not None:
-        parts.append(f"With the same evidence the best answer is right with probability {ceiling:.3g}.")
-    if item.ideal is not None:
-        ideal = item.ideal.describe()
-        parts.append(f"The ideal learner, run exact, chose its own moves and {ideal}; here there were {item.moves:,}.")
-    return " ".join(parts)
-
 
 # --- A participant on a plan: which stop they are at, what is shown there, and what they do; one thread at a time -----
 STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to another one
@@ -353,6 +123,7 @@ class Sitting:
 
     def state(self, *, stay_at: ItemStop | None = None) -> dict[str, Any]:
         """Return what the page shows, ready for JSON. stay_at: an item that was closed by the last move."""
+        stay_at = stay_at if self._study.balance > 0 else None  # the end takes the place of an ended item
         items = [stop for stop in self._stops if isinstance(stop, ItemStop)]
         state: dict[str, Any] = {
             "title": self.terms.title,
@@ -374,7 +145,7 @@ class Sitting:
         stop = self._stop_at(place)
         if stop is None or (stay_at is None and self.is_screened_out):
             return state | self._end(is_screened_out=stop is not None)
-        if stay_at is None and self._study.balance <= 0:
+        if self._study.balance <= 0:
             return state | self._end_late(stop)
         if self.terms.limit:
             state["study_seconds_left"] = round(max(0.0, self._study.balance), 1)
@@ -419,19 +190,68 @@ class Sitting:
         return {"was_late": True} if was_late else {}
 
     def _end_late(self, stop: Stop) -> dict[str, Any]:
-        """End the study because its time is up, and the stop where the participant was.
+        """End the study because its time is up, and the stop where the participant was; return what the end shows."""
+        return self._end(is_screened_out=self._finish_late(stop), is_late=True)
 
-        Who had not answered the questions about instructions rightly has no proof of having finished.
+    def _finish_late(self, stop: Stop) -> bool:
+        """Record that the time is up; return whether the participant has no proof of having finished.
+
+        They have none if they had not answered the questions about instructions rightly.
         """
-        is_open = bool(self._folder.events(self.participant, stop.key))
-        if is_open and isinstance(stop, QuestionsStop):
-            self._page_at(stop).close_if_late()
-        elif is_open and isinstance(stop, ItemStop):
-            player = self._player_at(stop)
-            player.close_if_late()
-            self._folder.record(self.participant, player.game)
+        if self._folder.events(self.participant, stop.key):
+            self._close_late(stop)
         is_unchecked = isinstance(stop, QuestionsStop) and stop.checks_instructions
-        return self._end(is_screened_out=is_unchecked, is_late=True)
+        self._folder.finish(self.participant, is_screened_out=is_unchecked, is_late=True)
+        return is_unchecked
+
+    def _close_late(self, stop: Stop) -> None:
+        """End a stop if its time is up."""
+        if isinstance(stop, QuestionsStop):
+            self._close_late_page(self._page_at(stop))
+            return
+        player = self._player_at(stop)
+        if player.close_if_late():
+            self._folder.record(self.participant, player.game)
+
+    # --- without the page: what a server does meanwhile, and the next one ---------------------------------------------
+
+    def close_if_over(self, grace: float = pages.GRACE_SECONDS) -> None:
+        """End what is over, also where no page is open. grace: seconds after a limit in which answers may come in."""
+        if not self.has_begun or self._folder.has_finished(self.participant):
+            return
+        stop = self._stop_at(self.place)
+        visit = None if stop is None else self._visit_of(stop)
+        if stop is None:
+            self._folder.finish(self.participant, is_screened_out=False)
+        elif self._study.balance <= -grace:
+            self._finish_late(stop)
+        elif visit is not None and visit.balance <= -grace:
+            self._close_late(stop)
+
+    def resume(self) -> None:
+        """Go on with the limit of a stop that was open when the program before was ended."""
+        stop = self._stop_at(self.place) if self.has_begun else None
+        is_open = stop is not None and bool(self._folder.events(self.participant, stop.key))
+        if stop is None or not is_open or self._folder.has_finished(self.participant):
+            return
+        if stop.limit or self.terms.limit:
+            with suppress(CalibrantError):  # the item has another aid now: who opens it reads that
+                _ = self._page_at(stop) if isinstance(stop, QuestionsStop) else self._player_at(stop)
+
+    @property
+    def elapsed(self) -> Elapsed | None:
+        """Seconds that stand in no event yet; None where none count."""
+        if not self.has_begun or self._folder.has_finished(self.participant):
+            return None
+        stop = self._stop_at(self.place)
+        visit = None if stop is None else self._visit_of(stop)
+        entry = Elapsed("", "", 0, 0.0) if visit is None else visit.elapsed
+        return msgspec.structs.replace(entry, study_seconds=round(min(self._study.seconds, self.terms.limit), 3))
+
+    def _visit_of(self, stop: Stop) -> Visit | None:
+        """Return the visit of a stop if it is open."""
+        visit: Visit | None = self._page if isinstance(stop, QuestionsStop) else self._player
+        return visit if visit is not None and visit.item == stop.key else None
 
     def _end(self, *, is_screened_out: bool, is_late: bool = False) -> dict[str, Any]:
         """Record that the end was reached, and return what it shows: proof of having finished to those who did."""

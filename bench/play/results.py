@@ -7,7 +7,9 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,14 +26,25 @@ from calibrant.bench.play.folder import (
     EVENTS,
     LANG,
     PASSED,
+    RESTART,
     TIME_UP,
+    EventRecord,
+    PlayFolder,
     apply_event,
     check_participant,
+)
+from calibrant.bench.play.game import (
+    FINISH,
+    QUESTIONS,
+    START,
+    Game,
+    ItemKey,
+    PlayPool,
     evidence_attribution,
     protocol_of,
 )
-from calibrant.bench.play.game import FINISH, QUESTIONS, START, Game, ItemKey, PlayPool
-from calibrant.bench.play.participants import ReviewedItem
+from calibrant.bench.play.participants import Sitting
+from calibrant.bench.play.review import ReviewedItem
 from calibrant.bench.play.study.config import Study, page_names
 from calibrant.bench.play.study.pages import value_text
 from calibrant.bench.report.capabilities import MAX_EXPORTED, Remaining, RemainingLists
@@ -40,11 +53,11 @@ from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.workers import exact_episode
 from calibrant.bench.scoring.scorer import steps_of
 from calibrant.dsl.atomic_write import write_privately
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
 SEPARATOR = " | "  # between hypotheses in a cell
-PEOPLE_FILE, MOVES_FILE, CODEBOOK_FILE = "people.csv", "moves.csv", "codebook.md"
+CODEBOOK_TITLE = "# Columns of the results of "
 
 
 # --- Columns of the tables: a field is a column, and its description stands in the codebook ---------------------------
@@ -103,6 +116,18 @@ class PersonRow(msgspec.Struct, frozen=True):
         ),
     ] = ""
     ended_by: Annotated[str, Meta(description="answer, or no answer and why")] = ""
+    restarts: Annotated[
+        int,
+        Meta(
+            description="how often the item was opened again after its server was started again, or after `quit` in a "
+            "terminal; of a killed server up to a second before each is missing in seconds"
+        ),
+    ] = 0
+    began: Annotated[str, Meta(description="when the participant began the study, UTC, ISO 8601")] = ""
+    total_seconds: Annotated[
+        float | None,
+        Meta(description="from began to the end, or to the last event of those who stopped before; pauses count"),
+    ] = None
     answer: Annotated[str, Meta(description="the answer as JSON, as the record has it")] = ""
     answer_text: Annotated[str, Meta(description="the answer in words; empty where there are none")] = ""
     truth: Annotated[str, Meta(description="the truth in words; of questions one right answer")] = ""
@@ -121,7 +146,7 @@ class PersonRow(msgspec.Struct, frozen=True):
 
 
 class MoveRow(msgspec.Struct, frozen=True):
-    """One event of a participant: a line of moves.csv."""
+    """One event of a participant: a line of people.moves.csv."""
 
     participant: Annotated[str, Meta(description="id of the participant")]
     number: Annotated[int, Meta(description="events of this participant on this item or page before it")]
@@ -146,10 +171,18 @@ class MoveRow(msgspec.Struct, frozen=True):
     cost: Annotated[int | None, Meta(description="what the move took from the allowance")]
     hypotheses: Annotated[str, Meta(description="how many hypotheses fitted after the move; empty if not counted")]
     seconds: Annotated[
-        float, Meta(description="since the event before it, by the server's clock; 0 where the item was opened again")
+        float,
+        Meta(
+            description="since the event before it, by the server's clock; where an item or a page was opened anew, "
+            "until the end of the server before"
+        ),
     ]
     page_seconds: Annotated[
-        float | None, Meta(description="the same by the clock of the participant's page; empty in a terminal")
+        float | None,
+        Meta(
+            description="since the event before it, or since the item or page was shown, by the clock of the "
+            "participant's page; empty in a terminal"
+        ),
     ]
     interrupted: Annotated[
         str,
@@ -172,23 +205,27 @@ NO_QUESTION = "a question that the study's file does not have"
 NAMES = [name for name in PersonRow.__struct_fields__ if name not in ("remaining", "answers")]
 
 
-def codebook_text(study: Study, rows: Sequence[PersonRow]) -> str:
-    """Return what every column of both tables means, as Markdown; of questions their texts and values."""
-    lines = [f"# Columns of the results of {study.terms.title}", "", "Times are seconds; an empty cell is no value."]
-    texts = {
-        name: f"{question['text']} ({value_text(question)}{MAY_BE_EMPTY if question.get('optional') else ''})"
-        for name, question in study.questions
-    }
+def codebook_text(study: Study, rows: Sequence[PersonRow], file: Path) -> str:
+    """Return what every column of both tables means, as Markdown; of questions their texts, values and blocks.
+
+    file: of the people, after which the other tables are named
+    """
+    lines = [f"{CODEBOOK_TITLE}{study.terms.title}", "", "Times are seconds; an empty cell is no value."]
+    places, texts = study.question_places, dict[str, str]()
+    for name, question in study.questions:
+        values = f"{value_text(question)}{MAY_BE_EMPTY if question.get('optional') else ''}"
+        texts[name] = f"{question['text']} ({values}; {places[name]})"
     people = {name: meaning for name, meaning in describe_fields(PersonRow).items() if name in NAMES}
     people |= {OPEN: OPEN_MEANING}
     people |= {
-        name: texts.get(name, NO_QUESTION) for name in dict.fromkeys(name for row in rows for name in row.answers)
+        name: texts.get(name, NO_QUESTION)
+        for name in dict.fromkeys([*texts, *(n for row in rows for n in row.answers)])
     }
-    for file, of, columns in (
-        (PEOPLE_FILE, "a participant and an item", people),
-        (MOVES_FILE, "an event of a participant", describe_fields(MoveRow)),
+    for path, of, columns in (
+        (file, "a participant and an item", people),
+        (_moves_file(file), "an event of a participant", describe_fields(MoveRow)),
     ):
-        lines += ["", f"## {file}: a line for {of}", "", "| column | meaning |", "|---|---|"]
+        lines += ["", f"## {path.name}: a line for {of}", "", "| column | meaning |", "|---|---|"]
         lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in columns.items()]
     return "\n".join(lines) + "\n"
 
@@ -206,6 +243,8 @@ class Person:
 
     group: str = ""
     lang: str = ""
+    began: str = ""
+    last: str = ""
     finished: str = ""
     failed: list[str] = field(default_factory=list)
     num_tries: int = 0
@@ -217,6 +256,8 @@ class Person:
         fields = {
             "group": self.group,
             LANG: self.lang,
+            "began": self.began,
+            "total_seconds": _seconds_between(self.began, self.last),
             "finished": self.finished,
             "failed_checks": "+".join(self.failed),
             TIME_UP: "+".join(self.late),
@@ -224,15 +265,28 @@ class Person:
         return msgspec.structs.replace(row, **fields, instruction_tries=self.num_tries, answers=self.answers)
 
 
-def read_people(folder: Path) -> dict[str, Person]:
-    """Return what belongs to no item, by participant."""
-    events = [event for event in EVENTS.read_records(folder / EVENTS.file_name) if not event.pool_digest]
-    pages = [e.instance.removeprefix(QUESTIONS) for e in events if e.instance.startswith(QUESTIONS)]
-    names = page_names(dict.fromkeys(pages))
+def _seconds_between(first: str, last: str) -> float | None:
+    if not (first and last):
+        return None
+    return round((datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds(), 3)
+
+
+def read_people(events: Iterable[EventRecord], pages: Iterable[str] = ()) -> dict[str, Person]:
+    """Return what belongs to no item, by participant.
+
+    pages: names of the study's pages of questions, which nobody may have reached
+    """
+    events = list(events)
+    reached = [e.instance.removeprefix(QUESTIONS) for e in events if e.instance.startswith(QUESTIONS)]
+    names = page_names(dict.fromkeys([*pages, *reached]))
     people: dict[str, Person] = {}
     for event in events:
         person = people.setdefault(event.participant, Person())
+        person.last = event.at
+        if event.pool_digest:
+            continue
         if event.item == START:
+            person.began = event.at
             person.group, person.lang = event.event.get("group", ""), event.event.get(LANG, "")
         elif event.item == FINISH:
             person.finished = event.at if "finished" in event.event else "screened out"
@@ -248,14 +302,18 @@ def read_people(folder: Path) -> dict[str, Person]:
     return people
 
 
-def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]:
+def person_rows(folder: Path, pools: Sequence[PlayPool] = (), pages: Iterable[str] = ()) -> list[PersonRow]:
     """Return the rows of a folder of play, by participant in the order in which items were begun.
 
     pools: of whose items truth, and the hypotheses that were open, are listed
+    pages: names of the study's pages of questions
     """
     if not any(folder.glob("*.jsonl")):
         raise CalibrantError(f"{folder}: no item has been ended there yet")
-    people = read_people(folder) if (folder / EVENTS.file_name).is_file() else {}
+    journal = folder / EVENTS.file_name
+    events = list(EVENTS.read_records(journal)) if journal.is_file() else []
+    people = read_people(events, pages)
+    restarts = Counter((e.participant, e.item) for e in events if "open" in e.event and e.number)
     by_digest = {pool.digest: (pool, RemainingLists(pool.benchmark, MAX_EXPORTED)) for pool in pools}
     records = [record for record in folder_records(folder) if record.protocol.startswith(PEOPLE)]
     records.sort(key=lambda record: (record.protocol, record.timing.started))
@@ -276,7 +334,9 @@ def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]
                 answer_text, truth = ("; ".join(t.splitlines()) for t in (explanation.response, explanation.gold))
         row = _row(record, positions[record.protocol], attribution, remaining)
         is_answered = record.outcome == "found"
-        row = msgspec.structs.replace(row, answer_text=answer_text if is_answered else "", truth=truth)
+        answer_text = answer_text if is_answered else ""
+        num_restarts = restarts[row.participant, ItemKey(record.pool_digest, record.instance)]
+        row = msgspec.structs.replace(row, answer_text=answer_text, truth=truth, restarts=num_restarts)
         rows.append(people.get(row.participant, Person()).fill(row))
     with_items = {row.participant for row in rows}
     rows += [person.fill(_row_without_item(name)) for name, person in people.items() if name not in with_items]
@@ -312,7 +372,7 @@ def move_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> Iterator[MoveRow]
         kind, content = next(iter(event.event.items()))
         if len(event.event) > 1:  # answers with what came of them
             content = event.event
-        if kind == "open" and event.number:
+        if kind == "open" and (event.number or RESTART in content):
             is_restarted.add(key)
         causes: list[str] = [] if event.clock is msgspec.UNSET else [*event.clock.interruptions]
         if kind != "open" and key in is_restarted:
@@ -370,12 +430,17 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
 def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
     """Yield who came to the end, means over participants by benchmark, and right answers by group and position."""
     people = {row.participant: row for row in rows}.values()
-    states = Counter("finished" if row.finished[:1].isdigit() else row.finished or "not finished" for row in people)
+    states = Counter(map(_state, people))
     listed = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
     yield f"{plural(len(people), 'participants')}: {listed}"
     if any(row.group for row in people):
         sizes = Counter(row.group or "none" for row in people)
         yield f"groups: {', '.join(f'{group} {number}' for group, number in sorted(sizes.items()))}"
+    if not any(row.position for row in rows):
+        return
+    counted = Counter(_state(row) for row in people if row.position)
+    listed = ", ".join(f"{number} {state}" for state, number in sorted(counted.items()))
+    yield f"means are over all who ended an item: {listed}"
     for benchmark in sorted({row.benchmark for row in rows if row.position}):
         chosen = [row for row in rows if row.benchmark == benchmark]
         judged = [(row, row.correct) for row in chosen if row.correct is not None]
@@ -398,6 +463,10 @@ def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
             yield f"{benchmark}  right at item {position}  {_mean_text(at)}"
 
 
+def _state(row: PersonRow) -> str:
+    return "finished" if row.finished[:1].isdigit() else row.finished or "not finished"
+
+
 def _value(row: PersonRow, value: float) -> Value:
     return row.participant, f"{row.pool} {row.item}", float(value)
 
@@ -409,10 +478,11 @@ def _mean_text(values: Sequence[Value]) -> str:
     return f"{mean.mean:.3f}{reach}  {people}, {plural(mean.num_items, 'items')}"
 
 
-def csv_text(rows: Iterable[PersonRow]) -> str:
-    """Return rows as CSV with a line of names."""
+def csv_text(rows: Iterable[PersonRow], questions: Iterable[str] = ()) -> str:
+    """Return rows as CSV with a line of names. questions: columns of the study, also those that nobody answered."""
     listed = [row.cells() for row in rows]
-    questions = dict.fromkeys(name for cells in listed for name in cells if name not in NAMES and name != OPEN)
+    answered = (name for cells in listed for name in cells if name not in NAMES and name != OPEN)
+    questions = dict.fromkeys([*questions, *answered])
     return _csv_text([*NAMES, OPEN, *questions], listed)
 
 
@@ -433,16 +503,37 @@ def _csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 def write_results(file: Path, study: Study) -> list[PersonRow]:
     """Write the rows of a study: as JSON, or as CSV with the moves and the codebook beside them; return them.
 
-    Files are readable by their owner alone: they have what participants typed.
+    Files are readable by their owner alone: they have what participants typed. `CalibrantError` if those that are there
+    are of another study.
     """
-    rows = person_rows(study.out, study.pools)
+    codebook = file.with_name(f"{file.stem}.codebook.md")
+    if file.suffix != ".json" and codebook.is_file():
+        with codebook.open(encoding="utf-8", errors="replace") as before:
+            title = before.readline().strip().removeprefix(CODEBOOK_TITLE)
+        if title != study.terms.title:
+            raise CalibrantError(f"{file}: it is of the study {short_repr(title)}; give --results another name")
+    _close_late(study)
+    rows = person_rows(study.out, study.pools, study.page_groups)
     if file.suffix == ".json":
         write_privately(file, json_text(rows))
         return rows
-    write_privately(file, csv_text(rows))
-    write_privately(file.with_name(MOVES_FILE), moves_text(move_rows(study.out, study.pools)))
-    write_privately(file.with_name(CODEBOOK_FILE), codebook_text(study, rows))
+    write_privately(file, csv_text(rows, (name for name, _ in study.questions)))
+    write_privately(_moves_file(file), moves_text(move_rows(study.out, study.pools)))
+    write_privately(codebook, codebook_text(study, rows, file))
     return rows
+
+
+def _moves_file(file: Path) -> Path:
+    return file.with_name(f"{file.stem}.moves.csv")
+
+
+def _close_late(study: Study) -> None:
+    """End what a killed server could not end any more; a server that runs does it itself."""
+    if not study.terms.limit or not (study.out / EVENTS.file_name).is_file():
+        return
+    with suppress(CalibrantError), PlayFolder(study.out, study.pools, study.config) as folder:  # a server runs there
+        for name in folder.participants:
+            Sitting(folder, name, study.plan, study.terms).close_if_over(0)
 
 
 def json_text(rows: Iterable[PersonRow]) -> str:

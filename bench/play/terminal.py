@@ -257,7 +257,8 @@ class TerminalStudy:
         task = pages.start_text(study.plan, self._name, study.terms, self._folder.pools)
         limit = pages.limit_text(study.terms.limit)
         self._echo(f"{study.terms.title}\n\n{task}\n{pages.PRIVACY} {pages.local_place(study.out)}")
-        self._echo("\n".join(filter(None, (limit, "You can stop at any time by `quit` and go on later.\n"))))
+        pause = "go on until the time is up." if limit else "go on later."
+        self._echo("\n".join(filter(None, (limit, f"You can stop at any time by `quit` and {pause}\n"))))
         if study.terms.consent:
             self._echo(f"{pages.consent_text(study.terms.consent)}\n")
             agreed = self._choose("Have you read this, and do you agree?", ("yes", "no"))

@@ -142,7 +142,7 @@ def check_tables(folder: Path, people: list[Person], players: list[SimulatedPart
     assert done.returncode == 0, done.stderr
     with (folder / "people.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    with (folder / "moves.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "people.moves.csv").open(encoding="utf-8", newline="") as file:
         moves = list(csv.DictReader(file))
     groups: Counter[str] = Counter()
     for k, (person, player) in enumerate(zip(people, players, strict=True), 1):
@@ -182,12 +182,12 @@ def read_elsewhere(folder: Path) -> dict[str, list[int]]:
     """Return rows of both tables, right answers, and distinct comments as pandas and R read them."""
     import pandas
 
-    people, moves = (pandas.read_csv(folder / name) for name in ("people.csv", "moves.csv"))
+    people, moves = (pandas.read_csv(folder / name) for name in ("people.csv", "people.moves.csv"))
     texts = people["about.free"].dropna()
     read = {"pandas": [len(people), len(moves), int(people["correct"].sum()), int(texts.nunique())]}
     if shutil.which("Rscript"):
         script = (
-            'p <- read.csv("people.csv", check.names = FALSE); m <- read.csv("moves.csv"); '
+            'p <- read.csv("people.csv", check.names = FALSE); m <- read.csv("people.moves.csv"); '
             'f <- p[["about.free"]]; f <- f[!is.na(f) & f != ""]; '
             "cat(nrow(p), nrow(m), sum(p$correct, na.rm = TRUE), length(unique(f)))"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,9 +19,11 @@ from markupsafe import Markup
 from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.tokens import contrast_rules
+from calibrant.bench.play.clocks import STORE_SECONDS, Elapsed
 from calibrant.bench.play.folder import Clock, PageClock, PlayFolder, check_participant
 from calibrant.bench.play.game import ENGLISH, ItemStop, Language, Plan, Practice, Terms, aid_config
-from calibrant.bench.play.participants import Reviews, Sitting, StaleError
+from calibrant.bench.play.participants import Sitting, StaleError
+from calibrant.bench.play.review import Reviews
 from calibrant.bench.play.service.server import (
     HOST,
     Address,
@@ -58,7 +61,7 @@ class PracticeRooms:
         """Return a sitting that has begun."""
         stops = self._practice.stops
         sitting = Sitting(self._folder, participant, lambda name, group: stops, self._terms, reviews=self._reviews)
-        sitting.begin(agreed=False)
+        self._folder.begin(participant, agreed=False)  # without a language: each page asks for that of the study
         return sitting
 
     def warm_up(self) -> None:
@@ -138,14 +141,31 @@ class PlayRoutes:
         self._in_use: set[str] = set()  # ids that somebody entered, or whose link somebody opened
         self._sittings: dict[str, Sitting] = {}
         self._reviews = Reviews(folder)
-        for name in folder.participants if terms.limit else ():  # their time goes on, also where no page is open
-            self._sitting(address.participant_token(name))
+        for name in folder.participants:  # their time goes on, also where no page is open
+            self._sitting(address.participant_token(name)).resume()
 
     def warm_up(self) -> None:
         """Load what verdicts of the study and of practice need."""
         self._folder.warm_up()
         if self._rooms is not None:
             self._rooms.warm_up()
+
+    def tick(self) -> None:
+        """End what is over by its limit, and store the seconds that stand in no event yet."""
+        with self._lock:
+            sittings = [self._sittings[token] for token in self._names_by_token if token in self._sittings]
+        elapsed: dict[str, Elapsed] = {}
+        for sitting in sittings:
+            if not sitting.lock.acquire(blocking=False):  # in use: next time
+                continue
+            try:
+                sitting.close_if_over()
+                entry = sitting.elapsed
+            finally:
+                sitting.lock.release()
+            if entry is not None:
+                elapsed[sitting.participant] = entry
+        self._folder.store_elapsed(elapsed)
 
     def get(self, target: Target) -> Response:
         """Answer a GET: the page, or the state."""
@@ -361,7 +381,31 @@ def open_service(
             write_address(folder.folder, address)
             if names:
                 _write_links(folder.folder / LINKS, address, names, public_origin)
-        yield Service(server, address, routes.warm_up)
+        with _ticking(routes.tick):
+            yield Service(server, address, routes.warm_up)
+
+
+@contextmanager
+def _ticking(tick: Callable[[], None]) -> Iterator[None]:
+    """Call a function again and again in a thread, and once at the end."""
+    is_over = threading.Event()
+
+    def run() -> None:
+        is_waiting = True
+        while is_waiting:
+            is_waiting = not is_over.wait(STORE_SECONDS)
+            try:
+                tick()
+            except Exception:  # a fault of the program, or a full disk: the next may succeed
+                traceback.print_exc()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def serve_until_stopped(service: Service) -> None:

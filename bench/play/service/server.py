@@ -29,7 +29,7 @@ from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 # --- Checks of a request before anything reads it: host, origin, method, path, size. All others are refused -----------
 MAX_BODY_BYTES = 64 * 1024
 MAX_PATH_CHARS = 512
-_PATH = re.compile(r"/([0-9a-f]{32})/([a-z]{0,16})(?:\?([\w.~%&=+-]*))?", re.ASCII)
+_PATH = re.compile(r"/([0-9a-f]{32})/([a-z]{0,16})(?:\?([\w.~%&=+/:@!$'()*,;?-]*))?", re.ASCII)
 
 
 class Refusal(Exception):  # noqa: N818  # it is an answer, not a fault of the program

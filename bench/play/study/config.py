@@ -26,6 +26,7 @@ from calibrant.bench.play.game import (
     Feedback,
     Game,
     ItemStop,
+    Language,
     PageTexts,
     PlayPool,
     Practice,
@@ -90,6 +91,7 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     out: Annotated[str, Meta(description="folder of moves and records, relative to the study file's folder")]
     title: Annotated[str, Meta(min_length=1, max_length=200, description="title that participants read")] = "Study"
+    titles: Annotated[dict[str, str], Meta(description="the title by code of a further language of `lang`")] = {}
     participants: Annotated[str | list[str], Meta(description='ids such as "p001-p040", a list of ids, or "any"')] = (
         "any"
     )
@@ -123,7 +125,8 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^(https?://[A-Za-z0-9.:-]+)?$",
-            description="public address if a reverse proxy is used, such as https://study.example.org",
+            description="public address if a reverse proxy is used; begins with https:// or http://, such as "
+            "https://study.example.org",
         ),
     ] = ""
 
@@ -181,6 +184,7 @@ class Study:
         self._other_langs = [entry.code for entry in langs[1:]]
         if not langs or len({entry.code for entry in langs}) < len(langs):
             raise CalibrantError(f"{path.name}: study.lang needs a language, or a list of them, each once")
+        langs = tuple(self._titled(entry) for entry in langs)
         consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
         consents = {
             code: _text(self._named_file("consent", study_pages.in_language(section.consent, code)))
@@ -225,6 +229,17 @@ class Study:
                     raise CalibrantError(f"{path.name}: {name} is in {where}")
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
 
+    def _titled(self, language: Language) -> Language:
+        """Return a language whose texts have the study's title too; `CalibrantError` for titles of other languages."""
+        titles = self.section.titles
+        if unknown := sorted({*titles} - {*self._other_langs}):
+            raise CalibrantError(
+                f"{self.path.name}: study.titles has {unknown[0]}, which is no further language of lang"
+            )
+        if language.code not in titles:
+            return language
+        return study_pages.add_title(language, self.section.title, titles[language.code])
+
     def require_participant(self, name: str) -> str:
         """Return the id of a participant; `CalibrantError` for a malformed id, or one outside the study's list."""
         check_participant(name)
@@ -239,6 +254,23 @@ class Study:
         pages = [stop for stops in self._stops for stop in stops if isinstance(stop, QuestionsStop)]
         names = page_names(stop.name for stop in pages)
         return [(f"{names[stop.name]}.{q['id']}", q) for stop in pages for q in stop.questions]
+
+    @property
+    def page_groups(self) -> dict[str, list[str]]:
+        """The groups that get a page of questions, by its name, in the order of the file; empty for all."""
+        blocks = ((block.groups, stop) for block, stops in self._blocks for stop in stops)
+        return {stop.name: groups for groups, stop in blocks if isinstance(stop, QuestionsStop)}
+
+    @property
+    def question_places(self) -> dict[str, str]:
+        """The block, from 1, and the groups of each question, by the name of its column."""
+        names, places = page_names(self.page_groups), dict[str, str]()
+        for stop in (stop for stops in self._stops for stop in stops if isinstance(stop, QuestionsStop)):
+            groups = self.page_groups[stop.name]
+            listed = f" of {'groups' if len(groups) > 1 else 'group'} {', '.join(groups)}" if groups else ""
+            place = f"block {int(stop.name.partition('-')[0]) + 1}{listed}"
+            places |= {f"{names[stop.name]}.{question['id']}": place for question in stop.questions}
+        return places
 
     @property
     def pools(self) -> list[PlayPool]:

@@ -20,7 +20,8 @@ from msgspec import Meta
 
 from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.play import game
-from calibrant.bench.play.folder import ANSWERS, PASSED, TIME_UP, PlayFolder, Visit
+from calibrant.bench.play.clocks import StudyTime
+from calibrant.bench.play.folder import ANSWERS, PASSED, RESTART, TIME_UP, PlayFolder, Visit
 from calibrant.bench.runs.records import FILE_NAME
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -313,14 +314,14 @@ class PagePlayer(Visit):
         folder: PlayFolder,
         participant: str,
         stop: game.QuestionsStop,
-        study: game.StudyTime,
+        study: StudyTime,
         clock: Callable[[], float],
     ) -> None:
         super().__init__(folder, participant, stop.key, clock, limit=stop.limit, study=study)
         self.stop = stop
         self.is_timed = bool(stop.limit or study.limit)
-        if self.is_timed:
-            self._add({"open": {}})
+        if self.is_timed or self.elapsed_before:
+            self._add({"open": {RESTART: True} if self.elapsed_before else {}})
 
     @property
     def draft(self) -> dict[str, Any]:
@@ -348,7 +349,7 @@ class PagePlayer(Visit):
         is_in_time = answers is not None and self.balance > -GRACE_SECONDS
         recorded = _allowed_answers(self.stop.questions, answers) if is_in_time else self.draft
         if not self.stop.checks_instructions:  # a draft is no try
-            self._add(_judged_event(self.stop, recorded, is_late=True))
+            self._add(_judged_event(self.stop, recorded, is_late=True), is_late=True)
         return True
 
 
@@ -433,6 +434,13 @@ def read_language(stated: str, folder: Path) -> game.Language:
         if unknown:
             raise CalibrantError(f"{path.name}: {short_repr(text)} has no {{{min(unknown)}}}, its translation has")
     return game.Language(path.stem, content.name, json.dumps(content.texts, ensure_ascii=False))
+
+
+def add_title(language: game.Language, title: str, translation: str) -> game.Language:
+    """Return a language that has the title of a study, and of its practice."""
+    texts = json.loads(language.texts)
+    practice = {f"{title}: practice": f"{translation}: {texts.get('practice', 'practice')}"}
+    return language._replace(texts=json.dumps({**texts, title: translation, **practice}, ensure_ascii=False))
 
 
 def missing_texts(language: game.Language) -> list[str]:

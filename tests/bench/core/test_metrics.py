@@ -20,7 +20,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore, change_score, line_struct
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import PlayPool
-from calibrant.bench.play.participants import Reviews
+from calibrant.bench.play.review import Reviews
 from calibrant.bench.replayscm.rows.exact import Exact
 from calibrant.bench.report.sources import scored_answers
 from calibrant.bench.report.table import DrawnTies

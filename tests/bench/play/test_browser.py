@@ -26,7 +26,7 @@ from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
 from tests.support.commands import called, jsonl
 from tests.support.play.clicks import MousePage, solve_by_clicks
-from tests.support.play.right_lines import first_item, pool_file, right_lines
+from tests.support.play.right_lines import POOLS, first_item, pool_file, right_lines
 from tests.support.play.served import participant_url, served
 from tests.support.play.solved_by_keys import KeyboardPage, solve, submit_by_key
 
@@ -266,11 +266,8 @@ def _check_page(page: KeyboardPage, width: int, kind: str) -> None:
 
 def _hand_over(page: KeyboardPage, second: KeyboardPage, url: str, check: Callable[[str], None]) -> None:
     """Go on in another browser, then in the first again."""
-    second.open(url)  # the same person's other device: another browser context
-    second.wait("state.writer === false")
-    assert "out of date" in second.evaluate("banner.textContent")
-    second.evaluate("banner.querySelector('button').click()")
-    second.wait("state.writer === true && banner.textContent === ''")
+    second.open(url)  # the same person's other device: another browser context; the window that was opened last goes on
+    second.wait("state?.writer === true && banner.textContent === ''")
     page.wait("state.writer === false && document.title.startsWith('Out of date')")
     check("handed over")
     assert page.evaluate("screen_.inert")
@@ -342,16 +339,22 @@ def test_limits_of_a_page_and_of_a_study_are_counted_down_and_announced_in_germa
         page.width(390, dark=True)
         page.open(participant_url(service, "w1"))
         page.wait("state?.phase === 'start'")
-        assert "Die Studie endet 50 Minuten, nachdem Sie beginnen" in page.evaluate("screen_.innerText")
+        text = page.evaluate("screen_.innerText")
+        assert "Die Studie endet 50 Minuten, nachdem Sie beginnen" in text
+        assert "Die Zeit läuft weiter" in text
+        assert "geht nichts verloren" not in text
         page.reach('[data-key="begin"]')
         page.press("Enter")
         page.wait("state.phase === 'item'")
         page.evaluate("window.confirm = () => true")
         page.evaluate("screen_.querySelector('[data-key=quit]').click()")
         page.wait("state.item?.closed")
+        assert re.match(r"(4\d|50):\d\d", page.evaluate("document.getElementById('study-left').textContent"))
+        page.evaluate("clock.since -= 100_000; 0")  # the page of an ended item is read for a while
         page.reach('[data-key="next"]')
         page.press("Enter")
         page.wait("state.phase === 'questions' && document.activeElement.id === 'main'")
+        assert page.evaluate("performance.now() - clock.since") < 60_000  # since the page of questions was shown
         page.reach('[data-key="question-age"]')
         page.type("3")
         page.wait("news.textContent === 'noch 60 Sekunden'")  # while somebody types
@@ -407,16 +410,41 @@ def test_a_page_whose_time_is_up_goes_on_and_says_so(tmp_path: Path) -> None:
 def test_participants_choose_one_of_two_languages(tmp_path: Path) -> None:
     """Texts are in German, values that are recorded are those of the first language; a reload stays German."""
     path = bilingual_study(tmp_path)
+    pool = POOLS["blickets"]
+    third = json.loads(pool.read_text(encoding="utf-8").splitlines()[3])["id"]
+    more = f'[[practice]]\npool = "{POOLS["blickets"]}"\nids = ["{third}"]\n'
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("[study]", '[study]\ntitles = {de = "Zwei Gruppen"}')
+    path.write_text(f'{text}[[block]]\ninstructions = "hint.md"\ngroups = ["told"]\n{more}', encoding="utf-8")
+    for name in ("hint.md", "hint.de.md"):
+        (tmp_path / name).write_text("Ende\n", encoding="utf-8")
     with served_study(path) as service, KeyboardPage() as page:
         page.width(390, dark=True)
-        page.open(participant_url(service, "w1"))
+        url = participant_url(service, "w1")
+        page.open(url)
         page.reach('[data-key="lang"]')
         page.press("ArrowDown")
         page.wait("state.lang === 'de' && document.documentElement.lang === 'de'")
         assert page.violations() == []
         text = page.evaluate("document.body.innerText")
         assert "Ich bin einverstanden mit allem." in text
-        assert "1 Seite Anleitung lesen; 1 Aufgabe (1 Detektor) lösen; 1 Seite mit Fragen beantworten." in text
+        assert "2 Seiten Anleitung lesen; 1 Aufgabe (1 Detektor) lösen; 1 Seite mit Fragen beantworten." in text
+        assert "Es kann weniger sein" in text
+        assert page.evaluate("[...untranslated]") == []
+        page.evaluate("location.href = state.practice; 0")
+        page.wait("state?.phase === 'item' && document.documentElement.lang === 'de'")
+        assert page.evaluate("document.title") == "Zwei Gruppen: Übung"
+        page.press("a")
+        page.wait("state.item.moves === 1")
+        assert re.fullmatch(
+            r"Der Detektor ist (NICHT )?AKTIV. Auf dem Detektor: A. Noch \d+ Schritte.",
+            page.evaluate("news.textContent"),
+        )
+        assert page.evaluate("[...untranslated]") == []
+        page.open(url)
+        page.wait("state?.phase === 'start' && state.lang === 'de'")
+        titles = "[document.title, document.querySelector('.crumbs .here').textContent]"
+        assert page.evaluate(titles) == ["Zwei Gruppen", "Zwei Gruppen"]
         page.evaluate("screen_.querySelector('[data-key=agreed]').click()")
         page.reach('[data-key="begin"]')
         page.press("Enter")
@@ -452,6 +480,11 @@ def test_a_study_in_two_languages_has_each_file_in_both(tmp_path: Path) -> None:
         german.write_text(wrong, encoding="utf-8")
         with pytest.raises(CalibrantError, match=problem):
             Study(path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("[study]", '[study]\ntitles = {fr = "Deux"}'), encoding="utf-8")
+    with pytest.raises(CalibrantError, match=r"study\.titles has fr, which is no further language"):
+        Study(path)
+    path.write_text(text, encoding="utf-8")
     german.unlink()
     with pytest.raises(CalibrantError, match=r"there is no file 'check\.de\.toml'"):
         Study(path)
@@ -462,7 +495,7 @@ def test_a_study_in_two_languages_has_each_file_in_both(tmp_path: Path) -> None:
     [
         ('"tlh"', "no language 'tlh'; there are en, de, or give a file of texts such as fr.toml"),
         ('["en", "en"]', "each once"),
-        ("[]", "is a language"),
+        ("[]", "needs a language"),
         ('"../fr.toml"', "fr.toml"),
         ('"fr.toml"', "has no {name}, its translation has"),
     ],
@@ -496,7 +529,10 @@ def test_the_end_goes_back_by_itself_announces_it_and_can_be_stopped(is_stopped:
         page.wait("state.phase === 'questions'")
         page.evaluate("send('answers', {name: state.name, answers: {glows: 'it sings-secretly-wrong'}, tries: 0})")
         page.wait("state.phase === 'end'")
-        assert page.evaluate("news.textContent") == "This page goes back by itself in 15 seconds."
+        assert page.evaluate("news.textContent") == "This page soon goes back by itself; Stay here stops that."
+        text = page.evaluate("screen_.innerText")
+        assert "It then knows that the study ended here for you." in text
+        assert "close this window" not in text
         assert page.evaluate("document.getElementById('leaving').getAttribute('role')") == "timer"
         assert page.evaluate("document.querySelector('[data-key=finish]').href") == "http://127.0.0.1:9/back?p=w1"
         assert page.violations() == []
@@ -504,6 +540,7 @@ def test_the_end_goes_back_by_itself_announces_it_and_can_be_stopped(is_stopped:
             page.reach('[data-key="stay"]')
             page.press("Enter")
             page.wait("!document.getElementById('leaving')")
+            assert page.evaluate("news.textContent") == ""
             assert page.evaluate("[leaveAt === Infinity, state.phase]") == [True, "end"]
             return
         before = page.evaluate("location.href")

@@ -15,8 +15,8 @@ import pytest
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.play.folder import Player, PlayFolder
 from calibrant.bench.play.game import PlayPool
-from calibrant.bench.play.participants import Reviews, review_page
 from calibrant.bench.play.results import stored_reviews
+from calibrant.bench.play.review import Reviews, review_page
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.bench.runs.workers import exact_episode
 from calibrant.dsl.blickets.item import Condition

@@ -91,6 +91,22 @@ def test_consent_is_rendered_and_has_nothing_that_loads_or_runs() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
 
 
+def test_an_id_with_forbidden_signs_in_the_address_is_explained_on_the_page(tmp_path: Path) -> None:
+    with served_study(practice_study(tmp_path)) as service:
+        status, page = request(service, "GET", f"/{service.address.token}/?participant=P%20x/../y")
+        assert (status, '"participant": "P x/../y"' in page) == (200, True)
+        status, answer = request(service, "POST", f"/{service.address.token}/enter", {"participant": "P x/../y"})
+        assert (status, "is no participant id; it has 1 to 64 letters" in answer["problem"]) == (422, True)
+
+
+@pytest.mark.parametrize("stated", ['completion = {url = "panel.example.org"}', 'origin = "panel.example.org"'])
+def test_an_address_without_its_beginning_is_refused_in_words(stated: str, tmp_path: Path) -> None:
+    done = called("play", "--study", study_file(tmp_path, more=stated), "--participant", "p01")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "must begin with https:// or http:// and have no blanks" in done.stderr
+    assert "regex" not in done.stderr
+
+
 @given(
     st.lists(st.sampled_from([*"#*_-`<>[]()!&\"'\n ab1.", "<img src=x onerror=a>", "](javascript:a)", "```a\n", "1. "]))
 )

@@ -232,7 +232,10 @@ def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: P
     assert (cells[0]["hypotheses"], cells[0]["open"]) == (cells[2]["hypotheses"], cells[2]["open"])
     assert any(line.startswith("causim  right ") for line in summary_lines(rows))
     done = called("play", "--study", path, "--results", tmp_path / "people.csv")
-    assert (done.returncode, (tmp_path / "people.csv").read_text(encoding="utf-8")) == (0, csv_text(rows))
+    assert (done.returncode, (tmp_path / "people.csv").read_text(encoding="utf-8")) == (
+        0,
+        csv_text(rows, ["after.sure", "after.method"]),
+    )
     assert called("play", "--study", path, "--results", tmp_path / "people.json").returncode == 0
     listed = json.loads((tmp_path / "people.json").read_text(encoding="utf-8"))[0]["open"]
     assert (listed["count"], listed["unlisted"], listed["listed"][0]["number"]) == ("4", "0", "2")
@@ -258,10 +261,15 @@ def test_results_have_answers_truth_and_every_move(kind: str, tmp_path: Path) ->
     assert called("play", "--study", path, "--results", people).returncode == 0
     assert called("play", "--study", path, "--results", people).returncode == 0  # again: ours may be replaced
     files = [*people.parent.iterdir(), study.out / "moves.jsonl"]
-    assert sorted(file.name for file in files) == ["codebook.md", "moves.csv", "moves.jsonl", "people.csv"]
+    assert sorted(file.name for file in files) == [
+        "moves.jsonl",
+        "people.codebook.md",
+        "people.csv",
+        "people.moves.csv",
+    ]
     assert [file.stat().st_mode & 0o777 for file in files] == [0o600] * 4
     right, none = csv.DictReader(io.StringIO(people.read_text(encoding="utf-8")))
-    moves = list(csv.DictReader(io.StringIO((people.parent / "moves.csv").read_text(encoding="utf-8"))))
+    moves = list(csv.DictReader(io.StringIO((people.parent / "people.moves.csv").read_text(encoding="utf-8"))))
     (record,) = (r for r in folder_records(study.out) if r.protocol == "human:p01")
     assert json.loads(right["answer"]) == record.answer
     assert (right["ended_by"], none["ended_by"]) == ("answer", "no answer: the participant gave no answer")
@@ -290,11 +298,11 @@ def test_the_codebook_explains_exactly_the_columns(tmp_path: Path) -> None:
     with PlayFolder(study.out, study.pools, study.config):
         pass
     rows = write_results(tmp_path / "people.csv", study)
-    text = (tmp_path / "codebook.md").read_text(encoding="utf-8")
-    for part, file in zip(text.split("\n## ")[1:], ("people.csv", "moves.csv"), strict=True):
+    text = (tmp_path / "people.codebook.md").read_text(encoding="utf-8")
+    for part, file in zip(text.split("\n## ")[1:], ("people.csv", "people.moves.csv"), strict=True):
         assert part.startswith(file)
         explained = re.findall(r"^\| `([^`]+)` \| (?:\S.*) \|$", part, re.MULTILINE)
         assert explained == (tmp_path / file).read_text(encoding="utf-8").splitlines()[0].split(",")
-    assert "| `after.sure` | How sure were you? (1 to 7) |" in text
-    assert "| `after.method` | How did you do it? (by hand or guessed; may be empty) |" in text
+    assert "| `after.sure` | How sure were you? (1 to 7; block 2) |" in text
+    assert "| `after.method` | How did you do it? (by hand or guessed; may be empty; block 2) |" in text
     assert len(rows) == 1

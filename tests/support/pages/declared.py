@@ -374,6 +374,8 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/studies.md", "calibrant play --serve detectors.jsonl", PEOPLE),
     NotRun("docs/studies.md", "calibrant play --study study.toml --serve", PEOPLE),
     NotRun("docs/studies.md", "[study]", PEOPLE),
+    NotRun("docs/studies.md", 'title = "About the instructions"', PEOPLE),
+    NotRun("docs/studies.md", "[[question]]", PEOPLE),
     NotRun("docs/studies.md", 'title = "Afterwards"', PEOPLE),
     NotRun("docs/studies.md", "calibrant play --study study.toml --static", PEOPLE),
     NotRun("docs/studies.md", "calibrant play --study study.toml --import", PEOPLE),

@@ -50,6 +50,9 @@ function t(text) {
   }
   return String(text).replace(core, () => catalogue.cache.get(core));
 }
+// the title of the study is its own: only a study's translation stands in its place
+const titleText = (title) => Object.hasOwn(catalogues[lang]?.texts || {}, title) ? catalogues[lang].texts[title] : title;
+const crumb = document.querySelector(".crumbs .here"), crumbTitle = crumb?.textContent;
 const chrome = [];
 function setLanguage(name) {
   lang = name;
@@ -61,6 +64,7 @@ function setLanguage(name) {
     for (const element of document.querySelectorAll("[aria-label]")) if (!element.closest("#screen")) chrome.push([element, "ariaLabel", element.ariaLabel]);
   }
   for (const [node, property, text] of chrome) node[property] = t(text);
+  if (crumb) crumb.textContent = titleText(crumbTitle);
 }
 setLanguage(lang);
 function languageChoice(again) {
@@ -167,7 +171,7 @@ const clockText = (seconds) => `${Math.floor(seconds / 60)}:${String(seconds % 6
 function countdown(id, seconds, of) {
   const timer = timers[id];
   timer.deadline = seconds === undefined ? Infinity : performance.now() + 1000 * seconds;
-  if (seconds === undefined || state.item?.closed) return null;
+  if (seconds === undefined || (id === "left" && state.item?.closed)) return null;
   if (of !== timer.of) Object.assign(timer, { of, warned: seconds });
   return el("p", { class: "limit" }, timer.label, " ", el("b", { id, role: "timer" }, clockText(timeLeft(timer))));
 }

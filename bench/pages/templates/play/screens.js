@@ -38,12 +38,12 @@ function start() {
   consent.innerHTML = state.consent; // its raw HTML is escaped, links and pictures are text
   return [
     el("h1", {}, "Before you begin"), languageChoice(reload), el("p", { class: "reason" }, state.task), state.limit ? el("p", { class: "reason" }, state.limit) : null,
-    el("section", { class: "panel" }, el("h2", {}, "What is kept"), state.privacy.map((text) => el("p", {}, text)), el("p", {}, "You can stop at any time and go on later at this address; what you did until then stays there.")),
+    el("section", { class: "panel" }, el("h2", {}, "What is kept"), state.privacy.map((text) => el("p", {}, text)), el("p", {}, state.limit ? "You can stop at any time; what you did until then is kept. The time goes on, and until it is up you can go on at this address." : "You can stop at any time and go on later at this address; what you did until then stays there.")),
     state.consent ? consent : null,
     el("p", {}, "Participant id: ", el("b", { class: "ids", translate: "no" }, state.participant)),
     state.consent ? el("p", {}, el("label", {}, agreed, " I have read this and agree.")) : null,
     el("p", { class: "row" }, button("Begin", () => send("begin", { agreed: agreed.checked, lang }), { class: "first", "data-key": "begin" }), state.practice ? el("a", { class: "second", href: state.practice, "data-key": "practice" }, "Practice first") : null, state.practice ? el("span", { class: "soft" }, "Practice is not recorded.") : null),
-    el("p", { class: "note" }, "Everything works with the keyboard: Tab to move, Enter to act, ? for keys. Closing the window loses nothing."),
+    el("p", { class: "note" }, "Everything works with the keyboard: Tab to move, Enter to act, ? for keys.", state.limit ? null : " Closing the window loses nothing."),
   ];
 }
 function progress() {
@@ -117,9 +117,9 @@ function completion() {
   }
   if (!url) return null;
   const isTimed = leaveAt && leaveAt !== Infinity;
-  return el("section", { class: "panel", "aria-label": "Finish" }, el("p", {}, "One step is left: go back to the site that sent you here. It then knows that you finished."),
+  return el("section", { class: "panel", "aria-label": "Finish" }, el("p", {}, `One step is left: go back to the site that sent you here. It then knows that ${state.screened_out ? "the study ended here for you" : "you finished"}.`),
     isTimed ? el("p", { id: "leaving", role: "timer" }, leavingText()) : null,
-    el("p", { class: "row" }, el("a", { class: "first", href: url, "data-key": "finish" }, "Finish and go back"), isTimed ? button("Stay here", () => { leaveAt = Infinity; render(state); }, { "data-key": "stay" }) : null));
+    el("p", { class: "row" }, el("a", { class: "first", href: url, "data-key": "finish" }, "Finish and go back"), isTimed ? button("Stay here", () => { leaveAt = Infinity; say(""); render(state); }, { "data-key": "stay" }) : null));
 }
 // the page goes back by itself where nothing is left to read on it; whoever needs longer stops that
 const LEAVE_SECONDS = 15;
@@ -132,7 +132,7 @@ function leaveSoon() {
   if (leaveAt || state.phase !== "end" || !state.completion?.url || state.verdicts.length || !state.writer) return;
   leaveAt = performance.now() + 1000 * LEAVE_SECONDS;
   render(state);
-  say(leavingText());
+  say("This page soon goes back by itself; Stay here stops that.");
   const tick = setInterval(() => {
     if (leaveAt === Infinity || state.phase !== "end") { clearInterval(tick); return; }
     const box = document.getElementById("leaving");
@@ -140,11 +140,12 @@ function leaveSoon() {
     if (performance.now() >= leaveAt) { clearInterval(tick); leaveAt = Infinity; location.assign(state.completion.url); }
   }, 250);
 }
+const recorded = () => state.completion ? "What you did is recorded." : "What you did is recorded; you can close this window.";
 function end() {
   const rows = state.verdicts;
   if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
-  if (state.screened_out && state.late) return [el("h1", {}, "The study ends here"), el("p", {}, "The time of the study is up, before the questions about the instructions were answered rightly. What you did is recorded; you can close this window."), completion()];
-  if (state.screened_out) return [el("h1", {}, "The study ends here"), el("p", {}, "The questions about the instructions were not answered rightly. What you did is recorded; you can close this window."), completion()];
+  if (state.screened_out && state.late) return [el("h1", {}, "The study ends here"), el("p", {}, `The time of the study is up, before the questions about the instructions were answered rightly. ${recorded()}`), completion()];
+  if (state.screened_out) return [el("h1", {}, "The study ends here"), el("p", {}, `The questions about the instructions were not answered rightly. ${recorded()}`), completion()];
   const study = state.study ? el("p", {}, el("a", { class: "first", href: state.study, "data-key": "leave" }, "Go to the study")) : null;
   if (study && !rows.length) return [el("h1", {}, "That was practice"), study];
   const proof = completion();
@@ -167,7 +168,7 @@ function render(next) {
   if (state.lang && state.lang !== lang) setLanguage(state.lang);
   const phase = { start, questions, item, end }[state.phase];
   replaceScreen(...phase().flat(Infinity).filter((child) => child));
-  if (before?.phase !== state.phase || before?.item?.id !== state.item?.id || before?.name !== state.name) { say(""); if (before) document.getElementById("main").focus(); window.scrollTo(0, 0); }
+  if (before?.phase !== state.phase || before?.item?.id !== state.item?.id || before?.name !== state.name) { restartClock(); say(""); if (before) document.getElementById("main").focus(); window.scrollTo(0, 0); }
   const news = state.item?.last;
   if (news && before?.item?.moves !== state.item.moves) say(state.item.closed ? "The item has ended." : news);
   else if (state.item?.closed && !before?.item?.closed) say("The item has ended.");
@@ -180,9 +181,9 @@ const windows = "BroadcastChannel" in window && !EMBEDDED.plan ? new BroadcastCh
 function showStale() {
   screen_.inert = !state.writer;
   screen_.classList.toggle("stale", !state.writer);
-  if (state.writer) { document.title = state.title; return; }
+  if (state.writer) { document.title = titleText(state.title); return; }
   show("");
-  document.title = `${t("Out of date:")} ${state.title}`;
+  document.title = `${t("Out of date:")} ${titleText(state.title)}`;
   banner.replaceChildren(el("div", { class: "callout" }, el("h1", {}, "This window is out of date"), `You went on in another window; what stands here is from ${new Date().toLocaleTimeString(lang, { hour: "2-digit", minute: "2-digit" })} and does nothing. `, button("Go on here", () => reload(null, true), { "data-key": "take" })));
 }
 function loseWriter() {
@@ -212,7 +213,7 @@ addEventListener("keydown", (event) => {
     if (saved.participant) render(localState()); else enter();
     return;
   }
-  const first = await request(`state?tab=${tab}&lang=${lang}`);
+  const first = await request(`state?tab=${tab}&lang=${lang}&take=1`); // the window that was opened last
   if (first.status === 404) enter();
   else if (first.status !== 200) show(first.data.problem);
   else {

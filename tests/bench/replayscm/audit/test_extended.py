@@ -24,8 +24,7 @@ from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS
-from calibrant.bench.play.folder import game_record, game_verdict
-from calibrant.bench.play.game import Game, PlayPool
+from calibrant.bench.play.game import Game, PlayPool, game_record, game_verdict
 from calibrant.bench.play.results import PersonRow, csv_text, summary_lines
 from calibrant.bench.replayscm.audit.extended import (
     check_certificate,
