@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, var
 from calibrant.dsl.kernel_cache import PlainWork
-from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, lay_out
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_tables, lay_out, replays
 from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
 from calibrant.dsl.replayscm.replay import SplitReplay, evaluate, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm
@@ -134,6 +134,7 @@ def test_kernel_packed_reference_and_oracle_agree(num_rows: list[list[int]], dat
         for p, panel in enumerate(splits):
             expected = counts(model, panel.worlds, model.order)
             check_split(replay(candidate, panel), expected, model.order)
+            assert replays(candidate, panel) == (not expected.wrong)
             kernel = batch.num_cells, batch.num_wrong, batch.num_worlds, batch.num_exact_worlds
             oracle = expected.cells, len(expected.wrong), expected.worlds, expected.exact_worlds
             assert tuple(int(array[c, p]) for array in kernel) == oracle
@@ -144,6 +145,27 @@ def test_kernel_packed_reference_and_oracle_agree(num_rows: list[list[int]], dat
             assert first_mismatch(model, panel.worlds) == (expected.wrong[0] if expected.wrong else None)
     if own:
         assert batch.num_wrong[models.index(own)].tolist() == [0] * len(splits)
+
+
+@given(wide_scms(), panels([[5, 60]]), st.data())
+@settings(deadline=None, max_examples=examples(60))
+def test_one_flipped_cell_is_refused_where_the_reference_finds_a_wrong_one(
+    model: Scm, drawn: tuple[Panel, ...], data: st.DataObject
+) -> None:
+    """Only a cell of a root that nothing depends on there, or of an assigned target, may be flipped unseen."""
+    worlds = [_own_rows(model, world) for world in drawn[0].worlds]
+    assert replays(model, Panel(VARIABLES, tuple(worlds)))
+    number, variable = data.draw(st.integers(0, 1)), data.draw(st.sampled_from(VARIABLES))
+    world, row = worlds[number], data.draw(st.integers(0, 4))
+    if variable not in world.intervention.constants:
+        columns = dict(zip(world.variables, world.columns, strict=True))
+        columns[variable] ^= 1 << row
+        worlds[number] = replace(world, columns=tuple(columns.values()))
+    is_exact = first_mismatch(model, worlds) is None
+    assert is_exact == (not counts(model, worlds, model.order).wrong)
+    assert replays(model, Panel(VARIABLES, tuple(worlds))) == is_exact
+    if variable in model.order and variable not in world.intervention.targets:
+        assert not is_exact
 
 
 ARITIES = [(op, n) for op in OPERATORS for n in range(FEWEST_ARGUMENTS[op], (MOST_ARGUMENTS[op] or 7) + 1)]
