@@ -103,7 +103,7 @@ class DetectorGuide:
         budget = "" if item is None else f" of {item.task.budget}"
         is_right = METRICS.success.is_right(score, "")
         return Explanation(
-            sentences=(class_sentence(attribution, is_right=is_right) + remaining, _reason(score)),
+            sentences=(class_sentence(score, is_right=is_right) + remaining, _reason(score)),
             response=rule_text(score["answer"]) if score["answer"] else "nothing was submitted",
             gold=rule_text(score["rule_in_force"]),
             response_note=f"after move {score['steps']}{budget}",

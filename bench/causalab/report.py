@@ -102,7 +102,7 @@ class LabGuide:
         dialled = score["frequency"]
         is_right = METRICS.success.is_right(score, "")
         return Explanation(
-            sentences=(class_sentence(recorded, is_right=is_right) + remaining, _graph_sentence(graph)),
+            sentences=(class_sentence(score, is_right=is_right) + remaining, _graph_sentence(graph)),
             response="nothing was dialled"
             if dialled is None
             else f"frequency {dialled:g}\n{_hypothesis(answer)}".strip(),

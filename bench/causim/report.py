@@ -22,7 +22,6 @@ from calibrant.bench.causim.paper import (
     with_sources,
 )
 from calibrant.bench.causim.verdict import METRICS, first_reason, is_answered, is_right
-from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_svg, stacked_svg
@@ -93,8 +92,7 @@ class ProgramGuide:
         steps: Sequence[Any],
         score: Score,
     ) -> Explanation:
-        recorded = score.get(KEY) or {}
-        sentences = [class_sentence(recorded, is_right=METRICS.success.is_right(score, ""))]
+        sentences = [class_sentence(score, is_right=METRICS.success.is_right(score, ""))]
         if item is not None and item.labels.size > 1:
             sentences.append(f"{item.labels.size} answers are right; any of them counts.")
         nodes = score.get("nodes") or {}

@@ -319,6 +319,7 @@ def _explain_answers(
     from markupsafe import Markup
 
     from calibrant.bench.core.items import item_of
+    from calibrant.bench.core.responses import NO_TEXT, REASONS
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.pages.why import why_page
     from calibrant.bench.report.sources import submitted_answers
@@ -331,8 +332,16 @@ def _explain_answers(
     answers = submitted_answers(runs, pool, item.id, system, fields)
     reasons: list[Any] = []
     refused: list[CalibrantError] = []
-    for name, answer in answers:
+    for name, answer, missing in answers:
         try:
+            if missing in NO_TEXT:
+                others = (
+                    "choose another with --system, or another item; `calibrant report` shows the text of the response"
+                )
+                raise CalibrantError(
+                    f"{name} on {item.id}: no answer to compare ({missing.replace('_', ' ')}):"
+                    f" {REASONS[missing]}; {others}"
+                )
             reasons.append(explanations.explain(item, answer, name))
         except CalibrantError as error:
             refused.append(error)

@@ -123,7 +123,7 @@ class ModelGuide:
         moves = () if item is None or sealed is None or parsed is None else tuple(_rows(item, parsed))
         is_right = METRICS.success.is_right(score, "")
         return Explanation(
-            sentences=(class_sentence(recorded, is_right=is_right) + remaining, _problem(score)),
+            sentences=(class_sentence(score, is_right=is_right) + remaining, _problem(score)),
             response=_model_text(parsed) if isinstance(parsed, frozenset) else answer_text(answer),
             gold="" if sealed is None else _model_text(sealed.gold),
             response_note="" if item is None else _kind_text(item, parsed),
@@ -157,7 +157,7 @@ def _explain_states(
         for place, (right, stated) in enumerate(islice(zip_longest(truth, states, fillvalue="none"), MAX_ROWS), 1)
     )
     return Explanation(
-        sentences=(class_sentence(recorded, is_right=METRICS.success.is_right(score, "")) + remaining, _problem(score)),
+        sentences=(class_sentence(score, is_right=METRICS.success.is_right(score, "")) + remaining, _problem(score)),
         response=answer_text(answer),
         gold="\n".join(truth),
         response_note=f"genes, in order: {', '.join(map(in_one_line, item.task.genes))}",

@@ -28,7 +28,7 @@ from calibrant.bench.replayscm.verdict import METRICS, has_heldout, is_right
 from calibrant.bench.report.comparisons import PAIRED, comparisons
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, shown_columns
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
-from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.bench.report.overview.sentences import class_sentence, fit_text, missing_text
 from calibrant.bench.report.rows import Answer, Row
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.report.sources import read_answers
@@ -90,7 +90,7 @@ class ReplayGuide:
         remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds ({recorded['class']})." if members else ""
         return Explanation(
             sentences=(
-                _class_sentence(recorded, score, context.setting) + remaining,
+                _class_sentence(score, context.setting) + remaining,
                 _failure(score),
             ),
             response=_answer_text(stated),
@@ -141,14 +141,16 @@ def _answer_text(answer: Mapping[str, Any] | str) -> str:
 
 
 def _failure(score: Score) -> str:
+    if missing_text(score):
+        return ""  # the sentence before it says more than `empty`
     reason = score.get("failureExplanation") or score.get("parseError")
     return in_one_line(str(reason))[:300] if reason and score.get("valid") is not True else ""
 
 
-def _class_sentence(recorded: Mapping[str, Any], score: Score, setting: str) -> str:
+def _class_sentence(score: Score, setting: str) -> str:
     if not has_heldout(score, setting):
         return "The answer is neither right nor wrong: nothing is held out."
-    return class_sentence(recorded, is_right=is_right(score, setting))
+    return class_sentence(score, is_right=is_right(score, setting))
 
 
 def _chips(score: Score) -> Iterator[tuple[str, str]]:

@@ -108,6 +108,14 @@ def comparisons(
         f" intervals over {units}. “Better” or “worse” is said only where the interval of {metrics[-1].heading}"
         " excludes zero; intervals are for one comparison each, not for all of them at once."
     )
+    cells = [cell.text for line in lines for cell in line.cells]
+    if SUPPRESSED in cells:
+        caption += f" {SUPPRESSED} stands for a difference over 1 to {MAX_SUPPRESSED} instances."
+    if UNDEFINED in cells:
+        caption += (
+            f" {UNDEFINED} stands for a verdict without an interval: too few {units} that both answered;"
+            " more of them help, more answers to the same ones do not."
+        )
     return Table(PAIRED, "Which row beats which", caption, PAIR_LABELS, headings, tuple(lines))
 
 

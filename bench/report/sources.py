@@ -212,10 +212,11 @@ def submitted_answers(
     instance: str,
     system: str | None,
     fields: FieldNames | None = None,
-) -> list[tuple[str, str | Mapping[str, Any]]]:
-    """Return the answers to an item with their systems; `CalibrantError` if there are none.
+) -> list[tuple[str, str | Mapping[str, Any], str]]:
+    """Return the answers to an item, each behind its system; `CalibrantError` if there are none.
 
-    An answer is an object, or the text of a response that is read when it is scored.
+    An answer is an object, or the text of a response that is read when it is scored; behind it stands why a response
+    holds none, empty if it holds one.
     """
     digest = pool_digest(pool)
     answered = [
@@ -225,7 +226,7 @@ def submitted_answers(
     ]
     names = named_systems(context for context, _ in answered)
     matching = [
-        (name, answer)
+        (name, answer, context.reason)
         for name, (context, answer) in zip(names, answered, strict=True)
         if system in (None, context.system, name)
     ]
@@ -257,14 +258,18 @@ def read_answers(
     pools: Sequence[Path],
     fields: FieldNames | None,
 ) -> Iterator[tuple[AnswerContext, str | Mapping[str, Any]]]:
-    """Yield the answers of folders of runs, and those of files of predictions to items of these pools."""
+    """Yield the answers of folders of runs, and those of files of predictions to items of these pools.
+
+    The reason in the context of a prediction says why its response holds no answer.
+    """
     scorer = PoolScorer(pools, None, (fields or FieldNames()).reading)
     for source in sources:
         if source.is_dir():
             yield from ((context_of(record), record.answer or {}) for record in folder_records(source))
         else:
             for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
-                yield scorer.context(prediction), scorer.answer_of(prediction)
+                answer, reason = scorer.answer_and_reason(prediction)
+                yield scorer.context(prediction)._replace(reason=reason), answer
 
 
 # --- Inputs of a report: folders of runs, scored or raw predictions, official files with embedded results -------------
@@ -305,9 +310,8 @@ class Sources:
                 context.sample,
             )
             if key in keys:
-                raise CalibrantError(
-                    f"{context.system} on {short_repr(context.instance)} of {context.pool} is given twice"
-                )
+                item = short_repr(context.instance)
+                raise CalibrantError(f"{context.system} on {item} of {context.pool} is given twice{self._which()}")
             keys.add(key)
             answers_by_benchmark[context.benchmark].append((context, score))
         for line in recognised:
@@ -315,6 +319,13 @@ class Sources:
         if not any(answers_by_benchmark.values()):
             raise CalibrantError("no scored answers in these folders and files")
         return {name: answers for name, answers in answers_by_benchmark.items() if answers}
+
+    def _which(self) -> str:
+        """Return which inputs to leave out where verdicts and the predictions that they are on were both given."""
+        files = [str(path) for path in self.runs if path.is_file()]
+        if not files or not self.predictions:
+            return ""
+        return f"; leave out {' and '.join(files)}: predictions with their pool are scored again, with their responses"
 
     def _score_all(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         of_runs = Excluded()

@@ -550,6 +550,8 @@ WARNINGS = {
     "unknown_stop": "the stop reason is none of the known ones and not used",
     "filters": "lines that differ in `filter` alone are one",
     "no_model": "the lines name no model; --model NAME names it",
+    "no_model_of_failure": "a failed request names no model, and the file has none or several: under `(no model)`; "
+    "a file for each model, with --model NAME, names it",
     "model_overridden": "--model stands in place of the line's model",
     "item_from_prompt": "the item was found by its prompt",
     "duplicate": "the same response again, counted once",

@@ -271,10 +271,16 @@ class PoolScorer:
 
     def answer_of(self, prediction: Prediction) -> str | dict[str, Any]:
         """Return the answer of a prediction as it is scored, without thoughts; its text if it has none."""
-        if prediction.reading is not None or not self.benchmark.has(EVALUATOR):
-            return prediction.answer
+        return self.answer_and_reason(prediction)[0]
+
+    def answer_and_reason(self, prediction: Prediction) -> tuple[str | dict[str, Any], str]:
+        """Return `answer_of` a prediction, and the reason why its response holds no answer; empty if it holds one."""
+        if prediction.reading is not None:
+            return prediction.answer, prediction.reading.reason
+        if not self.benchmark.has(EVALUATOR):
+            return prediction.answer, ""
         reading = self._read(prediction)
-        return reading.answer or ""
+        return reading.answer or "", reading.reason
 
     def _read(self, prediction: Prediction) -> Reading:
         item = self.item(prediction)

@@ -27,6 +27,9 @@ from msgspec import Meta
 
 from calibrant.bench.answers.frame import estimate
 from calibrant.bench.answers.rates import mean_if_known
+from calibrant.bench.scoring.answers import model_field
+from calibrant.bench.scoring.files import PredictionFile
+from calibrant.bench.scoring.formats import parse_line
 from calibrant.bench.suites.manifest import Manifest
 from calibrant.bench.suites.rescoring import CellResult
 from calibrant.bench.terminal import making_folder, require_free
@@ -297,6 +300,7 @@ def write_submission(manifest: Manifest, answers: Sequence[Path], statements: di
             raise CalibrantError(f"{path}: a file is called as the pool that it answers: {' or '.join(pools)}")
         if names.count(path.name) > 1:
             raise CalibrantError(f"{path}: a second file for the same pool")
+        _require_one_model(path)
     with making_folder(out) as (folder, _):
         folder.mkdir()
         files = {path.name: copy_file(path, folder / path.name) for path in answers}
@@ -309,6 +313,22 @@ def write_submission(manifest: Manifest, answers: Sequence[Path], statements: di
         if read_card(folder.parent, folder.name, manifest) != card:
             raise AssertionError(f"{CARD} does not say what was stated")
     return card
+
+
+def _require_one_model(path: Path) -> None:
+    """Refuse a file whose lines name several models, as a board would (bench.suites.rescoring)."""
+    models: dict[str, str] = {}
+    for where, line in PredictionFile(path).objects():
+        parsed = None if line is None else parse_line(line)
+        model = parsed.model if parsed is not None else model_field(line or {})[1]
+        if isinstance(model, str) and model:
+            models.setdefault(model, where)
+    if len(models) > 1:
+        (first, _), (second, where) = list(models.items())[:2]
+        raise CalibrantError(
+            f"{path}: {where}: lines of several models: {short_repr(first)}, {short_repr(second)};"
+            " a submission is of one: give a file for each"
+        )
 
 
 def _format_lines(card: Card) -> Iterator[str]:

@@ -16,6 +16,7 @@ from calibrant.audits.why import listed, number_text
 from calibrant.bench.answers.rates import Number
 from calibrant.bench.core.attribution import KEY, KINDS, is_misfit
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
+from calibrant.bench.core.responses import NO_TEXT, REASONS
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.report.capabilities import RemainingLists
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, answer_levels
@@ -66,8 +67,12 @@ class RankSentence(NamedTuple):
     rest: str = ""
 
 
-def class_sentence(recorded: Mapping[str, Any], *, is_right: bool) -> str:
-    """Return what the evidence had decided about one answer; recorded: its attribution, empty if there is none."""
+def class_sentence(score: Mapping[str, Any], *, is_right: bool) -> str:
+    """Return what the evidence had decided about one answer, or why there is none."""
+    recorded, missing = score.get(KEY) or {}, missing_text(score)
+    if missing:
+        remaining = {True: " The evidence left one answer.", False: " The evidence left several answers."}
+        return f"{missing}{remaining[recorded['decided']] if recorded else ''}"
     if not recorded:
         return "Whether the evidence decided this is not counted."
     if recorded["decided"]:
@@ -79,6 +84,12 @@ def class_sentence(recorded: Mapping[str, Any], *, is_right: bool) -> str:
     if is_right:
         return "The evidence left several answers, and a right one was given."
     return "The evidence left several answers, and a wrong one was given."
+
+
+def missing_text(score: Mapping[str, Any]) -> str:
+    """Return why a response holds no answer; empty where it holds a text that one could be in."""
+    reason = score.get("reason")
+    return f"No answer was given ({reason.replace('_', ' ')}): {REASONS[reason]}." if reason in NO_TEXT else ""
 
 
 def fit_text(members: str, singular: str, plural: str) -> str:
@@ -271,7 +282,10 @@ def cost_text(cost: float | None) -> str:
 # --- Responses of the overview, read again from runs and predictions --------------------------------------------------
 # Tables keep verdicts alone. This pass goes over runs, verdict files and predictions once more, one line at a time.
 DEFAULT_EMBEDDED = 200  # responses of a class
-NOT_STORED = "Files of verdicts do not hold responses: give the run, or --predictions, to read it here."
+NOT_STORED = (
+    "Files of verdicts do not hold responses: give the run, or --predictions with --pool, in place of that file."
+)
+NO_TEXT_CAME = "The response has no text."
 MAX_LINE_CHARS = 3_000  # characters of a prediction line that is embedded; longer ones are named by file and line
 MAX_TEXT_CHARS = 2_000  # characters of a response or of gold
 MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a report
@@ -293,6 +307,7 @@ class RawAnswer(NamedTuple):
     """An answer as it was given.
 
     line: makes a prediction line that gives it again, empty if there is none
+    text: of the response as it came, also of one that holds no answer; None where it is not stored
     """
 
     context: AnswerContext
@@ -301,6 +316,7 @@ class RawAnswer(NamedTuple):
     file: str
     line_number: int
     line: Callable[[], str]
+    text: str | None = None
 
 
 @dataclass
@@ -362,8 +378,12 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
             explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
             if outcome.is_invalid or (outcome.kind == "short" and is_misfit(outcome.score)):
                 explanation = replace(explanation, title=INVALID if outcome.is_invalid else MISFIT)
-            if explanation.response == NOT_STORED:
+            if raw.answer == NOT_STORED:
                 explanation = replace(explanation, response="", response_note=NOT_STORED)
+            elif missing_text(outcome.score):
+                explanation = replace(
+                    explanation, response=raw.text or "", response_note="" if raw.text else NO_TEXT_CAME
+                )
             if item is not None and participant_of(raw.context.system):
                 remaining = remaining_lists.get(raw.context.pool_digest, item, raw.steps)
                 explanation = replace(explanation, remaining=remaining)
@@ -460,6 +480,7 @@ def _of_predictions(file: Path, pools: Sequence[Path], fields: FieldNames | None
             str(file),
             predictions.number,
             line,
+            prediction.response.text,
         )
 
 

@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.audits.replayscm.why.appendix_cases import CASES, case_record
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.browser import Tab, needs_chromium, pressed
-from tests.support.commands import CHECKOUT, called
+from tests.support.commands import CHECKOUT, called, jsonl
 from tests.support.replayscm.written import lamp, write_classroom
 from tests.support.table_vectors import fit_complete
 
@@ -315,6 +315,18 @@ def test_what_cannot_be_explained_is_refused_in_one_line(case: tuple[Path, Path]
         assert others.returncode == 0
         assert others.stderr.startswith("not shown: broken on case 2: the answer is not valid: ")
     assert "not shown: broken on case 2" in page.read_text("utf-8")
+    message = {
+        "role": "assistant",
+        "model": "shy",
+        "content": [{"type": "text", "text": "No."}],
+        "stop_reason": "refusal",
+    }
+    refusal = {"custom_id": "case 2", "result": {"type": "succeeded", "message": message}}
+    shy = jsonl(answers.with_name("shy.jsonl"), refusal)
+    said = called("show", pool, "case 2", "--run", shy, "--gold").stderr
+    assert said.startswith("error  shy on case 2: no answer to compare (refused): the provider or the model refused")
+    assert "choose another with --system" in said
+    assert called("show", pool, "case 2", "--run", answers, "--run", shy, "--gold").returncode == 0
     nobody = called("show", pool, "case 2", "--run", answers, "--gold", "--system", "x")
     assert (nobody.returncode, "no answer of x to case 2" in nobody.stderr) == (2, True)
     both = called("show", pool, "case 2", "--run", answers, "--gold", "--why")

@@ -204,6 +204,11 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, run: Path, capsys: pyt
     )
     said = refused(capsys, "report", "--predictions", twice, "--predictions", twice, "--pools", pool)
     assert said.endswith("of sample_ordered is given twice")
+    verdicts = tmp_path / "verdicts.jsonl"
+    assert main(["score", str(pool), str(twice), "--out", str(verdicts)]) == 0
+    capsys.readouterr()
+    said = refused(capsys, "report", verdicts, "--predictions", twice, "--pools", pool)
+    assert f"is given twice; leave out {verdicts}: predictions with their pool are scored again" in said
     assert "folders of runs, --predictions or --official" in refused(capsys, "report")
 
 

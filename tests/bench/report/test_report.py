@@ -176,8 +176,19 @@ def test_systems_are_compared_on_what_both_answered() -> None:
     rows = rows_of(Answers("a", WINS), Answers("b", LOSES[2:]))
     (made,) = ours(compare_systems(rows, ()))
     assert (made["n"], made["heldout_exact_difference"]) == ("8", "+1.000")
-    few = ours(compare_systems(rows_of(Answers("a", WINS[:5]), Answers("b", LOSES[:5])), ()))
+    table = compare_systems(rows_of(Answers("a", WINS[:5]), Answers("b", LOSES[:5])), ())
+    few = ours(table)
     assert (few[0]["heldout_exact_difference"], few[0]["verdict"]) == ("*", DASH)
+    explained = table.caption.partition("all of them at once.")[2] if table else ""
+    assert explained.startswith(
+        f" * stands for a difference over 1 to 5 instances. {DASH} stands for a verdict without"
+    )
+    assert (
+        "too few latent SCMs that both answered; more of them help, more answers to the same ones do not" in explained
+    )
+    many = compare_systems(rows_of(Answers("a", WINS), Answers("b", LOSES)), ())
+    assert many is not None
+    assert "stands for" not in many.caption
 
 
 def test_many_systems_are_compared_with_exact_or_with_those_named() -> None:

@@ -17,7 +17,7 @@ import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.core.responses import REASONS
-from tests.support.commands import CHECKOUT, called, refused
+from tests.support.commands import CHECKOUT, called, jsonl, refused
 
 POOL = bundled_sample("causim")
 OF = benchmark("causim")
@@ -479,3 +479,13 @@ def test_objects_printed_over_many_lines_are_refused_with_the_way_out(
     file = tmp_path / "responses.jsonl"
     file.write_text("\n".join(json.dumps(_own({"response": GOLD}), indent=1) for _ in range(2)), encoding="utf-8")
     assert "jq -c" in refused(capsys, "score", POOL, file)
+
+
+def test_failures_without_a_model_are_explained_where_a_file_has_several(tmp_path: Path) -> None:
+    failed = {"custom_id": OTHER.id, "result": {"type": "errored", "error": {"type": "error"}}}
+    for models, hinted in ((("a", "b"), True), (("a", "a"), False)):
+        answers = [
+            {"instanceId": ITEM.id, "model": model, "response": GOLD, "sample": k} for k, model in enumerate(models)
+        ]
+        said = called("score", POOL, jsonl(tmp_path / "in.jsonl", *answers, failed), "--json").stderr
+        assert ("a failed request names no model" in said) is hinted

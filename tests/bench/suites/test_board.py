@@ -438,6 +438,17 @@ def test_what_no_board_would_take_is_refused_and_nothing_is_left(
         capsys, *line[:2], other, *line[3:]
     )
     assert "a second file for the same pool" in refused(capsys, *twice)
+    mixed = _folder(tmp_path / "mixed") / "questions.jsonl"
+    first, second, *_ = map(json.loads, other.read_text("utf-8").splitlines())
+    batch = {"result": {"type": "succeeded", "message": {"role": "assistant", "model": "n", "content": []}}}
+    for lines in (
+        [first | {"model": "m"}, second | {"model": "n"}],
+        [first | {"model": "m"}, {"custom_id": "x", **batch}],
+    ):
+        mixed.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        said = refused(capsys, *line[:2], mixed, *line[3:])
+        assert "questions.jsonl: line 2: lines of several models: 'm', 'n'; a submission is of one" in said
+    shutil.rmtree(mixed.parent)
     assert "are given together" in refused(capsys, *line, "--cost", "1")
     assert "three capital letters" in refused(capsys, *line, "--cost", "1", "--currency", "dollars")
     assert "spaces or characters that are not shown" in refused(capsys, *line, "--developer", " \n")

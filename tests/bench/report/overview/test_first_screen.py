@@ -29,6 +29,7 @@ from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.overview.screen import class_bar, first_screen
 from calibrant.bench.report.overview.sentences import (
     Responses,
+    class_sentence,
     five_figures,
     luck_sentence,
     percent_text,
@@ -300,6 +301,7 @@ RESPONSES = {
     "wrong": 'Let me think. {"mechanisms": {"X3": "(and X1 X2)"}}',
     "misfit": '{"mechanisms": {"X3": "X2"}}',
     "invalid": '{"mechanisms": {"X3": "(and X1"}}',
+    "refused": "I would rather not.",
 }
 
 
@@ -307,6 +309,7 @@ RESPONSES = {
 def marked_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("marks")
     lines = [{"id": "lamp", "model": name, "response": text} for name, text in RESPONSES.items()]
+    lines[-1]["finish_reason"] = "content_filter"
     jsonl(folder / "given.jsonl", *lines)
     assert called("score", POOL, folder / "given.jsonl", "--out", folder / "verdicts.jsonl").returncode == 0
     options = ("--pool", POOL, "--attribution", "--out")
@@ -320,7 +323,7 @@ def responses(page: Path, tmp_path: Path) -> dict[str, list[str]]:
     """Return title, panel of the response, and what is marked, for each system."""
     presses = """
       const moved = () => dispatchEvent(new HashChangeEvent("hashchange"));
-      for (const name of ["right", "respelled", "wrong", "misfit", "invalid"]) {
+      for (const name of ["right", "respelled", "wrong", "misfit", "invalid", "refused"]) {
         location.hash = `replayscm/Hidden-order/${name}/lamp`; moved();
         const text = (one) => one.textContent.trim().replaceAll("/", "|");
         const marks = [...document.querySelectorAll("#drill ins, #drill del")].map(text);
@@ -340,6 +343,7 @@ def test_marks_are_mechanisms_that_mean_something_else(marked_folder: Path, tmp_
     assert seen["wrong"] == ["Wrong: the evidence was short", "X3 = (and X1 X2)", "X3 = (and X1 X2) ~ X3 = X1"]
     assert seen["misfit"] == ["Wrong: it contradicts the evidence", "X3 = X2", "X3 = X2 ~ X3 = X1"]
     assert seen["invalid"] == ["Wrong: an invalid answer", RESPONSES["invalid"], ""]
+    assert seen["refused"][:2] == ["No answer", RESPONSES["refused"]]
 
 
 @needs_chromium
@@ -358,6 +362,24 @@ def test_the_page_of_a_lucky_answer_says_so(marked_folder: Path) -> None:
     assert "the evidence left several answers: 2 SCMs fit (functional parents" in text
     assert "Why is it ambiguous?" not in text
     assert "by luck" not in called(*line, "wrong").stdout
+
+
+REFUSAL = graded(correct=False) | {"reason": "refused"}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "remaining"),
+    [
+        (None, ""),
+        ({"decided": True}, " The evidence left one answer."),
+        ({"decided": False}, " The evidence left several answers."),
+    ],
+)
+def test_a_refusal_is_no_wrong_answer(recorded: dict[str, Any] | None, remaining: str) -> None:
+    said = class_sentence(REFUSAL | {KEY: recorded}, is_right=False)
+    refused = "No answer was given (refused): the provider or the model refused, or a filter stopped the text."
+    assert said == refused + remaining
+    assert "wrong" in class_sentence(REFUSAL | {"reason": "unreadable", KEY: {"decided": False}}, is_right=False)
 
 
 # --- States of a report: one item, many systems, many items; time and size are bounded --------------------------------
