@@ -32,7 +32,7 @@ GAP = -1  # a code
 # a number with a longer exponent is a word: exact arithmetic on 1e999999999 has no end
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
-_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?(\d{1,3},\d{3}|[1-9]\d?\.\d{3})", re.ASCII)
 _RULE = re.compile(r"(>=|<=|>|<)\s*(.+)", re.DOTALL)
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": lambda a, b: bool(a > b),
@@ -61,11 +61,17 @@ def measure_of(word: str) -> Decimal | None:
 
 
 def _not_numbers(words: Sequence[str]) -> str | None:
-    """Return a word that is no number, or the first of those with a comma if it may stand for thousands in all."""
-    with_comma = [word for word in words if "," in word]
+    """Return a word that is no number, or the first of those whose comma or point may stand for thousands in all.
+
+    A point may if it stands before three digits in all words that have one, beside whole numbers of three digits.
+    """
     wrong = next((word for word in words if measure_of(word) is None), None)
-    is_unclear = bool(with_comma) and all(map(_THOUSANDS.fullmatch, with_comma))
-    return with_comma[0] if wrong is None and is_unclear else wrong
+    for mark in ",.":
+        marked = [word for word in words if mark in word]
+        is_unclear = mark == "," or any(len(word) == 3 and word.isdecimal() for word in words)
+        if wrong is None and marked and is_unclear and all(map(_THOUSANDS.fullmatch, marked)):
+            return marked[0]
+    return wrong
 
 
 def value_of(word: str) -> Value:
@@ -318,6 +324,8 @@ def _parse_rule(
     wrong = _not_numbers(present)
     if wrong is not None:
         unclear = " (a comma before three digits may stand for thousands: write points)" if "," in wrong else ""
+        if number_of(wrong) is not None:
+            unclear = " for sure (a point before three digits may stand for thousands: write 1799 or 1.7990)"
         raise CalibrantError(f"{where}: {readable_repr(wrong)} is no number{unclear}; rules are {RULES}")
     numbers = [Fraction(measure_of(word) or 0) for word in values.spellings]
     by_value = dict(zip(values.values, numbers, strict=True))

@@ -570,6 +570,8 @@ def _advise_row(names: Sequence[str], row: Sequence[str], delimiter: str) -> str
     """Return what to do about a row of another length than the head. delimiter: by which both were split."""
     if names[0].startswith("#"):
         return "take out the lines above the names"
+    if row and row[0].lstrip().startswith("#"):
+        return "take out lines that are comments"
     for separator in ",;\t":
         counts = [delimiter.join(cells).count(separator) for cells in (names, row)]
         if separator != delimiter and counts[0] == counts[1] > 0:

@@ -204,6 +204,11 @@ def test_refusals_state_what_to_do_about_lines_above_the_names_and_columns_left_
     file.write_text("# exported\nA,B\n1,0\n", encoding="utf-8")
     with pytest.raises(calibrant.CalibrantError, match=r"row 2 .* 2 values under 1 name; take out the lines above"):
         read_table(file)
+    file.write_text("A,B\n1,0\n# exported, today, by me\n", encoding="utf-8")
+    with pytest.raises(
+        calibrant.CalibrantError, match=r"row 3 .* 3 values under 2 names; take out lines that are comm"
+    ):
+        read_table(file)
     file.write_text("age;ill\n20,5;no\n21,5;yes\n22,5;yes\n", encoding="utf-8")
     with pytest.raises(
         calibrant.CalibrantError, match=r"read 'age', left out as all different, by a rule \(--binarize"
@@ -226,6 +231,13 @@ def test_rules_read_decimal_commas(tmp_path: Path) -> None:
     thousands = {"dose": ["1,500", "2,000", "1,500"], "y": [0, 1, 1]}
     with pytest.raises(calibrant.CalibrantError, match="a comma before three digits may stand for thousands"):
         calibrant.read_table(thousands, binarize="dose:>1600")
+    points = {"dose": ["1.500", "762", "1.799"], "y": [0, 1, 1]}
+    with pytest.raises(calibrant.CalibrantError, match=r"'1\.500' is no number for sure \(a point before three digits"):
+        calibrant.read_table(points, binarize="dose:median")
+    for words in (["1.500", "2", "1.799"], ["1.5", "762", "1.799"], ["1.500", "762.000", "1.799"]):
+        assert (
+            calibrant.read_table(points | {"dose": words}, binarize="dose:median").bits["dose:median"].count("1") == 1
+        )
 
 
 @pytest.mark.parametrize("order", [1, -1])
