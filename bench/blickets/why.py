@@ -281,11 +281,11 @@ def rule_words(rule: str) -> str:
 def _open_lesson(why: DetectorWhy, evidence: WhyTable, things: str, rules: Mapping[str, Rule], present: int) -> Lesson:
     assert why.pair is not None
     lights = [CLASS_LIGHTS[not rules[name].active(present)] for name in why.pair]
-    on_it = f"{'Only ' * (len(why.witness or ()) == 1)}{listed(list(why.witness or ()))}"
-    verdict = f"Both agree with every move. With {on_it[0].lower()}{on_it[1:]} on it they disagree."
+    on_it, only = listed(list(why.witness or ())), len(why.witness or ()) == 1
+    verdict = f"Both agree with every move. With {'only ' * only}{on_it} on it they disagree."
     return Lesson(
         *(why.item, (things,), evidence, CLASS_WORDS),
-        question=f"{on_it} on the detector: what will the light do?",
+        question=f"{'Only ' * only}{on_it} on the detector: what will the light do?",
         choices=(*CLASS_LIGHTS, pages_why.NOT_DECIDED),
         answer=2,
         heading="Two rules fit" if why.count.lower == "2" else f"{why.count.in_words()} rules fit; here are two",

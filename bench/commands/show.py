@@ -251,6 +251,8 @@ def _explain(
 
     gold: also what is sealed; prints: as text even where a file is written; in_steps: the page is one for a class
     """
+    import dataclasses
+
     from msgspec.structs import replace
 
     from calibrant.audits.why import Fact
@@ -266,7 +268,9 @@ def _explain(
     if exact is not None:
         why = replace(why, sealed=(*why.sealed, Fact(f"run exact {exact.describe()}", "gold")))
     if html is not None and in_steps:
-        write_atomically(html, steps_page([explanations.lesson(item, why)], pool.name, why.item))
+        write_atomically(
+            html, steps_page([dataclasses.replace(explanations.lesson(item, why), item="the item")], pool.name)
+        )
     elif html is not None:
         write_atomically(html, why_page(why, with_pool(explanations.body(why, "why"), pool), pool.name, why.item))
     if svg is not None:

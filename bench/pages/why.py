@@ -41,6 +41,7 @@ def why_page(why: Why, body: Markup, *crumbs: str) -> str:
 
 # --- Class mode: the same reason step by step, with a vote before the answer ------------------------------------------
 NOT_DECIDED = "The data do not say"
+THEN = "Nothing settles it at once: add what it shows to the data, and ask again."
 
 
 def general_lesson(why: Why, evidence: WhyTable, words: tuple[tuple[str, str], ...], advice: Sequence[str]) -> Lesson:
@@ -68,7 +69,8 @@ def class_advice(experiments: Sequence[Experiment], look_at: str, hypotheses: st
     action = f"{best.in_words[0].upper()}{best.in_words[1:]}, and look at {look_at}."
     if best.decides:
         return ("What settles it", action, "Whatever that shows, one answer is left.")
-    return ("What helps most", action, f"That leaves {number_range(numbers)} of {plural(sum(numbers), hypotheses)}.")
+    effect = f"That leaves {number_range(numbers)} of {plural(sum(numbers), hypotheses)}."
+    return ("What helps most", action, effect, THEN)
 
 
 def steps_page(lessons: Sequence[Lesson], *crumbs: str, title: str = "") -> str:
@@ -76,7 +78,7 @@ def steps_page(lessons: Sequence[Lesson], *crumbs: str, title: str = "") -> str:
 
     title: by default a question that leaves the answer to the vote
     """
-    title = title or f"What do the data say about \u201c{lessons[0].item}\u201d?"
+    title = title or "What do the data say?"
     items = [
         {
             "lesson": lesson,

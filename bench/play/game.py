@@ -20,6 +20,7 @@ from msgspec import Meta
 from calibrant.bench.core.attribution import KEY, NO_ANSWER, UNDEFINED_VERDICT, verdict_text
 from calibrant.bench.core.benchmark import Benchmark, PublicPool
 from calibrant.bench.core.capabilities import AIDS, WORDS
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark_of, is_stated
 from calibrant.bench.core.scoring import PEOPLE
 from calibrant.bench.core.typed_moves import Draft, Position, Words, WordsError
@@ -499,7 +500,9 @@ def game_verdict(of: Benchmark[Any], item: Any, record: records.Record) -> dict[
     is_right = of.metrics.success.judge(record.score, record.setting)
     attribution = evidence_attribution(of, item, record)
     if is_right is None:
-        text = UNDEFINED_VERDICT
+        verdict = of.metrics.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
+        fits = of.metrics.sample(verdict).train_exact
+        text = f"{'fits every row' if fits else 'does not fit every row'}; {UNDEFINED_VERDICT}"
     elif record.steps is msgspec.UNSET or record.steps:
         score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}
         text = verdict_text(score, is_right=is_right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
@@ -383,9 +384,11 @@ def class_evidence(why: ReplayWhy) -> WhyTable:
     for w, u in places:
         world = worlds[w]
         values = dict(zip(names, world.rows[u], strict=True))
-        label = world.units[u] if len(worlds) == 1 else f"{world.id} {world.units[u]}"
+        label = world.units[u] if len(worlds) == 1 else class_place(f"{world.id} {world.units[u]}")
         by_hand = ", ".join(f"{name} = {values[name]}" for name in world.targets)
         rows.append((label, by_hand, *(values[name] for name in why.columns)))
+    if all(label.startswith("line ") for label, *_ in rows):
+        rows.sort(key=lambda row: int(row[0].removeprefix("line ")))
     caption = f"{len(places)} of {plural(why.evidence.num_rows, 'rows')}, those that matter here"
     headings, cells = pages_why.drop_empty(("row", "set by hand", *why.columns), rows, 1)
     return WhyTable("Evidence", caption if is_long else plural(len(places), "rows"), headings, cells)
@@ -403,7 +406,7 @@ def _open_lesson(why: ReplayWhy, pair: Pair, row: TableRow, evidence: WhyTable) 
     is_pair = why.count.is_exact and why.count.lower == "2"
     agree = "Both models agree with every row that was seen."
     verdict = [f"{agree} Asked about this one, A gives {row.first} and B gives {row.second}."]
-    verdict += filter(None, [shown_but_set(why)])
+    verdict += [text[0].upper() + text[1:] for text in (re.sub(r"\S+ (line \d)", r"\1", shown_but_set(why)),) if text]
     letters = (("A", pair.first, row.first), ("B", pair.second, row.second))
     drawings = draw_together([graph(why, model, letter) for letter, model, _ in letters], f"class-{why.item}")
     models = tuple(
@@ -456,7 +459,7 @@ def class_advice(why: ReplayWhy, variable: str) -> tuple[str, ...]:
         else f"That leaves {range_text(best)} of {why.count.in_words()} models."
     )
     heading = "What settles it" if best.decides else "What helps most"
-    return heading, sentence[0].upper() + sentence[1:], effect
+    return heading, sentence[0].upper() + sentence[1:], effect, *(() if best.decides else (pages_why.THEN,))
 
 
 def excluded_rivals(mechanism: DecidedVariable) -> list[tuple[str, TableRow]]:
@@ -475,6 +478,21 @@ def excluded_rivals(mechanism: DecidedVariable) -> list[tuple[str, TableRow]]:
     return rivals[:MAX_RIVALS]
 
 
+def covered_row(mechanism: DecidedVariable) -> str:
+    """Return what is left when a row is covered: where nothing repeats it, its other value fits as well."""
+    lone = next((row for row in mechanism.rows if len(row.where) == 1), None)
+    if lone is None or not lone.values:
+        return "It is: every combination was seen more than once."
+    values = listed([f"{name} = {bit}" for name, bit in lone.values.items()])
+    return f"Not without {class_place(lone.where[0])}: no other row shows {values}, and both values fit there."
+
+
+def class_place(where: str) -> str:
+    """Return where a row stands, as a class reads it: a line of a file without the world that it is in."""
+    _, mark, line = where.rpartition(" line ")
+    return f"line {line}" if mark else where.removeprefix("observed ")
+
+
 def _decided_lesson(
     why: ReplayWhy,
     model: FittingScm,
@@ -488,16 +506,16 @@ def _decided_lesson(
     verdict = [f"Only {name} = {right} agrees with every row."]
     for text, row in rivals:
         values = " and ".join([*(f"{u} = {bit}" for u, bit in row.values.items()), f"{name} = {row.first}"])
-        verdict.append(f"{name} = {text} is out: {row.where[0].removeprefix('observed ')} has {values}.")
+        verdict.append(f"{name} = {text} is out: {class_place(row.where[0])} has {values}.")
     (drawing,) = draw_together([graph(why, model, "")], f"class-{why.item}")
     counted = [(int(w.remaining), w.world) for w in why.without if w.remaining.isdecimal() and int(w.remaining) > 1]
-    cover: tuple[str, ...] = ("Cover one row and vote again: is one model still left?",)
+    cover: tuple[str, ...] = ("Cover one row and vote again: is one model still left?", covered_row(mechanism))
     if counted:
         number, world = max(counted, key=itemgetter(0))
         cover = (f"Without the rows of {world}, {number_text(number)} models would fit.", *cover)
     return Lesson(
         *(why.item, (), evidence, WORDS, f"Which formula gives {name}?"),
-        (*(f"{name} = {text}" for text in choices), "More than one of all formulas fits"),
+        (*(f"{name} = {text}" for text in choices), "More than one formula fits"),
         answer=choices.index(right),
         heading="One model fits",
         verdict=tuple(verdict),

@@ -286,6 +286,30 @@ def test_a_class_votes_before_it_sees_the_answer(kind: str, tmp_path: Path) -> N
         assert tab.evaluate("performance.getEntriesByType('resource').length") == 0
 
 
+@needs_chromium
+def test_a_printed_lesson_has_its_answer_on_a_later_page_than_its_question(tmp_path: Path) -> None:
+    """With an empty box before each choice; no page names the item, whose id tells the rule."""
+    needs("pypdf")
+    import pypdf
+
+    pool, item = STEP_ITEMS["blickets"]
+    page = tmp_path / "steps.html"
+    assert called("show", pool, item, "--html", page, "--steps").returncode == 0
+    assert item not in page.read_text(encoding="utf-8")
+    with Tab() as tab:
+        tab.emulate(DESKTOP)
+        tab.open(page.as_uri())
+        tab.press("ArrowRight")
+        tab.press("1")
+        pdf = base64.b64decode(tab.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    texts = [one.extract_text() for one in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+    first = next(k for k, text in enumerate(texts) if "What the data support" in text)
+    asked = "".join(texts[:first])
+    assert "what will the light do" in asked
+    assert not any(word in "".join(texts) for word in ("One press", "The light goes on: 1", "The rows again"))
+    assert not re.search(r"The light goes on\s*\d(?!\.)", asked)
+
+
 def test_models_of_a_class_page_give_what_it_says() -> None:
     """Both of the lamp's models give every row that was seen, and differ in the row asked."""
     pool, item = STEP_ITEMS["replayscm"]

@@ -76,6 +76,21 @@ def test_a_second_player_on_other_terms_repeats_no_record_and_each_can_be_chosen
     assert written[2] == written[1]
 
 
+@pytest.mark.parametrize(("formula", "fits"), [("A and B", "fits every row"), ("A or B", "does not fit every row")])
+def test_an_answer_that_nothing_judges_is_told_whether_it_fits(formula: str, fits: str, tmp_path: Path) -> None:
+    table, pool = tmp_path / "t.csv", tmp_path / "table.jsonl"
+    table.write_text("A,B,Y\n0,0,0\n0,1,0\n1,1,1\n1,0,0\n", encoding="utf-8")
+    assert called("fit", table, "--target", "Y", "--out", pool).returncode == 0
+    source = PlayPool(pool)
+    with PlayFolder(None, [source], {}) as folder:
+        player = Player(folder, "p1", source.key(None))
+        for line in (f"Y = {formula}", "submit"):
+            player.do(source.words.read(player.game.shown, player.game.position, line))
+        verdict = player.verdict()
+    assert verdict["right"] is None
+    assert verdict["text"] == f"{fits}; neither right nor wrong: nothing is held out"
+
+
 def test_an_episode_is_chosen_by_the_name_that_the_message_prints(tmp_path: Path) -> None:
     pool, out = pool_file("blickets", tmp_path), tmp_path / "out"
     _play(out, [pool])

@@ -8,7 +8,7 @@ function picture(item) {
   return box;
 }
 const CLASSES = { earned: "\u2713 earned: decided and right", lucky: "\u2248 lucky: undecided and right", short: "\u25cb short: undecided and wrong", missed: "\u2717 missed: decided and wrong" };
-const worth = (right, kind) => kind ? CLASSES[kind] : right ? "\u2713 right" : "\u2717 not right";
+const worth = (right, kind) => kind ? CLASSES[kind] : right === null ? "\u2013 not judged" : right ? "\u2713 right" : "\u2717 not right";
 const crcTable = [...Array(256).keys()].map((byte) => { for (let bit = 0; bit < 8; bit += 1) byte = byte & 1 ? (byte >>> 1) ^ 0xedb88320 : byte >>> 1; return byte >>> 0; });
 const crc32 = (text) => ([...new TextEncoder().encode(text)].reduce((crc, byte) => crcTable[(crc ^ byte) & 255] ^ (crc >>> 8), -1) ^ -1) >>> 0;
 function enter() {
@@ -93,7 +93,7 @@ function questions() {
 }
 function ended() {
   const verdict = state.verdict;
-  const text = verdict ? `${verdict.right ? "\u2713" : verdict.attribution?.kind === "short" ? "\u25cb" : "\u2717"} ${verdict.text}` : state.item.late ? "The time is up. The item has ended without an answer." : "Your answer is recorded.";
+  const text = verdict ? `${verdict.right === null ? "\u2013" : verdict.right ? "\u2713" : verdict.attribution?.kind === "short" ? "\u25cb" : "\u2717"} ${verdict.text}` : state.item.late ? "The time is up. The item has ended without an answer." : "Your answer is recorded.";
   const next = button("Go on", reload, { class: "first", "data-key": "next" });
   return el("section", { class: "ended", "aria-label": "Item ended" }, el("h2", {}, text), next);
 }
@@ -150,12 +150,12 @@ function end() {
   if (study && !rows.length) return [el("h1", {}, "That was practice"), study];
   const proof = completion();
   if (!rows.length) return [el("h1", {}, state.late ? "The time of the study is up. Thank you." : "Done. Thank you."), lateNote(), el("p", {}, proof ? "Your answers are recorded." : "Your answers are recorded; you can close this window."), proof];
-  const right = rows.filter((row) => row.right).length, kindOf = (row) => row.class || (row.right ? "right" : "wrong");
-  const count = (kind) => rows.filter((row) => kindOf(row) === kind).length, kinds = ["earned", "lucky", "right", "short", "missed", "wrong"].filter(count);
+  const right = rows.filter((row) => row.right).length, judged = rows.filter((row) => row.right !== null).length, kindOf = (row) => row.class || (row.right === null ? "unjudged" : row.right ? "right" : "wrong");
+  const count = (kind) => rows.filter((row) => kindOf(row) === kind).length, kinds = ["earned", "lucky", "right", "short", "missed", "wrong", "unjudged"].filter(count);
   const number = (text) => ({ text, number: true }), heads = ["#", "Kind", "Item", "You", number("Fits the evidence"), number("Moves"), number("Ideal")];
   const cell = (text) => el("td", { class: "number" }, String(text)), plain = (child) => el("td", {}, child);
   const cells = rows.map((row, k) => [k + 1, plain(row.kind), el("td", { class: "ids" }, row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
-  return [proof, state.late ? el("p", { class: "callout" }, "The time of the study is up. Thank you.") : lateNote(), el("h1", {}, `${state.study ? "Practice" : "Done"}: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
+  return [proof, state.late ? el("p", { class: "callout" }, "The time of the study is up. Thank you.") : lateNote(), el("h1", {}, `${state.study ? "Practice" : "Done"}: ${judged ? `${right} of ${judged} right` : "nothing is held out, so nothing is judged"}${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
     el("p", { class: "classes", role: "img", "aria-label": kinds.map((kind) => `${count(kind)} ${kind}`).join(", ") }, kinds.map((kind) => el("span", { class: kind, style: `flex: ${count(kind)}` }))),
     el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`)), ["right", "wrong"].filter(count).map((kind) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${kind === "right" ? "\u2713" : "\u2717"} ${kind}: what the evidence had decided is not counted`))),
     el("p", {}, "Lucky: your evidence still allowed other answers. The ideal learner saw only what it asked for, and chose its own moves where there are any."), table("Your answers", heads, cells),
