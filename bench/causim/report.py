@@ -69,6 +69,7 @@ class ProgramGuide:
         decided="with one right answer",
         levels=LevelWords(guess="a guess from the domains of the values"),
         cost=Cost("seconds", ""),
+        uncounted="attribution covers questions that state that they have one answer",
     )
 
     def is_answered(self, score: Score) -> bool:

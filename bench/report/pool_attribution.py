@@ -79,7 +79,10 @@ class AttributionCoverage:
         if self.num_missing:
             subject = "1 answer has" if self.num_missing == 1 else f"{self.num_missing} answers have"
             first = short_repr(self._first_missing)[1:-1]
-            yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"
+            guides = (benchmark(of).capability(GUIDE) for _, of in self._pools.values())
+            reasons = {guide.words.uncounted: None for guide in guides if guide is not None and guide.words.uncounted}
+            reason = "; ".join(("what their evidence leaves is not counted", *reasons))
+            yield f"{subject} no attribution: {reason} (first: {first})"
 
 
 def _wrong_pool_error(which: str, ids: Collection[str], pools: Sequence[Path], file: Path | None) -> HintedError:

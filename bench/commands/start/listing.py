@@ -293,6 +293,8 @@ def _counted_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         others = len(set(class_ids)) - 1
         items = f" (of {first}{f' and {others} more' if others else ''})" if len(ids) > 1 else ""
         yield f"{heading} counts {class_in_words}{items}"
+    if any(row.get("class") in ("earned", "missed") and row.get("left") not in (None, "1") for row in rows):
+        yield "Earned and missed: what is left decides the answer, though it may be several"
 
 
 def _print_left_out(headings: Sequence[str]) -> None:

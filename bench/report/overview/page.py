@@ -278,7 +278,9 @@ def _section(part: PageSection, number: int) -> dict[str, Any]:
         "pools": section.pools,
         "plots": plots,
         "episodes": [timeline_content(episode, f"episode-{number}-{k}") for k, episode in enumerate(section.episodes)],
-        "tables": [table for table in result_tables if any(group["rows"] for group in table["groups"])],
+        "tables": [
+            table for table in result_tables if table["groups"] and len(table["headings"]) > table["num_labels"]
+        ],
         "paper_tables": [table for table in printed if table["fits"]],
         "other_tables": [table for table in printed if not table["fits"]],
         "method": list(_method(part)),

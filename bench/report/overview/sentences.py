@@ -258,11 +258,21 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
             "luck", of_text(lucky.tally["lucky"], lucky.tallied("earned", "lucky")), text, "the evidence left others"
         )
     else:
-        yield Figure("luck", "0", "right answers are luck", "the evidence left no other")
+        yield _no_luck_figure(counted)
     missed = sum((system.tally["missed"] for system in counted), start=0)
     worst = max(counted, key=lambda s: s.tally["missed"])
     detail = f"most by {worst.name}: {count_text(worst.tally['missed'])}" if missed and len(counted) > 1 else ""
     yield Figure("missed", count_text(missed), "missed: decided, yet wrong", detail or everyone)
+
+
+def _no_luck_figure(systems: Sequence[SystemResult]) -> Figure:
+    """Return that no right answer is luck, of those that are counted."""
+    counted = sum((system.tallied("earned", "lucky") for system in systems), start=0)
+    total = sum((system.tallied(*RIGHT_CLASSES) for system in systems), start=0)
+    if counted == total:
+        return Figure("luck", "0", "right answers are luck", "the evidence left no other")
+    detail = f"{of_text(total - counted, total)} right answers not counted"
+    return Figure("luck", of_text(0, counted), "counted right answers are luck", detail)
 
 
 def systems_text(systems: Sequence[SystemResult]) -> str:

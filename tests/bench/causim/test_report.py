@@ -48,6 +48,7 @@ from calibrant.bench.lab.causim import main as print_tables
 from calibrant.bench.report.comparisons import PAIRED, add_pairs
 from calibrant.bench.report.layout import NOTHING as EMPTY_CELL
 from calibrant.bench.report.layout import Source, Table
+from calibrant.bench.report.pool_attribution import AttributionCoverage
 from calibrant.bench.report.rows import Answer, Grouping, named_answers
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.report.sources import context_of
@@ -109,6 +110,13 @@ def test_attribution_states_the_number_of_questions_that_its_shares_are_over() -
     assert row.labels[-1] == "2"
     assert figures(found["causim-attribution"], "m")["no_answer"][0] == "1.000"
     assert next(line.labels[-1] for line in found["causim"].rows) == "6"
+
+
+def test_answers_without_attribution_are_said_to_be_left_out_by_rule() -> None:
+    coverage = AttributionCoverage()
+    coverage.count(*answer(0, {**YES, KEY: None}))
+    (line,) = coverage.lines()
+    assert "is not counted; attribution covers questions that state that they have one answer (first: " in line
 
 
 @pytest.mark.parametrize(("by", "pools"), [("pool", ["one", "two"]), ("setting", ["2 pools"])])

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
+from calibrant.bench.commands.start import listing
 from calibrant.bench.core.attribution import verdict_text
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import Metric, ObservationReader, View
@@ -234,3 +235,14 @@ def test_a_count_names_the_class_that_it_is_of(tmp_path: Path) -> None:
     assert "Fit counts functional parents <= 4, any formula size, Hidden-order" in why.stderr
     assert "1.3 \N{MULTIPLICATION SIGN} 10" in answers.stdout
     assert "Left counts functional parents <= 5, any formula size, Hidden-order" in answers.stderr
+    assert "Earned and missed" not in answers.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "left", "said"), [("earned", "4", True), ("earned", "1", False), ("lucky", "4", False)]
+)
+def test_an_earned_answer_with_several_worlds_left_is_explained(kind: str, left: str, said: bool) -> None:
+    lines = list(listing._counted_lines([{"id": "i", "class": kind, "left": left, listing.COUNTED: "worlds"}]))
+    assert lines[0] == "Left counts worlds"
+    explained = ["Earned and missed: what is left decides the answer, though it may be several"]
+    assert lines[1:] == (explained if said else [])

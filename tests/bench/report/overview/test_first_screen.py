@@ -293,6 +293,19 @@ def test_what_was_not_counted_is_said_and_drawn_apart() -> None:
     assert re.findall(r'class="class-(\w+)"', class_bar(results.systems[0])) == ["right", "wrong"]
 
 
+@pytest.mark.parametrize(
+    ("num_uncounted", "told"),
+    [
+        (0, ("0", "right answers are luck", "the evidence left no other")),
+        (2, ("0 of 2", "counted right answers are luck", "2 of 4 right answers not counted")),
+    ],
+)
+def test_luck_is_stated_of_the_right_answers_that_are_counted(num_uncounted: int, told: tuple[str, ...]) -> None:
+    answers = [("a", item, scored("earned") if item < 2 else graded()) for item in range(2 + num_uncounted)]
+    (luck,) = (figure for figure in five_figures(results_of(answers)) if figure.name == "luck")
+    assert luck[1:] == told
+
+
 # --- Responses beside gold: why a wrong one is wrong, marks where mechanisms differ in meaning, and none elsewhere ----
 POOL = CHECKOUT / "docs" / "examples" / "switches.jsonl"  # X3 = X1 replays all worlds
 RESPONSES = {
@@ -351,6 +364,16 @@ def test_a_response_that_verdicts_do_not_hold_is_said_to_be_elsewhere(marked_fol
     for _, text, marks in responses(marked_folder / "verdicts.html", tmp_path).values():
         assert text.startswith("Files of verdicts do not hold responses")
         assert marks == ""
+
+
+def test_a_table_without_a_figure_is_left_out(marked_folder: Path) -> None:
+    """No answer has structure metrics: its parents and mechanisms were not compared; the paper's rows are elsewhere."""
+    page = (marked_folder / "verdicts.html").read_text("utf-8")
+    assert 'id="table-1"' in page
+    assert 'id="table-2"' not in page
+    texts = called("report", marked_folder / "verdicts.jsonl", "--format", "markdown", "--no-paper").stdout
+    assert "HeldoutExact" in texts
+    assert "Parents and mechanisms" not in texts
 
 
 def test_the_page_of_a_lucky_answer_says_so(marked_folder: Path) -> None:
