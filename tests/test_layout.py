@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=93, lines=29556, small_files=6, import_lines=1481),
     "audits": Size(files=59, lines=19531, small_files=1, import_lines=1101),
     "baselines": Size(files=29, lines=9874, small_files=2, import_lines=455),
-    "bench": Size(files=265, lines=81107, small_files=11, import_lines=6051),
+    "bench": Size(files=265, lines=81154, small_files=11, import_lines=6052),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=370, lines=100725, small_files=17, import_lines=8488),
+    "tests": Size(files=370, lines=100761, small_files=17, import_lines=8491),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -139,6 +139,26 @@ def _compare(first: Row, second: Row, keys: Sequence[str]) -> TableRow:
     return TableRow(labels, (*map(difference_cell, deltas), Cell(verdict(deltas[-1]))))
 
 
+def describe_pair(table: Table, systems: Sequence[str]) -> str:
+    """Return what the table of pairs says of the first two systems, in the first row that compares them.
+
+    systems: best first. Empty where no row does; a row that is one of several names its setting and pool.
+    """
+    keys = [heading.key for heading in table.labels]
+    rows = [(dict(zip(keys, row.labels, strict=True)), row.cells) for row in table.rows]
+    rows = [(labels, cells) for labels, cells in rows if {labels["system"], labels["other"]} == {*systems[:2]}]
+    if not rows:
+        return ""
+    labels, (*_, difference, claim) = rows[0]
+    setting, is_all = labels["setting"], len(rows) == 1 or labels["setting"] == OVERALL
+    relation = "is not separated from" if claim.text not in ("better", "worse") else f"is {claim.text} than"
+    start = "" if is_all else f"{setting}, {labels['pool']}: "
+    if claim.text == UNDEFINED:
+        pair = f"{labels['system']} is better than {labels['other']}"
+        return f"{start}Whether {pair} is not known: too few independent items for an interval."
+    return f"{start}{labels['system']} {relation} {labels['other']}: {difference.text} {difference.interval}."
+
+
 # --- Pairs of systems over all settings of a benchmark, each item with the same weight --------------------------------
 
 
@@ -148,11 +168,13 @@ def over_settings(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def add_pairs(section: Section, of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
-    """Return the section with comparisons over all settings, then by setting, if their table was requested.
+    """Return the section with comparisons over all settings, then by setting, if their table was requested, or a page.
 
     A section that has comparisons of its own, as ReplaySCM's has, is returned unchanged.
     """
-    if PAIRED not in contents.tables or any(table.id == PAIRED for table in section.tables):
+    is_wanted = PAIRED in contents.tables or (contents.is_page and not contents.tables)
+    metrics = [metric for metric in of.metrics.columns if metric.key == "accuracy"]  # ReplaySCM has none
+    if not is_wanted or not metrics or any(table.id == PAIRED for table in section.tables):
         return section
     by = Grouping.SETTING if contents.by is Grouping.SETTING else Grouping.POOL
     rows = group(over_settings(answers), of.metrics, by)
@@ -162,9 +184,8 @@ def add_pairs(section: Section, of: Benchmark[Any], answers: Sequence[Answer], c
     rows.sort(
         key=lambda row: (row.setting != OVERALL, *of.metrics.setting_order_key(row.setting), row.pool, row.system)
     )
-    (accuracy,) = (metric for metric in of.metrics.columns if metric.key == "accuracy")
     units = "items" if of.metrics.unit is item_itself else "items, those about one model drawn together"
-    table = comparisons(rows, (accuracy,), contents.against, units=units, on="right answers")
+    table = comparisons(rows, metrics, contents.against, units=units, on="right answers")
     return section if table is None else replace(section, tables=(*section.tables, table))
 
 

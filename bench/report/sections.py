@@ -41,6 +41,7 @@ class ReportContents:
     tables: ids, empty for all; against: systems that the others are compared with, empty for the default
     with_paper: the paper's printed rows beside ours; with_times: what two runs of the same thing differ in
     with_plots: plots that are files alone; with_pictures: those that a page has too
+    is_page: whether all is for a page, which has the comparison of every pair
     by, means: what gets a row, and what invalid submissions count
     pools: pool files of the answers, for what is said there only; audits: folders of audits
     cohorts: NAME=POOL of each, whose answers are compared with those of the first
@@ -67,6 +68,7 @@ class ReportContents:
     predictions: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     embed: int = 200
     with_pictures: bool = False
+    is_page: bool = False
     sets: tuple[Path, ...] = ()
     excluded: tuple[tuple[AnswerContext, str], ...] = ()
 

@@ -102,7 +102,7 @@ def report_text(
     is_page = form == HTML
     contents = replace(requested, with_plots=plots is not None, with_pictures=is_page or plots is not None)
     if is_page:
-        contents = replace(contents, with_paper=True)  # in the page, hidden unless they are switched on
+        contents = replace(contents, with_paper=True, is_page=True)  # in the page, hidden unless they are switched on
     items = comparisons.without_copies(answers, contents)
     sections = _sections(answers, items, contents if is_page else replace(contents, transcripts={}), progress)
     if plots is not None:

@@ -20,6 +20,7 @@ from calibrant.bench.core.scoring import participant_of
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.timeline import timeline_content
+from calibrant.bench.report.comparisons import PAIRED, describe_pair
 from calibrant.bench.report.comparisons import TITLE as READING_TITLE
 from calibrant.bench.report.layout import Source, Table, TableRow, heading_of, own_rows
 from calibrant.bench.report.overview.contract import Explanation
@@ -267,11 +268,14 @@ def _section(part: PageSection, number: int) -> dict[str, Any]:
     printed = [_paper_table(table) for table in section.tables if table.printed]
     screen = None if part.results is None else first_screen(part.results, part.count_options)
     plots = [plot._replace(svg=Markup(plot.svg)) for plot in section.plots if plot.in_page]
+    paired = next((table for table in section.tables if table.id.partition(" (")[0] == PAIRED), None)
     content = {
         "name": part.name,
         "title": section.title,
         "is_all": False,
         "screen": screen,
+        "pairs": "" if paired is None or part.results is None else describe_pair(paired, _systems(part)),
+        "pairs_anchor": "" if paired is None else paired.anchor,
         "reading": section.reading,
         "reading_anchor": next((table.anchor for table in section.tables if table.title == READING_TITLE), ""),
         "summary": f"{plural(len(_systems(part)), 'systems')}, {section.answers:,} scored answers.",

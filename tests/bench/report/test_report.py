@@ -15,6 +15,7 @@ from calibrant.bench.replayscm import paper
 from calibrant.bench.replayscm.appendix.cohorts import per_problem
 from calibrant.bench.replayscm.paper import TableSpec, disclosure_deltas, printed_settings, printed_table, report_rows
 from calibrant.bench.replayscm.report import TABLE_IDS, compare_systems, report_tables
+from calibrant.bench.report.comparisons import describe_pair
 from calibrant.bench.report.layout import Source
 from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.report.sections import ReportContents
@@ -170,6 +171,26 @@ def test_a_row_is_better_only_where_the_paired_interval_excludes_zero() -> None:
         ("b", "c"): ("-0.600", "worse"),
     }
     assert {r["train_exact_difference"] for r in made} == {"+0.000"}
+
+
+def test_the_first_row_of_a_pair_is_said_as_a_sentence() -> None:
+    table = compare_systems(rows_of(Answers("a", WINS), Answers("b", LOSES)), ())
+    assert table is not None
+    (row,) = table.rows
+    assert row.cells[-1].text == "better"
+    figures = f"+0.700 [{row.cells[-2].low}, {row.cells[-2].high}]"
+    assert (
+        describe_pair(table, ["a", "b"]) == describe_pair(table, ["b", "a", "c"]) == f"a is better than b: {figures}."
+    )
+    assert describe_pair(table, ["a", "c"]) == ""
+    twice = replace(table, rows=(row, replace(row, labels=("Block", *row.labels[1:]))))
+    assert describe_pair(twice, ["a", "b"]) == f"{row.labels[0]}, {row.labels[3]}: a is better than b: {figures}."
+    overall = replace(table, rows=(replace(row, labels=("all", *row.labels[1:])), row))
+    assert describe_pair(overall, ["a", "b"]) == f"a is better than b: {figures}."
+    few = compare_systems(rows_of(Answers("a", WINS[:5]), Answers("b", LOSES[:5])), ())
+    assert few is not None
+    unknown = "Whether a is better than b is not known: too few independent items for an interval."
+    assert describe_pair(few, ["a", "b"]) == unknown
 
 
 def test_systems_are_compared_on_what_both_answered() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import time
@@ -346,6 +348,19 @@ def responses(page: Path, tmp_path: Path) -> dict[str, list[str]]:
     """
     parts = [entry.split(" # ") for entry in pressed(page.read_text("utf-8"), presses, tmp_path)]
     return dict(zip(RESPONSES, parts, strict=True))
+
+
+def test_a_page_says_which_system_is_better_as_its_table_of_pairs_does(page: str, folder: Path) -> None:
+    printed = called("report", folder / "run", "--table", "paired", "--format", "csv").stdout
+    rows = [row for row in csv.DictReader(io.StringIO(printed)) if row["setting"] == "all"]
+    best, second = re.findall(r'<tr data-system="([^"]+)"', page)[:2]
+    pair = {row["column"]: row for row in rows if {row["system"], row["other"]} == {best, second}}
+    (said,) = re.findall(r'<p class="ranks pairs">(.*?) <a href="#table-paired">', page)
+    figure, verdict = pair["accuracy_difference"], pair["verdict"]["value"]
+    relation = f"is {verdict} {'from' if verdict == 'not separated' else 'than'}"
+    interval = f"[{figure['low']}, {figure['high']}]"
+    assert said == f"{figure['system']} {relation} {figure['other']}: {figure['value']} {interval}."
+    assert 'id="table-paired"' in page
 
 
 @needs_chromium
