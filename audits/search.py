@@ -111,8 +111,8 @@ class BooleanSearch(CountedSearch):
     def add_choice(self, literals: Sequence[int]) -> None:
         """Require exactly one of the literals."""
         self.add(*literals)
-        for place, first in enumerate(literals):
-            for second in literals[:place]:
+        for index, first in enumerate(literals):
+            for second in literals[:index]:
                 self.add(-first, -second)
 
     def add_at_most(self, terms: Iterable[tuple[int, int]], limit: int) -> None:

@@ -139,9 +139,9 @@ class ConvertCommand(ItemOptionsCommand):
 
 
 def _stated_benchmark(args: list[str]) -> str | None:
-    for place, word in enumerate(args):
-        if word == _BENCHMARK and place + 1 < len(args):
-            return args[place + 1]
+    for index, word in enumerate(args):
+        if word == _BENCHMARK and index + 1 < len(args):
+            return args[index + 1]
         if word.startswith(f"{_BENCHMARK}="):
             return word.removeprefix(f"{_BENCHMARK}=")
     return None

@@ -175,18 +175,18 @@ def _renamed(message: str, arguments: Sequence[str]) -> list[str]:
     offered = OFFERED.search(message)
     if offered is None:
         return []
-    for place, word in enumerate(arguments):
+    for index, word in enumerate(arguments):
         head, equals, names = word.rpartition("=")
         parts = names.split(",")
         if offered["name"] in map(str.strip, parts):
             renamed = ",".join(offered["near"] if part.strip() == offered["name"] else part for part in parts)
-            return [*arguments[:place], f"{head}{equals}{renamed}", *arguments[place + 1 :]]
+            return [*arguments[:index], f"{head}{equals}{renamed}", *arguments[index + 1 :]]
     return []
 
 
 def _respelled(error: Exception, arguments: Sequence[str], command: Any) -> list[str]:
     """Return the arguments with a command, an option or a missing file by its nearest name; empty without one."""
-    for place, word in enumerate(arguments):
+    for index, word in enumerate(arguments):
         if hasattr(command, "commands"):
             if word.startswith("-"):
                 continue
@@ -199,7 +199,7 @@ def _respelled(error: Exception, arguments: Sequence[str], command: Any) -> list
             near, is_known = _names_beside(word, error)
         if not is_known:
             close = get_close_matches(word, near, 1, MIN_LIKENESS)
-            return [*arguments[:place], *close, *arguments[place + 1 :]] if close else []
+            return [*arguments[:index], *close, *arguments[index + 1 :]] if close else []
     return []
 
 
@@ -339,8 +339,8 @@ def print_next(commands: Iterable[NextCommand]) -> None:
         return
     listed = [command for command in commands if printable(command.line) == command.line and "\n" not in command.line]
     width = max((len(command.purpose) for command in listed), default=0)
-    for place, command in enumerate(listed):
-        heading = "" if place else HEADING
+    for index, command in enumerate(listed):
+        heading = "" if index else HEADING
         print(f"{heading:<{len(HEADING)}}  {command.purpose:<{width}}  {command.line}", file=sys.stderr)
 
 

@@ -40,13 +40,13 @@ class ConversationResult(NamedTuple):
     answered: bool
 
 
-def conversation(of: Benchmark[Any], item: Any, instructions: str = "", thoughts: Thoughts = "strip") -> Chat:
+def conversation(bench: Benchmark[Any], item: Any, instructions: str = "", thoughts: Thoughts = "strip") -> Chat:
     """Open a conversation about an interactive item, with one action a reply."""
-    return of.play.chat(item, instructions, thoughts)
+    return bench.play.chat(item, instructions, thoughts)
 
 
 def score_replies(
-    of: Benchmark[Any], item: Any, replies: Sequence[str | Response], thoughts: Thoughts = "strip"
+    bench: Benchmark[Any], item: Any, replies: Sequence[str | Response], thoughts: Thoughts = "strip"
 ) -> ConversationResult:
     """Score the replies to an item, in their order; the result depends on nothing else.
 
@@ -56,36 +56,36 @@ def score_replies(
     """
     options = ReadingOptions(thoughts=thoughts)
     responses = [Response(reply) if isinstance(reply, str) else reply for reply in replies]
-    if not of.is_interactive(item):
+    if not bench.is_interactive(item):
         last = responses[-1] if responses else None
-        verdict = score_response(of, item, last, options, lambda answer: of.functions.score(item, answer))
+        verdict = score_response(bench, item, last, options, lambda answer: bench.functions.score(item, answer))
         return ConversationResult(verdict, (), verdict.valid)
-    chat = conversation(of, item, thoughts=thoughts)
+    chat = conversation(bench, item, thoughts=thoughts)
     for reply in responses[:-1]:
         if not chat.closed:
             chat.take_text(reply.text or "")
     if responses and not chat.closed:
-        _close(of, item, chat, responses[-1], options, is_alone=len(responses) == 1)
+        _close(bench, item, chat, responses[-1], options, is_alone=len(responses) == 1)
     steps = tuple(chat.episode.steps)
-    verdict = of.functions.score(item, None, steps=steps)
-    return ConversationResult(verdict, steps, of.play.submitted(steps) is not None)
+    verdict = bench.functions.score(item, None, steps=steps)
+    return ConversationResult(verdict, steps, bench.play.submitted(steps) is not None)
 
 
 def _close(
-    of: Benchmark[Any], item: Any, chat: Chat, reply: Response, options: ReadingOptions, *, is_alone: bool
+    bench: Benchmark[Any], item: Any, chat: Chat, reply: Response, options: ReadingOptions, *, is_alone: bool
 ) -> None:
     """Submit the answer that the last reply states, with or without a submission; else treat it as an action.
 
     is_alone: the reply is the whole completion: what `score` reads no answer in submits none
     """
-    reading = read_response(item_rules(of, item), reply, options)
+    reading = read_response(item_rules(bench, item), reply, options)
     if not reading.reason and isinstance(reading.answer, dict) and reading.answer:
-        for action in of.play.submission(reading.answer, tuple(chat.episode.steps)):
+        for action in bench.play.submission(reading.answer, tuple(chat.episode.steps)):
             chat.episode.act(action)
         return
-    trial = conversation(of, item, thoughts=options.thoughts) if is_alone else chat
+    trial = conversation(bench, item, thoughts=options.thoughts) if is_alone else chat
     trial.take_text(reply.text or "")
-    if is_alone and of.play.submitted(trial.episode.steps) is None:
+    if is_alone and bench.play.submitted(trial.episode.steps) is None:
         chat.take_text(reply.text or "")
 
 
@@ -120,7 +120,7 @@ class Lesson:
     """
 
     def __init__(self, name: str, record: str) -> None:
-        self.of: Benchmark[Any] = benchmark(name)
+        self.bench: Benchmark[Any] = benchmark(name)
         try:
             value = load_json(record)
         except (ValueError, RecursionError):
@@ -128,7 +128,7 @@ class Lesson:
         if not isinstance(value, dict):
             raise CalibrantError(f"record is {short_repr(value)}, not an object")
         try:
-            self.item = self.of.items.item_of_record(value)
+            self.item = self.bench.items.item_of_record(value)
         except PoolError as error:
             where = f"record of {short_repr(value['id'])}" if "id" in value else "a record without an id"
             raise CalibrantError(f"{where}: {error}") from None
@@ -137,14 +137,16 @@ class Lesson:
     def score_completion(self, completion: object, thoughts: Thoughts = "strip") -> ConversationResult | None:
         """Score a completion; None if it is no completion."""
         responses = replies(completion)
-        return None if responses is None else score_replies(self.of, self.item, responses, thoughts)
+        return None if responses is None else score_replies(self.bench, self.item, responses, thoughts)
 
     @property
     def decided(self) -> bool | None:
         """Return whether the item's evidence decides the question; None where that is not computed. Cached."""
         if self._decided is None:
-            nothing = self.of.scoring.no_answer(self.item)
-            attribution = self.of.attribution(self.item, nothing, (), self.of.scoring.score(self.item, nothing, ()))
+            nothing = self.bench.scoring.no_answer(self.item)
+            attribution = self.bench.attribution(
+                self.item, nothing, (), self.bench.scoring.score(self.item, nothing, ())
+            )
             self._decided = (None if attribution is None else bool(attribution["decided"]),)
         return self._decided[0]
 
@@ -157,13 +159,13 @@ def lesson(name: str, record: str) -> Lesson:
 
 def verdict(task: Lesson, answer: ConversationResult) -> float | None:
     """Return 1 if the benchmark counts the answer as correct, else 0; None of an item with nothing held out."""
-    is_defined = task.of.metrics.success.is_defined(answer.verdict.to_dict(), task.item.setting)
+    is_defined = task.bench.metrics.success.is_defined(answer.verdict.to_dict(), task.item.setting)
     return float(answer.verdict.correct) if is_defined else None
 
 
 def shaped(task: Lesson, answer: ConversationResult) -> float:
     """Return how much of the answer is right (`Training.share` of its benchmark), 0 to 1."""
-    return task.of.training.share(task.item, answer.verdict)
+    return task.bench.training.share(task.item, answer.verdict)
 
 
 def attributed(task: Lesson, answer: ConversationResult) -> float | None:
@@ -174,8 +176,8 @@ def attributed(task: Lesson, answer: ConversationResult) -> float | None:
     """
     if not answer.answered:
         return 0.0
-    if task.of.is_interactive(task.item):
-        attribution = task.of.attribution(task.item, {}, answer.steps, answer.verdict.to_dict())
+    if task.bench.is_interactive(task.item):
+        attribution = task.bench.attribution(task.item, {}, answer.steps, answer.verdict.to_dict())
         if attribution is None:
             return None
         decided, fits, right = (
@@ -187,7 +189,7 @@ def attributed(task: Lesson, answer: ConversationResult) -> float | None:
     else:
         if task.decided is None:
             return None
-        decided, training = task.decided, task.of.training
+        decided, training = task.decided, task.bench.training
         fits, right = training.fits(answer.verdict), training.agrees(answer.verdict)
     if decided:
         return float(right)
@@ -211,39 +213,39 @@ class Drawn:
     place: int
 
 
-def endless(of: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
+def endless(bench: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
     """Yield the items of a suite without end; item i does not depend on how many are drawn."""
     num_items = 0
     for doubling in count():
-        items = of.suites.draw_part(of.suites.check_name(suite), seed, range(num_items, FIRST_DRAWN << doubling))
+        items = bench.suites.draw_part(bench.suites.check_name(suite), seed, range(num_items, FIRST_DRAWN << doubling))
         yield from items
         num_items += len(items)
 
 
-def in_turns(of: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterator[Drawn]:
+def in_turns(bench: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterator[Drawn]:
     """Yield one item of each suite, then the next of each, without end."""
-    streams = [_place_items(of, suite, stage, seed) for stage, suite in enumerate(_suites(of, suites))]
+    streams = [_place_items(bench, suite, stage, seed) for stage, suite in enumerate(_suites(bench, suites))]
     for stream in cycle(streams):
         yield next(stream)
 
 
-def in_stages(of: Benchmark[Any], suites: Sequence[str], seed: int, per_stage: int) -> Iterator[Drawn]:
+def in_stages(bench: Benchmark[Any], suites: Sequence[str], seed: int, per_stage: int) -> Iterator[Drawn]:
     """Yield so many items of the first suite, then as many of the next; the last suite goes on without end."""
     if per_stage < 1:
         raise CalibrantError(f"{per_stage} items a stage; at least 1 is meant")
-    *earlier, last = enumerate(_suites(of, suites))
+    *earlier, last = enumerate(_suites(bench, suites))
     for stage, suite in earlier:
-        yield from islice(_place_items(of, suite, stage, seed), per_stage)
-    yield from _place_items(of, last[1], last[0], seed)
+        yield from islice(_place_items(bench, suite, stage, seed), per_stage)
+    yield from _place_items(bench, last[1], last[0], seed)
 
 
-def _place_items(of: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
-    return (Drawn(item, suite, stage, place) for place, item in enumerate(endless(of, suite, seed)))
+def _place_items(bench: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
+    return (Drawn(item, suite, stage, index) for index, item in enumerate(endless(bench, suite, seed)))
 
 
-def _suites(of: Benchmark[Any], suites: Sequence[str]) -> list[str]:
+def _suites(bench: Benchmark[Any], suites: Sequence[str]) -> list[str]:
     """Return the suites of a curriculum, by default those that the benchmark orders by difficulty."""
-    return [of.suites.check_name(suite) for suite in suites or of.training.stages]
+    return [bench.suites.check_name(suite) for suite in suites or bench.training.stages]
 
 
 # --- Meaning of the difficulty labels of items, which `training.difficulty` of a benchmark gives ----------------------

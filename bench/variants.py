@@ -150,9 +150,9 @@ def permuted(names: Sequence[str], random: Random) -> dict[str, str]:
 class VariantChecker:
     """Checks copies of the items of one benchmark; what belongs to an original is computed once."""
 
-    def __init__(self, of: Benchmark[Any]) -> None:
-        self._of = of
-        self._variable = of.require(VARIANTS)
+    def __init__(self, bench: Benchmark[Any]) -> None:
+        self._of = bench
+        self._variable = bench.require(VARIANTS)
         self._counts: dict[str, tuple[str, str]] = {}
 
     def problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
@@ -224,13 +224,15 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
 
     Every copy is checked before the file appears; `CalibrantError` names one that is not the image of its original.
     """
-    of = benchmark_of(source)
-    variable = of.require(VARIANTS)
+    bench = benchmark_of(source)
+    variable = bench.require(VARIANTS)
     for kind in kinds:
         if kind not in variable.kinds:
-            raise CalibrantError(f"unknown kind {short_repr(kind)} for {of.title}; {known_names(kind, variable.kinds)}")
-    pool: Any = of.items.read_pool(source)
-    checker = VariantChecker(of)
+            raise CalibrantError(
+                f"unknown kind {short_repr(kind)} for {bench.title}; {known_names(kind, variable.kinds)}"
+            )
+    pool: Any = bench.items.read_pool(source)
+    checker = VariantChecker(bench)
     items: list[Any] = []
     maps: dict[str, CopyMap] = {}
     num_without = 0
@@ -241,11 +243,11 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
             if kind == NAMES and number >= len(kinds):  # a second copy would be the first
                 continue
             random = Random(f"{seed} {item.id} {kind} {number}")
-            variant = variable.vary(of.items.record(item), kind, random)
+            variant = variable.vary(bench.items.record(item), kind, random)
             if variant is None:
                 continue
             name = f"{item.id}~{kind}-{number + 1}"
-            image = of.items.item_of_record(variant.record | {"id": name})
+            image = bench.items.item_of_record(variant.record | {"id": name})
             values = {key: dict(moved) for key, moved in variant.values.items()}
             stated = CopyMap(item.id, kind, dict(variant.names), values)
             problem = checker.problem(item, image, stated)
@@ -255,14 +257,14 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
             maps[name] = stated
         num_without += len(items) == before
     if not items:
-        reasons = (variable.absence(of.items.record(item)) for item in pool.items)
+        reasons = (variable.absence(bench.items.record(item)) for item in pool.items)
         reason = next(filter(None, reasons), "no item has a variant of these kinds")
         raise CalibrantError(f"{source.name}: {reason}")
     stated_maps = VariantMaps(pool.name, pool_digest(source), seed, maps)
     if len(msgspec.json.encode(stated_maps)) > MAX_MAP_BYTES:
         raise CalibrantError(f"{len(items)} copies have too many maps for one file; write fewer of --copies or --kinds")
     metadata = {KEY: msgspec.to_builtins(stated_maps)}
-    of.items.write_pool(Pool(f"{pool.name}_variants", of.name, tuple(items), metadata), target)
+    bench.items.write_pool(Pool(f"{pool.name}_variants", bench.name, tuple(items), metadata), target)
     return len(items), num_without
 
 
@@ -283,13 +285,13 @@ def is_variants_pool(path: Path) -> bool:
 
 def check_variants(source: Path, path: Path) -> Iterator[tuple[str, str]]:
     """Yield copies of a file that are not what it states, with the problem; `CalibrantError` for other originals."""
-    of = benchmark_of(source)
+    bench = benchmark_of(source)
     maps = read_maps(path)
     if maps.pool_digest != pool_digest(source):
         raise CalibrantError(f"{path.name}: its originals are of another pool than {source.name}")
-    originals = {item.id: item for item in of.items.read_pool(source).items}
-    copies: Mapping[str, Any] = {item.id: item for item in of.items.read_pool(path).items}
-    checker = VariantChecker(of)
+    originals = {item.id: item for item in bench.items.read_pool(source).items}
+    copies: Mapping[str, Any] = {item.id: item for item in bench.items.read_pool(path).items}
+    checker = VariantChecker(bench)
     yield from ((name, "no map") for name in copies.keys() - maps.copies.keys())
     for name, stated in maps.copies.items():
         if name not in copies or stated.of not in originals:
@@ -373,7 +375,7 @@ def probe_names(pairs: Sequence[NamedPair]) -> NameProbe | None:
     rooms = [pair.room for pair in pairs if pair.room is not None]
     is_skill = len(rooms) == len(pairs) and fsum(best - chance for chance, best in rooms) > MIN_ROOM
     chances, bests = zip(*rooms, strict=True) if is_skill else ([0.0] * len(pairs), [1.0] * len(pairs))
-    units = {unit: place for place, unit in enumerate(sorted({pair.unit for pair in pairs}))}
+    units = {unit: index for index, unit in enumerate(sorted({pair.unit for pair in pairs}))}
     sums = np.zeros((len(units), 3))  # neutral less chance, real less chance, best less chance
     for pair, chance, best in zip(pairs, chances, bests, strict=True):
         sums[units[pair.unit]] += (pair.neutral - chance, pair.real - chance, best - chance)
@@ -470,7 +472,7 @@ class Consistency:
 
 def rate_of_copies(rights: Mapping[str, Sequence[float]]) -> Estimate:
     """Return the mean over all copies, clustered by original."""
-    rate = estimate(((of, place), of, right) for of, listed in rights.items() for place, right in enumerate(listed))
+    rate = estimate(((of, index), of, right) for of, listed in rights.items() for index, right in enumerate(listed))
     assert rate is not None
     return rate
 
@@ -484,7 +486,7 @@ def measure_consistency(
     Answers to the originals' pool among `answers` give the flips.
     maps: of the pool
     """
-    digest, of = pool_digest(variants), benchmark_of(variants)
+    digest, bench = pool_digest(variants), benchmark_of(variants)
     copies: dict[rates.SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     originals: dict[rates.SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     configs: dict[rates.SystemKey, Mapping[str, Any]] = {}
@@ -492,7 +494,7 @@ def measure_consistency(
     rooms: dict[str, tuple[float, float]] = {}
     for context, score in answers:
         target = {digest: copies, maps.pool_digest: originals}.get(context.pool_digest)
-        right = None if target is None else of.metrics.success.rate(score, context.setting)
+        right = None if target is None else bench.metrics.success.rate(score, context.setting)
         if target is not None and right is not None:
             configs[rates.SystemKey.of(context)] = context.config
             target[rates.SystemKey.of(context)][context.instance].append(right)
@@ -510,7 +512,9 @@ def measure_consistency(
     named = {name: stated for name, stated in judged.items() if stated.kind == NAMES}
     units: dict[str, str] = {}
     if named:
-        units = {item.id: of.metrics.unit_of(item) for item in of.items.read_pool(variants).items if item.id in named}
+        units = {
+            item.id: bench.metrics.unit_of(item) for item in bench.items.read_pool(variants).items if item.id in named
+        }
     rows = []
     for key in sorted(copies):
         before = originals.get(key, {})

@@ -132,15 +132,15 @@ def _reward_each(
         raise CalibrantError(f"{lengths}: there has to be one of each for every completion")
     values: list[float | None] = []
     answered = []
-    for number, (completion, text, name) in enumerate(zip(completions, record, benchmark, strict=True)):
+    for index, (completion, text, name) in enumerate(zip(completions, record, benchmark, strict=True)):
         if completion is None or not text or not name:
             values.append(None)
             continue
-        _require_texts(number, {"record": text, "benchmark": name})
+        _require_texts(index, {"record": text, "benchmark": name})
         try:
             task = training.lesson(name, text)
         except CalibrantError as error:
-            raise CalibrantError(f"entry {number}: {error}") from None
+            raise CalibrantError(f"entry {index}: {error}") from None
         conversation = task.score_completion(completion, thoughts)
         values.append(None if conversation is None else worth(task, conversation))
         if conversation is not None:

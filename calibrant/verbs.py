@@ -211,10 +211,10 @@ def _score_pairs(items: Iterable[Any], answers: Iterable[Any], options: Mapping[
     pairs = _of_lines(items, answers) if isinstance(items, Pool) else _in_pairs(items, answers)
     judges: dict[int, Callable[..., Any]] = {}
     for item, answer in pairs:
-        of = benchmark_of_item(item)
-        judge = judges.get(id(of))
+        bench = benchmark_of_item(item)
+        judge = judges.get(id(bench))
         if judge is None:
-            judge = judges[id(of)] = response_scoring(of, options)
+            judge = judges[id(bench)] = response_scoring(bench, options)
         yield item, judge(item, answer)
 
 
@@ -246,7 +246,7 @@ def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[A
         yield items[prediction.instance], prediction.response
 
 
-def response_scoring(of: Benchmark[Any], options: Mapping[str, Any]) -> Callable[[Any, object], Any]:
+def response_scoring(bench: Benchmark[Any], options: Mapping[str, Any]) -> Callable[[Any, object], Any]:
     """Return what scores answers to items of a benchmark: read by these options, then judged by its verb."""
     from calibrant.bench.core.responses import ReadingOptions, Response
     from calibrant.bench.scoring.reading import score_response
@@ -258,13 +258,13 @@ def response_scoring(of: Benchmark[Any], options: Mapping[str, Any]) -> Callable
     if options.get("extractor") == "published" and "thoughts" in options:
         raise CalibrantError("score: the extractor published reads a whole text in its own way; leave thoughts out")
     reading = ReadingOptions(options.get("extractor", "paper"), options.get("thoughts", "strip"))
-    judge = _verb(of, "score", {name: value for name, value in options.items() if name not in names})
+    judge = _verb(bench, "score", {name: value for name, value in options.items() if name not in names})
     is_replay = "steps" in options
 
     def score_one(item: Any, answer: object) -> Any:
         if is_replay and answer in (None, "", Response()):
             return judge(item, None)
-        return score_response(of, item, answer, reading, lambda stated: judge(item, stated))
+        return score_response(bench, item, answer, reading, lambda stated: judge(item, stated))
 
     return score_one
 
@@ -346,10 +346,10 @@ def open_episode(item: BlicketItem) -> BlicketEpisode: ...
 def open_episode(item: LabItem) -> LabEpisode: ...
 def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
     """Open an episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
-    of = benchmark_of_item(item)
-    if not of.has(PLAY):
-        raise CalibrantError(f"`open_episode` does not support {of.title}")
-    return of.play.open(item)
+    bench = benchmark_of_item(item)
+    if not bench.has(PLAY):
+        raise CalibrantError(f"`open_episode` does not support {bench.title}")
+    return bench.play.open(item)
 
 
 @overload
@@ -371,31 +371,31 @@ def _call_for_item(item: object, name: str, options: Mapping[str, Any], *argumen
     return _call(benchmark_of_item(item), name, options, item, *arguments)
 
 
-def _call(of: Benchmark[Any], name: str, options: Mapping[str, Any], *arguments: object) -> Any:
+def _call(bench: Benchmark[Any], name: str, options: Mapping[str, Any], *arguments: object) -> Any:
     """Call a function of a benchmark by name."""
-    return _verb(of, name, options)(*arguments)
+    return _verb(bench, name, options)(*arguments)
 
 
-def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+def _verb(bench: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
     """Call a benchmark's verb with its options; an item that it refuses is a `CalibrantError`.
 
     So is what is wrong with an option. Steps are replayed by the item; they may be those of an episode or of a record,
     or as JSON has them.
     """
-    verb = getattr(of.functions, name, None)
+    verb = getattr(bench.functions, name, None)
     if verb is None:
-        raise CalibrantError(f"`{name}` does not support {of.title}")
+        raise CalibrantError(f"`{name}` does not support {bench.title}")
     names = _option_names(verb)
     unknown = sorted(options.keys() - set(names))
     if unknown:
-        has = f"its options: {', '.join(names)}" if names else f"on {of.title} it has none"
+        has = f"its options: {', '.join(names)}" if names else f"on {bench.title} it has none"
         raise CalibrantError(f"{name} has no option '{unknown[0]}'; {has}")
     checked: dict[str, Any] = {}
     if "steps" in options:
         from calibrant.bench.scoring.scorer import steps_of
 
         checked["steps"] = steps_of(options["steps"])
-    kind = keyword_struct(name, of.name)
+    kind = keyword_struct(name, bench.name)
     keywords = {key: value for key, value in options.items() if key != "steps"}
     try:
         converted = msgspec.convert(keywords, kind)

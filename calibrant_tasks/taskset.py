@@ -61,7 +61,7 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
     def _conversation(self, trace: vf.Trace) -> ConversationResult:
         task_lesson = self.lesson
         replies = [message_response(message.model_dump(mode="json")) for message in trace.assistant_messages]
-        return score_replies(task_lesson.of, task_lesson.item, replies, self.config.thoughts)
+        return score_replies(task_lesson.bench, task_lesson.item, replies, self.config.thoughts)
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> dict[str, float]:
@@ -76,10 +76,10 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Return whether a right answer is scored as right; None for items that take none before something is done."""
         task_lesson = self.lesson
-        gold = task_lesson.of.training.gold(task_lesson.item)
+        gold = task_lesson.bench.training.gold(task_lesson.item)
         if gold is None:
             return None
-        worth = verdict(task_lesson, score_replies(task_lesson.of, task_lesson.item, [json.dumps(gold)]))
+        worth = verdict(task_lesson, score_replies(task_lesson.bench, task_lesson.item, [json.dumps(gold)]))
         return None if worth is None else worth == 1
 
 
@@ -107,33 +107,33 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
     def load(self) -> Iterator[ItemTask]:
         config = self.config
         if config.pool is not None:
-            of = benchmark_of(config.pool)
-            items = of.items.read_pool(config.pool).items
+            bench = benchmark_of(config.pool)
+            items = bench.items.read_pool(config.pool).items
             public = PublicIds.of_pool(config.pool, items)
-            yield from (self._task(of, item, item.stratum, public) for item in items)
+            yield from (self._task(bench, item, item.stratum, public) for item in items)
             return
-        of = benchmark(config.benchmark)
-        public = PublicIds.of_seed(of.name, config.seed)
-        yield from (self._task(of, sample.item, sample.suite, public) for sample in self._draw(of))
+        bench = benchmark(config.benchmark)
+        public = PublicIds.of_seed(bench.name, config.seed)
+        yield from (self._task(bench, sample.item, sample.suite, public) for sample in self._draw(bench))
 
-    def _draw(self, of: Benchmark[Any]) -> Iterator[Drawn]:
+    def _draw(self, bench: Benchmark[Any]) -> Iterator[Drawn]:
         config = self.config
         if config.per_stage:
-            return in_stages(of, config.suites, config.seed, config.per_stage)
-        return in_turns(of, config.suites, config.seed)
+            return in_stages(bench, config.suites, config.seed, config.per_stage)
+        return in_turns(bench, config.suites, config.seed)
 
-    def _task(self, of: Benchmark[Any], item: Any, group: str, public: PublicIds) -> ItemTask:
-        *system, user = of.items.messages(item)
+    def _task(self, bench: Benchmark[Any], item: Any, group: str, public: PublicIds) -> ItemTask:
+        *system, user = bench.items.messages(item)
         return ItemTask(
             ItemData(
                 id=public.public(item.id),
                 name=group or item.setting,
                 prompt=user["content"],
                 system_prompt="\n\n".join(message["content"] for message in system) or None,
-                benchmark=of.name,
-                record=json.dumps(of.items.record(item)),
+                benchmark=bench.name,
+                record=json.dumps(bench.items.record(item)),
                 setting=item.setting,
-                difficulty=dict(of.training.difficulty(item)),
+                difficulty=dict(bench.training.difficulty(item)),
             ),
             self.config.task,
         )
@@ -153,10 +153,10 @@ class ItemEnvConfig(vf.EnvConfig):
 class ItemEnv(vf.Env[ItemEnvConfig]):
     async def run(self, task: ItemTask, agents: vf.Agents) -> None:
         lesson = task.lesson
-        if not lesson.of.is_interactive(lesson.item):
+        if not lesson.bench.is_interactive(lesson.item):
             await agents.agent.run(task)
             return
-        chat = conversation(lesson.of, lesson.item, thoughts=task.config.thoughts)
+        chat = conversation(lesson.bench, lesson.item, thoughts=task.config.thoughts)
         async with agents.agent.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:

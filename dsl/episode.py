@@ -148,9 +148,9 @@ def replay_transcript(fresh: E, recorded: Sequence[Step[Any]]) -> E:
     opening = len(fresh.steps)
     if len(recorded) < opening:
         raise TranscriptError(len(recorded), f"missing; the episode begins with {opening} step(s) of its own")
-    for number, step in enumerate(recorded):
-        true = fresh.steps[number] if number < opening else fresh.act(step.action)
-        _compare(number, step, true)
+    for index, step in enumerate(recorded):
+        true = fresh.steps[index] if index < opening else fresh.act(step.action)
+        _compare(index, step, true)
     return fresh
 
 

@@ -272,9 +272,9 @@ def _parse_command(line: str, source: str) -> tuple[str, str]:
             f"{source}: unknown command {short_repr(word)}; known: assert, {', '.join(SKIPPED_COMMANDS)}"
         )
     depth = 0
-    for number, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         depth += (token == "(") - (token == ")")
-        if not depth and number < len(tokens) - 1:
+        if not depth and index < len(tokens) - 1:
             raise CalibrantError(f"{source}: text after the command; a line holds one command")
     if depth:
         raise CalibrantError(f"{source}: {depth} parentheses are open at its end; a line holds a whole command")

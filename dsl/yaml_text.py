@@ -251,8 +251,8 @@ def _may_nest_deeply(text: str) -> bool:
 
 def _check_events(text: str) -> None:
     depth = 0
-    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-        if number > MAX_NODES:
+    for index, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if index > MAX_NODES:
             raise too_many_events(MAX_NODES)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1

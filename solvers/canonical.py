@@ -157,7 +157,7 @@ class CanonicalOrder:
     @cached_property
     def rank(self) -> dict[int, int]:
         """Place of each vertex in the order."""
-        return {vertex: place for place, vertex in enumerate(self.order)}
+        return {vertex: index for index, vertex in enumerate(self.order)}
 
 
 def canonical_order(structure: Structure, *, max_leaves: int = MAX_LEAVES) -> CanonicalOrder:

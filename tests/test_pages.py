@@ -158,11 +158,11 @@ def _ask(folder: Path, url: str, check: bool = True) -> int:
 @pytest.fixture
 def asked(tmp_path: Path) -> dict[str, str]:
     """Prompts of a pool in a folder, and a right answer to each."""
-    of = benchmark("causim")
-    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 6)
+    bench = benchmark("causim")
+    write_drawn(bench, tmp_path / "pool.jsonl", ["chain"], 1, 6)
     called("prompts", tmp_path / "pool.jsonl", "--out", tmp_path / "prompts.jsonl")
-    items = of.items.read_pool(tmp_path / "pool.jsonl").items
-    return {of.items.prompt(item): json.dumps(of.training.gold(item)) for item in items}
+    items = bench.items.read_pool(tmp_path / "pool.jsonl").items
+    return {bench.items.prompt(item): json.dumps(bench.training.gold(item)) for item in items}
 
 
 def test_it_is_as_short_as_it_says() -> None:

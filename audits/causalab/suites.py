@@ -299,7 +299,7 @@ def class_size_finding(row: PrintedRow, column: str, sizes: Sequence[float]) -> 
     sizes: of `mean_class_sizes`
     """
     printed = float(row.figures[column])
-    most = max((number for number, size in enumerate(sizes) if size >= printed), default=None)
+    most = max((index for index, size in enumerate(sizes) if size >= printed), default=None)
     listed = ", ".join(f"{size:.2f}" for size in sizes)
     place = "above that of none set" if most is None else f"between those of {most} and {most + 1} properties set"
     claim = f"class size {row.figures[column]} lies {place} ({listed} with none, one, .. set)"

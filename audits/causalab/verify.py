@@ -150,8 +150,8 @@ def explaining_parents(visible: VisibleData, child: str) -> set[tuple[str, ...]]
     changes = [row for row in rows if row]
     stated = list(_stated_bases(visible, child))
     parent_sets = set()
-    for number, weights in enumerate(product(WEIGHTS, repeat=len(candidates))):
-        checkpoint(f"weights of {child}", number, len(WEIGHTS) ** len(candidates))
+    for index, weights in enumerate(product(WEIGHTS, repeat=len(candidates))):
+        checkpoint(f"weights of {child}", index, len(WEIGHTS) ** len(candidates))
         if child == FREQUENCY and not any(weights):
             continue
         terms = [(w, p) for w, p in zip(weights, candidates, strict=True) if w]

@@ -144,8 +144,8 @@ def _check_vacuous_edge(evidence: Evidence, certificate: Certificate) -> str:
     if prod(map(len, domains)) * len(node.support) > MAX_WORLDS:
         return "the table is too large to be checked"
     rows = prod(map(len, domains))
-    for number, row in enumerate(product(*domains)):
-        checkpoint(f"rows of {child}", number, rows)
+    for index, row in enumerate(product(*domains)):
+        checkpoint(f"rows of {child}", index, rows)
         first = (*row[:place], domains[place][0], *row[place + 1 :])
         for noise in node.support:
             if node.value(row, noise) != node.value(first, noise):
@@ -157,8 +157,8 @@ def _fitting(model: Model, question: Question) -> Iterator[tuple[dict[str, str],
     total = prod(1 if node.noise in question.fixed else len(node.support) for node in model.nodes)
     if total > MAX_WORLDS:
         raise ValueError(f"{total} worlds are too many to be run")
-    for number, (noise, _) in enumerate(worlds(model, question.fixed)):
-        checkpoint("worlds", number, total)
+    for index, (noise, _) in enumerate(worlds(model, question.fixed)):
+        checkpoint("worlds", index, total)
         factual = run(model, noise, {})
         if all(factual[name] == value for name, value in question.observed.items()):
             yield noise, project(question, model, noise, run(model, noise, question.do))
@@ -272,8 +272,8 @@ def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
     if len(data["against"]) > MAX_AGAINST:
         return f"more than {MAX_AGAINST} worlds are brought against smaller sets"
     differences = set()
-    for number, opposing in enumerate(map(symbols, data["against"])):
-        checkpoint("worlds brought against smaller sets", number, len(data["against"]))
+    for index, opposing in enumerate(map(symbols, data["against"])):
+        checkpoint("worlds brought against smaller sets", index, len(data["against"]))
         opposing_values = {**opposing, **run(model, opposing, {})} if _fits(model, question, opposing) else {}
         if not opposing_values:
             return "a world brought against smaller sets does not fit"
@@ -299,8 +299,8 @@ def _smaller_set(candidates: Sequence[str], size: int, differences: Collection[f
     total = comb(len(candidates), size)
     if total > MAX_SUBSETS:
         return "too many smaller sets to be checked"
-    for number, chosen in enumerate(map(frozenset, combinations(candidates, size))):
-        checkpoint("smaller sets", number, total)
+    for index, chosen in enumerate(map(frozenset, combinations(candidates, size))):
+        checkpoint("smaller sets", index, total)
         if not any(chosen.isdisjoint(different) for different in differences):
             return f"observing {', '.join(sorted(chosen)) or 'nothing'} is not refuted"
     return ""

@@ -230,7 +230,7 @@ def find_branch(source: str, node: Node, parents: Mapping[str, Symbol], values: 
     ends: dict[int, list[str]] = {}
     for value, entry in paths.items():
         ends.setdefault(entry.path[-1].line if entry.path else 0, []).append(shown_value(value))
-    code = tuple(CodeLine(text, tuple(ends.get(number, ())), number == line) for number, text in enumerate(lines))
+    code = tuple(CodeLine(text, tuple(ends.get(index, ())), index == line) for index, text in enumerate(lines))
     return Branch(node.name, node.noise, lines[line].strip().rstrip(":"), code)
 
 

@@ -73,8 +73,8 @@ def _count(evidence: Any, certificate: Certificate) -> str:
     """Count the functions of each gene by trying every table."""
     task, data = _task(evidence), msgspec.convert(certificate.data, CountOfNetworks, strict=True)
     numbers = {}
-    for place, gene in enumerate(task.genes):
-        checkpoint("genes", place, len(task.genes))
+    for index, gene in enumerate(task.genes):
+        checkpoint("genes", index, len(task.genes))
         if len(task.candidates[gene]) > MAX_LISTED_CANDIDATES:
             raise RecountLimitError(f"{gene} has over {MAX_LISTED_CANDIDATES} candidates")
         numbers[gene] = sum(_gives_readings(table, task, gene) for table in _tables(task, gene))

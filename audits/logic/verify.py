@@ -183,8 +183,8 @@ class Recount:
         order = self._order()
         placed: set[str] = set()
         rest = sum(self.bound.values())
-        for number, unit in enumerate(order):
-            checkpoint("members", number, len(order))
+        for index, unit in enumerate(order):
+            checkpoint("members", index, len(order))
             placed.update(unit)
             rest -= sum(self.bound.get(v, 0) for v in unit)
             following: dict[Values, Points] = {}

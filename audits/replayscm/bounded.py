@@ -198,7 +198,7 @@ def windows(problem: Problem) -> dict[str, tuple[str, ...]]:
     """Return each endogenous variable's parents and nearest latent predecessors; all where the file sets no bound."""
     gold, order = latent_scm(problem), problem.sealed.latent_order
     bound, mechanisms = problem.sealed.max_predecessors, gold.mechanisms
-    return {v: window(order, place, bound, mechanisms[v].mentioned) for place, v in enumerate(order) if v in mechanisms}
+    return {v: window(order, index, bound, mechanisms[v].mentioned) for index, v in enumerate(order) if v in mechanisms}
 
 
 def probes(problem: Problem) -> tuple[Probe, ...]:

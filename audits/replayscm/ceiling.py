@@ -53,10 +53,10 @@ def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
     """
     first: dict[tuple[int, int], int] = {}
     every = (1 << num_vars) - 1
-    for place, (word, targets) in enumerate(zip(rows.words.tolist(), rows.targets.tolist(), strict=True)):
+    for index, (word, targets) in enumerate(zip(rows.words.tolist(), rows.targets.tolist(), strict=True)):
         context_mask = targets | roots
         if context_mask != every:
-            first.setdefault((targets, word & context_mask), place)
+            first.setdefault((targets, word & context_mask), index)
     return rows.select(np.array(list(first.values()), np.int64))
 
 

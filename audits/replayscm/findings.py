@@ -119,7 +119,7 @@ class PairAudit:
         for targets, options in zip(menu, constants, strict=True):
             shares = counts[begin : begin + len(options)]
             best = shares.index(max(shares))
-            place = next((number for number, share in enumerate(shares) if share), None)
+            place = next((index for index, share in enumerate(shares) if share), None)
             witness = None
             if place is not None:
                 witness = self._witness(options[place], layout, begin + place, anywhere, (first, second))

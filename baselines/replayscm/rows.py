@@ -273,9 +273,9 @@ def answer_majority(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[Exte
     """Answer each variable's more frequent free value, as a constant; 0 of equals."""
     scm_class = task_class(task)
     mechanisms = {}
-    for place, variable in enumerate(scm_class.observed):
+    for index, variable in enumerate(scm_class.observed):
         if variable in scm_class.endogenous:
-            values = [row[place] == "1" for world in worlds if variable not in world.constants for row in world.rows]
+            values = [row[index] == "1" for world in worlds if variable not in world.constants for row in world.rows]
             root = scm_class.roots[0]
             mechanisms[variable] = f"(iff {root} {root})" if 2 * sum(values) > len(values) else f"(xor {root} {root})"
     return Found(ExtendedAnswer({"mechanisms": mechanisms}, None, "majority of free cells"))

@@ -390,9 +390,9 @@ def answer_structure(
         scores = LocalScores(frame, mbde())
     dag = learn_graph(scores, constraints, search)
     formulas = {}
-    for place, variable in enumerate(frame.variables):
+    for index, variable in enumerate(frame.variables):
         if variable in scm_class.endogenous:
-            parents = frame.names(dag[place])
+            parents = frame.names(dag[index])
             table = majority_table(worlds, scm_class.observed, variable, parents)
             formulas[variable] = formula_for(table, parents or scm_class.roots[:1], STANDARD_OPERATORS)
     return Found(ExtendedAnswer(map_submission(formulas), None, f"{search} of {score}"))

@@ -440,8 +440,8 @@ def _by_program(
     chosen: dict[int, Mask] = {}
     loss = 0
     is_complete = is_solved = True
-    for number, part in enumerate(parts):
-        at_least_outside = loss + _least_loss(parts[number:])
+    for index, part in enumerate(parts):
+        at_least_outside = loss + _least_loss(parts[index:])
 
         def listen(incumbent: Incumbent, at_least: int, outside: int = at_least_outside) -> None:
             # networks of several parts are compared once all of them have an assignment

@@ -162,7 +162,7 @@ class Answers:
         sorted_items = [items[place] for place in places]
         unit_names = [self._unit(item) for item in sorted_items]
         units = sorted(set(unit_names))
-        unit_places = {unit: place for place, unit in enumerate(units)}
+        unit_places = {unit: index for index, unit in enumerate(units)}
         seconds = np.full(len(self._item), nan)
         seconds[: len(self._seconds)] = self._seconds
         return Columns(

@@ -72,14 +72,14 @@ def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliabi
         spread += forecast.predicted * (1 - forecast.predicted)
     bins = [
         ReliabilityBin(
-            place / num_bins,
-            (place + 1) / num_bins,
+            index / num_bins,
+            (index + 1) / num_bins,
             number,
-            float(predicted[place] / number),
-            realised[place] / number,
-            wilson(realised[place], number),
+            float(predicted[index] / number),
+            realised[index] / number,
+            wilson(realised[index], number),
         )
-        for place, number in enumerate(numbers)
+        for index, number in enumerate(numbers)
         if number
     ]
     return Reliability(sum(numbers), float(sum(predicted)), sum(realised), sqrt(spread), tuple(bins))
@@ -251,7 +251,7 @@ def bootstrap_intervals(sums: Array, counts: Array) -> list[Interval | None]:
         return [None] * sums.shape[1]
     columns = np.hstack([sums, counts])
     keys = [column.tobytes() for column in columns.T]
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}  # most counts are 1 on every problem
+    places = {key: index for index, key in enumerate(dict.fromkeys(keys))}  # most counts are 1 on every problem
     distinct = columns[:, [keys.index(key) for key in places]]
     totals = resample_counts(num_problems) @ np.ascontiguousarray(distinct)
     return [

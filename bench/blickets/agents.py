@@ -161,9 +161,9 @@ def play_agent(name: str, suite: str, episodes: int, seed: int) -> Iterator[Play
     Equal arguments give equal episodes, in any process.
     """
     player = agent(name)
-    for number, item in enumerate(islice(sample_items(SUITES[suite], seed), episodes)):
+    for index, item in enumerate(islice(sample_items(SUITES[suite], seed), episodes)):
         episode = BlicketEpisode(item)
-        player.play(episode, Random(f"{seed} {name} {suite} {number}"))
+        player.play(episode, Random(f"{seed} {name} {suite} {index}"))
         fired = firings(player, item.task, episode.steps)
         yield PlayedEpisode(name, item, grade(item, episode.steps), None if fired is None else "DB4" in fired, suite)
 
@@ -216,9 +216,9 @@ def play_replies(
     except msgspec.ValidationError as error:
         raise CalibrantError(f"dialogue: {in_one_line(str(error))}; known: actions named or numbered") from None
     dialogue = Dialogue(BlicketEpisode(item), BASE, actions=options.actions, thoughts=thoughts)
-    for number, reply in enumerate(replies):
+    for index, reply in enumerate(replies):
         if dialogue.closed:
-            raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")
+            raise CalibrantError(f"reply {index} of {len(replies)} comes after the end of the episode")
         dialogue.take_text(reply)
     unread = sum(turn.step is None for turn in dialogue.turns)
     totals = {"replies": len(replies), "unread": unread, "unread_share": dialogue.unread_share}

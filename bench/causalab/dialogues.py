@@ -287,9 +287,9 @@ def play_replies(
         choices = "known: schema free or paper, verify never or once"
         raise CalibrantError(f"dialogue: {in_one_line(str(error))}; {choices}") from None
     chat = LabChat(item, DialogueOptions(options.schema, options.verify), thoughts)
-    for number, reply in enumerate(replies):
+    for index, reply in enumerate(replies):
         if chat.closed:
-            raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")
+            raise CalibrantError(f"reply {index} of {len(replies)} comes after the end of the episode")
         chat.take_text(json.dumps(reply) if isinstance(reply, Mapping) else reply)
     return PlayedReplies(chat.episode.steps, chat.totals.as_json())
 
@@ -333,14 +333,14 @@ def run_moments(item: LabItem, steps: Sequence[episode.LabStep], *, reveal_seale
     course = trajectory(item, steps)
     start = Moment(0, run_space(item).count, Scorer(item.sealed.mechanism).score(EMPTY), False, False)
     moments = []
-    for number, moment in enumerate((start, *course.moments)):
-        before = steps[:number]
+    for index, moment in enumerate((start, *course.moments)):
+        before = steps[:index]
         last = before[-1] if before else None
         moments.append(
             RunMoment(
                 "before any action" if last is None else _action_text(last.action),
                 "" if last is None else " ".join(shown_step(last).split()),
-                run_picture(f"stated after step {number}", item, before),
+                run_picture(f"stated after step {index}", item, before),
                 _true_picture(item, before) if reveal_sealed else None,
                 moment,
             )
@@ -393,7 +393,7 @@ class RunViews:
                 return graph_text(run_picture(f"{system}, {item.id}", item, steps))
         with refuse_uncounted(item):
             moments = run_moments(item, steps, reveal_sealed=self.reveal_sealed)
-        rows = [[str(number), *view.row] for number, view in enumerate(moments)]
+        rows = [[str(index), *view.row] for index, view in enumerate(moments)]
         last = moments[-1]
         graphs = [graph_text(picture) for picture in (last.stated, last.truth) if picture is not None]
         title = in_one_line(f"{system}, {item.id}")
@@ -403,8 +403,8 @@ class RunViews:
         """Return one HTML file; without scripts all steps of each run stand below one another."""
         with refuse_uncounted(item):
             runs = [
-                _run_content(number, name, run_moments(item, steps, reveal_sealed=self.reveal_sealed))
-                for number, (name, steps) in enumerate(episodes)
+                _run_content(index, name, run_moments(item, steps, reveal_sealed=self.reveal_sealed))
+                for index, (name, steps) in enumerate(episodes)
             ]
         title = in_one_line(item.id)
         task = item.task
@@ -455,7 +455,7 @@ def _plot(moments: Sequence[RunMoment]) -> str:
         points = [(x, shares.at(value(view))) for x, view in zip(places, moments, strict=True)]
         marks.append(_polyline(f"line-{k}", points, title))
     base = TOP + HEIGHT
-    marks += foot_axis([(x, str(number)) for number, x in enumerate(places)], base)
+    marks += foot_axis([(x, str(index)) for index, x in enumerate(places)], base)
     signs = ["✓" if view.moment.equation_fits else "-" for view in moments]
     marks += [text_at(sign, x, base + 34, anchor="middle") for x, sign in zip(places, signs, strict=True)]
     label = f"metrics over {len(moments) - 1} steps; mechanisms left fall from {moments[0].moment.members:,} to "

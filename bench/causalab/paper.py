@@ -282,7 +282,7 @@ def _printed_row(
 def _our_row(row_labels: tuple[str, ...], answers: Sequence[NamedAnswer], keys: Sequence[str]) -> TableRow:
     labels = (*row_labels, str(len(set(map(_item_of, answers)))), Source.OURS.value)
     frames = {suite: _frame(answers, suite, keys) for suite in {*map(_suite_of, keys)}}
-    return TableRow(labels, tuple(_cell(frames[_suite_of(key)], place, key) for place, key in enumerate(keys)))
+    return TableRow(labels, tuple(_cell(frames[_suite_of(key)], index, key) for index, key in enumerate(keys)))
 
 
 def _frame(answers: Sequence[NamedAnswer], suite: str, keys: Sequence[str]) -> AnswerFrame:

@@ -244,8 +244,8 @@ class ProgramPools:
             self._further |= {item.scm for item in result.items}
 
     def _add(self, buffers: Sequence[SpillBuffer[CausimItem]], number: int, part: _Part, result: _DrawnItems) -> None:
-        for place, item in enumerate(result.items):
-            buffers[part.is_heldout].add((number, place), item)
+        for index, item in enumerate(result.items):
+            buffers[part.is_heldout].add((number, index), item)
             self._of_parts[part, _cell(item)] += 1
         self._drafts[part.topology].add(result.drafts)
         self._diversity[part.topology].add(result.diversity)

@@ -276,7 +276,7 @@ def _printed_cells(number: str, texts: Sequence[str]) -> tuple[Cell, ...]:
     if answers is None:
         return tuple(map(Cell, texts))
     if number == OF_NETWORKS:  # overall is over both types of questions
-        return tuple(_with_interval(text, 2 * answers if place == 0 else answers) for place, text in enumerate(texts))
+        return tuple(_with_interval(text, 2 * answers if index == 0 else answers) for index, text in enumerate(texts))
     return tuple(_with_interval(text, answers) for text in texts)
 
 

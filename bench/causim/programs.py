@@ -169,13 +169,13 @@ def _queried_items(folder: Path, path: Path, totals: _Totals) -> Iterator[Causim
     except PoolError as error:
         raise PoolError(error.problem, file=place, instance=error.instance, field=error.field) from None
     text = _program_text(folder, queries)
-    for number, instance in enumerate(queries.instances):
-        where = f"instance {number}"
+    for index, instance in enumerate(queries.instances):
+        where = f"instance {index}"
         try:
             item = (
                 _native_item(queries, instance, text)
                 if instance.item
-                else _foreign_item(queries, instance, text, number)
+                else _foreign_item(queries, instance, text, index)
             )
             totals.differing += _states_other_answers(item, instance)
         except PoolError as error:

@@ -99,16 +99,16 @@ def audit(
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal import print_next
 
-    of = benchmark_of(pool)
-    auditor = of.require(AUDIT)
-    options = given.convert(of.name, pool.name)
+    bench = benchmark_of(pool)
+    auditor = bench.require(AUDIT)
+    options = given.convert(bench.name, pool.name)
     work = auditor.work(options, fail_on, certify=certificates is not None)
     by = execution(workers or (None if cluster else auditor.workers), cluster, budget)
-    audited = _audit_pool(of, pool, out, work, Selection(frozenset(only or ()), limit), by)
+    audited = _audit_pool(bench, pool, out, work, Selection(frozenset(only or ()), limit), by)
     report = auditor.report(audited, work, options, fail_on)
     failed, reasons = report.failures()
     if html:
-        _write_page(of, audited, report, pool, html, by)
+        _write_page(bench, audited, report, pool, html, by)
     if certificates:
         for line in report.write_certificates(certificates):
             typer.echo(line, err=True)
@@ -116,36 +116,36 @@ def audit(
     for line in reasons:
         typer.echo(line, err=True)
     if not as_json:
-        print_next(_next_commands(of, pool, [record.instance for record in audited.records], html, certificates))
+        print_next(_next_commands(bench, pool, [record.instance for record in audited.records], html, certificates))
     return 1 if failed else 0
 
 
 def _next_commands(
-    of: Benchmark[Any], pool: Path, instances: list[str], html: Path | None, certificates: Path | None
+    bench: Benchmark[Any], pool: Path, instances: list[str], html: Path | None, certificates: Path | None
 ) -> Iterator[NextCommand]:
     """Yield what can be done after an audit of these instances."""
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pools.findings_audit import VERIFY
     from calibrant.bench.terminal import NextCommand, unused_path
 
-    if instances and of.has(EXPLANATIONS):
+    if instances and bench.has(EXPLANATIONS):
         why = unused_path("why.html")
         yield NextCommand(("show", pool, instances[0], "--html", why), "one reason, drawn")
     if html is None:
         yield NextCommand(("list", pool, "--why"), "the reasons")
     written = sorted(certificates.glob("*.json"))[:1] if certificates is not None else []
-    if written and of.has(VERIFY):
+    if written and bench.has(VERIFY):
         yield NextCommand(("verify", *written, pool), "check a certificate")
 
 
 def _audit_pool(
-    of: Benchmark[Any], pool: Path, out: Path | None, work: AuditWork[Any], selection: Selection, by: Execution
+    bench: Benchmark[Any], pool: Path, out: Path | None, work: AuditWork[Any], selection: Selection, by: Execution
 ) -> AuditedPool[Any]:
     """Audit a pool; its records stay if there is a folder for them."""
     from calibrant.bench.runs.audits import audit_items
 
     with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
-        audited = audit_items(of, pool, out or Path(scratch), work, selection, execution=by, progress=progress)
+        audited = audit_items(bench, pool, out or Path(scratch), work, selection, execution=by, progress=progress)
     if out:
         new = len(audited.records) - audited.skipped
         typer.echo(f"{plural(new, 'instances')} audited, {audited.skipped} had a record already", err=True)
@@ -153,13 +153,13 @@ def _audit_pool(
 
 
 def _write_page(
-    of: Benchmark[Any], audited: AuditedPool[Any], report: FindingsReport[Any], pool: Path, file: Path, by: Execution
+    bench: Benchmark[Any], audited: AuditedPool[Any], report: FindingsReport[Any], pool: Path, file: Path, by: Execution
 ) -> None:
     from calibrant.bench.pages.why import page_bodies, with_pool
     from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
-    bodies = page_bodies(of.name, audited.items, (record.index for record in audited.records), by)
+    bodies = page_bodies(bench.name, audited.items, (record.index for record in audited.records), by)
     write_atomically(file, report.page(pool, {place: with_pool(body, pool) for place, body in bodies.items()}))
     print_written(file)
 
@@ -232,8 +232,8 @@ def verify(
         check = benchmark_of(pool).require(VERIFY).check_against(pool, engine)
     with progress_bar("verifying ") as progress:
         checks = []
-        for number, path in enumerate(certificates):
-            progress("certificates", number, len(certificates))
+        for index, path in enumerate(certificates):
+            progress("certificates", index, len(certificates))
             checks.append(check_file(path, check, budget, _steps(path, progress)))
         progress("certificates", len(certificates), len(certificates))
     return _print_checks(checks, as_json=as_json)

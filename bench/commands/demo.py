@@ -178,8 +178,8 @@ def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
     _print_wrapped(f"{INTRODUCTION} {meanings}. {UNCOUNTED} {NO_ANSWER}", width)
     headings = ["Method", "Items", "Right", *map(str.capitalize, KINDS), "Uncounted", "None"]
     for name, listed in answers.items():
-        of, results = benchmark(name), benchmark_results(name, listed)
-        typer.echo(f"\n{of.title}: {results.guide.words.task}.")
+        bench, results = benchmark(name), benchmark_results(name, listed)
+        typer.echo(f"\n{bench.title}: {results.guide.words.task}.")
         _print_wrapped(luck_sentence(results), width)
         rows = []
         for system in results.systems:
@@ -188,7 +188,7 @@ def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
             numbers = (system.right, *classes, max(uncounted, 0), system.unanswered)
             rows.append([system.name, count_text(system.num_items), *(percent_text(n, system) for n in numbers)])
         typer.echo(aligned(headings, rows))
-        about = ((method, inspect.getdoc(protocols_of(of)[method]) or "") for method in of.demo_protocols)
+        about = ((method, inspect.getdoc(protocols_of(bench)[method]) or "") for method in bench.demo_protocols)
         _print_wrapped("; ".join(f"{method}: {re.split(r'[;.:]', text)[0]}" for method, text in about) + ".", width)
 
 
@@ -254,11 +254,11 @@ def _class_lesson(entry: Mapping[str, Any]) -> Lesson:
     from calibrant.bench.pages.capabilities import EXPLANATIONS
 
     pool = DATA / entry["file"] if "file" in entry else bundled_sample(entry["pool"])
-    of = benchmark_of(pool)
-    item, explanations = item_of(of.items.read_pool(pool), entry["id"]), of.require(EXPLANATIONS)
+    bench = benchmark_of(pool)
+    item, explanations = item_of(bench.items.read_pool(pool), entry["id"]), bench.require(EXPLANATIONS)
     steps: Sequence[Any] = ()
     if "moves" in entry:
-        episode = of.play.open(item)
+        episode = bench.play.open(item)
         for move in entry["moves"]:
             episode.act(move)
         steps = episode.steps
@@ -266,11 +266,11 @@ def _class_lesson(entry: Mapping[str, Any]) -> Lesson:
     return replace(lesson, item=entry.get("name", item.id))
 
 
-def _is_played(of: Benchmark[Any], path: Path) -> bool:
+def _is_played(bench: Benchmark[Any], path: Path) -> bool:
     """Return whether a pool has episodes."""
     from calibrant.bench.core.capabilities import PLAY
 
-    return of.has(PLAY) and any(map(of.play.is_played, of.items.read_pool(path).items))
+    return bench.has(PLAY) and any(map(bench.play.is_played, bench.items.read_pool(path).items))
 
 
 def _require_own_report(folder: Path, *, force: bool) -> None:

@@ -50,9 +50,9 @@ def generate(
     from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest
     from calibrant.bench.pools.distinct import find_repeats
 
-    of = named(benchmark)
-    generator = of.require(GENERATE)
-    options = given.convert(of.name)
+    bench = named(benchmark)
+    generator = bench.require(GENERATE)
+    options = given.convert(bench.name)
     by = execution(workers or (None if cluster else generator.workers), cluster)
     with progress_bar() as progress:
         lines = generator.generate(
@@ -60,7 +60,7 @@ def generate(
         )
     for line in lines:
         typer.echo(line, err=True)
-    repeats = find_repeats(of, (), out, of.items.read_pool(out))
+    repeats = find_repeats(bench, (), out, bench.items.read_pool(out))
     if repeats:
         asks = f"{plural(len(repeats), 'items')} {'asks' if len(repeats) == 1 else 'ask'} what an earlier one asks"
         typer.echo(f"{asks}: small strata have few different ones", err=True)

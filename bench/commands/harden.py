@@ -69,13 +69,13 @@ def harden(
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
-    of = benchmark_of(pool)
+    bench = benchmark_of(pool)
     # first: the error for an option of another benchmark is more precise than that for a command it does not support
-    options = given.convert(of.name, pool.name)
-    hardening = of.require(HARDEN)
+    options = given.convert(bench.name, pool.name)
+    hardening = bench.require(HARDEN)
     hardening.check(given.values)
     # --only takes the ids of the file, and public ones, which HTML pages show
-    selected_ids = frozenset(PublicPool(of, pool).check(only) if only else ())
+    selected_ids = frozenset(PublicPool(bench, pool).check(only) if only else ())
     selection = Selection(selected_ids, limit)
     by = commands_options.execution(workers or (None if cluster else hardening.workers), cluster)
     with commands_options.progress_bar() as progress:
@@ -208,9 +208,9 @@ def separate(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import SEPARATE
 
-    of = benchmark_of(pool)
-    options = given.convert(of.name, pool.name)  # first, as in `harden`
-    separate_models = of.require(SEPARATE)
+    bench = benchmark_of(pool)
+    options = given.convert(bench.name, pool.name)  # first, as in `harden`
+    separate_models = bench.require(SEPARATE)
     if against and "members" in given.values:
         raise typer.BadParameter("--against and --members exclude each other")
     separation = separate_models(pool, instance, against, options)

@@ -77,16 +77,16 @@ def convert(
             typer.echo(line, err=True)
         print_next(pool_commands(target))
         return
-    of = benchmark_of(source)
-    given_options = given.convert(of.name, source.name)
-    if given.values and of.capability(FAMILIES) is not None:
+    bench = benchmark_of(source)
+    given_options = given.convert(bench.name, source.name)
+    if given.values and bench.capability(FAMILIES) is not None:
         flag = next(iter(given.by_flag))
         raise CalibrantError(f"{flag} applies to measurements, PKN MIDAS FILE; {source.name} is a pool")
-    item_options = read_item_options("pool convert", of.name, item_option or ())
+    item_options = read_item_options("pool convert", bench.name, item_option or ())
     if item_options is None:
-        number = of.items.convert(source, target, given_options)
+        number = bench.items.convert(source, target, given_options)
     else:
-        number = of.require(ITEM_CONVERSION).convert_with_options(source, target, item_options)
+        number = bench.require(ITEM_CONVERSION).convert_with_options(source, target, item_options)
     print_written(target, plural(number, "instances"))
     print_next(pool_commands(target))
 
@@ -177,8 +177,8 @@ def check(
         report = programs.check(pools, given.convert(programs.benchmark, pools[0].name))
         typer.echo(json_text(report.to_dict()) if as_json else "\n".join(report.lines()))
         return 0 if report.passed else 1
-    of = one_benchmark(pools)
-    reports = list(of.require(CHECK).check(pools, given.convert(of.name, pools[0].name)))
+    bench = one_benchmark(pools)
+    reports = list(bench.require(CHECK).check(pools, given.convert(bench.name, pools[0].name)))
     for path, checked in zip(pools, reports, strict=True):
         refuse_empty(checked.num_instances, path)
     if as_json:
@@ -255,7 +255,9 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     digests = {path: pool_digest(path) for path in loaded}
     labels = pool_labels({digests[path]: pool.name for path, (_, pool) in loaded.items()})
     stats_rows = [
-        (path, row) for path, (of, pool) in loaded.items() for row in pool_stats(labels[digests[path]], pool.items, of)
+        (path, row)
+        for path, (bench, pool) in loaded.items()
+        for row in pool_stats(labels[digests[path]], pool.items, bench)
     ]
     if as_json:
         records = [row.to_dict() | {"file": path.name, "digest": digests[path]} for path, row in stats_rows]

@@ -81,9 +81,9 @@ def prompts(
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
-    of = benchmark_of(pool)
-    write = _prompt_writer(of, phase, aid, template)
-    items = PublicPool(of, pool)
+    bench = benchmark_of(pool)
+    write = _prompt_writer(bench, phase, aid, template)
+    items = PublicPool(bench, pool)
     refuse_empty(len(items.items), pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
 
@@ -96,18 +96,18 @@ def prompts(
 
 
 def _prompt_writer(
-    of: Benchmark[Any], phase: str | None, aid: Path | None, template: Path | None
+    bench: Benchmark[Any], phase: str | None, aid: Path | None, template: Path | None
 ) -> Callable[[Any], _Prompt]:
     """Return what writes the prompt of an item; `CalibrantError` if the benchmark lacks a phase or an aid."""
     from calibrant.bench.core.capabilities import AIDS, PHASES, PROMPT_FIELDS
     from calibrant.bench.prompt_template import PromptTemplate  # imports jinja2
 
-    own_template = None if template is None else PromptTemplate(template, of.require(PROMPT_FIELDS))
-    phases = None if phase is None else of.require(PHASES)
-    aided = None if aid is None else of.require(AIDS)
+    own_template = None if template is None else PromptTemplate(template, bench.require(PROMPT_FIELDS))
+    phases = None if phase is None else bench.require(PHASES)
+    aided = None if aid is None else bench.require(AIDS)
 
     def write(item: Any) -> _Prompt:
-        usual_system, usual = of.items.system_and_prompt(item)
+        usual_system, usual = bench.items.system_and_prompt(item)
         prompt = _Prompt(item.id, usual_system, usual, usual)
         if own_template is not None:
             of_template, user = own_template.render(item.id, item.task, phase or "")
@@ -148,7 +148,7 @@ def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
             "\n\n".join(part for part in (f"# {in_one_line(name)}", system, prompt) if part)
             for name, system, prompt, *_ in prompts
         )
-        pieces = (f"\n{prompt_text}" if number else prompt_text for number, prompt_text in enumerate(texts))
+        pieces = (f"\n{prompt_text}" if index else prompt_text for index, prompt_text in enumerate(texts))
     else:
         write_line = typed_json if out is not None else partial(json_text, indent=None)
         pieces = (f"{write_line(_record(prompt))}\n" for prompt in prompts)
@@ -275,8 +275,8 @@ def training(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.terminal import print_next, print_written
 
-    of = benchmark_of(pool)
-    solutions = of.require(WORKED_SOLUTIONS)
+    bench = benchmark_of(pool)
+    solutions = bench.require(WORKED_SOLUTIONS)
     orders = solutions.orders
     if curriculum is not None and curriculum not in solutions.curricula:
         names = known_names(curriculum, solutions.curricula)
@@ -289,7 +289,7 @@ def training(
         raise typer.BadParameter("give one of --order, --curriculum and --select", param_hint="--curriculum")
     if order is not None and order not in orders:
         raise typer.BadParameter(f"unknown order '{order}'; known: {', '.join(orders)}", param_hint="--order")
-    items = _selected_items(of, pool, only or (), limit)
+    items = _selected_items(bench, pool, only or (), limit)
     if curriculum is not None or responses is not None:
         lines = (
             solutions.write_curriculum(out, items, curriculum)
@@ -307,12 +307,12 @@ def training(
     print_next(_after_training(pool, solutions.curricula[0]))
 
 
-def _selected_items(of: Benchmark[Any], pool: Path, only: Collection[str], limit: int | None) -> list[Any]:
+def _selected_items(bench: Benchmark[Any], pool: Path, only: Collection[str], limit: int | None) -> list[Any]:
     """Return the items of a pool that are named, or the first ones; `CalibrantError` for an id that it lacks."""
     from calibrant.bench.core.items import refuse_empty, unknown_item
     from calibrant.bench.runs.runner import Selection
 
-    content = of.items.read_pool(pool)
+    content = bench.items.read_pool(pool)
     refuse_empty(len(content), pool)
     items = [item for _, item in Selection(frozenset(only), limit).of(content)]
     missing = sorted(set(only) - {item.id for item in items})

@@ -74,13 +74,13 @@ def run(
     from calibrant.dsl.errors import UnknownNameError
 
     _refuse_protocol_as_pool(protocol, pools)
-    of = one_benchmark(pools)
-    listed = applicable_protocols(of, pools) if protocol.strip() == "all" else protocols_of(of)
-    protocol_by_name = with_installed(listed, of.name)
+    bench = one_benchmark(pools)
+    listed = applicable_protocols(bench, pools) if protocol.strip() == "all" else protocols_of(bench)
+    protocol_by_name = with_installed(listed, bench.name)
     try:
         chosen = chosen_protocols(protocol_by_name, protocol, _options(option or [], max_parents))
     except UnknownNameError as error:
-        raise _explained(error, of) from None
+        raise _explained(error, bench) from None
     for name, missing in left_out(protocol_by_name).items() if protocol.strip() == "all" else ():
         typer.echo(f"{name} is left out: {missing}", err=True)
     selection = Selection(frozenset(only or ()), limit)
@@ -117,7 +117,7 @@ def _next_commands(pools: Sequence[Path], out: Path) -> Iterator[NextCommand]:
     yield NextCommand(("table", out, "--by", "stratum"), "rows by stratum")
 
 
-def _explained(error: UnknownNameError, of: Benchmark[Any]) -> CalibrantError:
+def _explained(error: UnknownNameError, bench: Benchmark[Any]) -> CalibrantError:
     """Return the error, naming the benchmarks that have a protocol of that name."""
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols import protocols_of
@@ -126,8 +126,8 @@ def _explained(error: UnknownNameError, of: Benchmark[Any]) -> CalibrantError:
     owners = [owner.title for owner in benchmarks() if error.name in protocols_of(owner)]
     if not owners:
         return error
-    message = f"{of.title}: no protocol '{error.name}'; it exists for {', '.join(owners)}"
-    return HintedError(message, command=("protocols", "--benchmark", of.name))
+    message = f"{bench.title}: no protocol '{error.name}'; it exists for {', '.join(owners)}"
+    return HintedError(message, command=("protocols", "--benchmark", bench.name))
 
 
 class _Settings(TypedDict, total=False):

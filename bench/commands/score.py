@@ -109,12 +109,12 @@ def score(
         _score_logs(paths, logs, out=out, as_json=as_json)
         return
     *pools, file = paths
-    of = _benchmark(pools, file)
+    bench = _benchmark(pools, file)
     rules = LineRules(on_error, duplicates, model)
     fields = FieldNames(id_field, text_field, model_field, options.reading_options(extractor, thoughts), rules)
-    item_options = given.convert(of.name, pools[0].name)
+    item_options = given.convert(bench.name, pools[0].name)
     scorer, predictions = _open_predictions(pools, file, item_options, fields, skip_unknown=skip_unknown)
-    collected = _score_file(file, of, scorer, predictions, workers, cluster, out=out, as_json=as_json)
+    collected = _score_file(file, bench, scorer, predictions, workers, cluster, out=out, as_json=as_json)
     _print(collected, pools, out, as_json=as_json)
 
 
@@ -150,7 +150,7 @@ def _open_predictions(
 
 def _score_file(
     file: Path,
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     scorer: PoolScorer,
     predictions: Predictions,
     workers: int | None,
@@ -165,14 +165,14 @@ def _score_file(
     from calibrant.bench.scoring.lines import count_on_cluster, score_in_parallel
     from calibrant.bench.scoring.predictions import NothingRunError
 
-    collected = ResultTable(of.metrics)
+    collected = ResultTable(bench.metrics)
     if cluster is None:
         number = workers or usable_cores()
         counted = score_in_parallel(
-            scorer, of.metrics, predictions, with_lines=as_json or out is not None, workers=number
+            scorer, bench.metrics, predictions, with_lines=as_json or out is not None, workers=number
         )
     else:
-        counted = count_on_cluster(scorer, of.metrics, predictions, options.execution(workers, cluster))
+        counted = count_on_cluster(scorer, bench.metrics, predictions, options.execution(workers, cluster))
     try:
         _count(_with_progress(file, counted), predictions.counts, collected, out=out, as_json=as_json)
     except NothingRunError:
@@ -294,7 +294,7 @@ def _summary(predictions: Predictions) -> dict[str, Any]:
     }
 
 
-def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
+def _score_logs(paths: list[Path], bench: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
     """Files that bring their items along: a row for each stratum and system, with what the evidence had decided."""
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.core.capabilities import LOGS
@@ -303,10 +303,10 @@ def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_j
     from calibrant.bench.report.table import ResultTable
 
     for path in paths:
-        if log_benchmark(path) is not of:
+        if log_benchmark(path) is not bench:
             raise CalibrantError(f"{path}: logs of played episodes are scored without pools; this is none")
-    collected, everybody = (ResultTable(of.metrics, by=Grouping.STRATUM) for _ in range(2))
-    scored = chain.from_iterable(map(of.require(LOGS), paths))
+    collected, everybody = (ResultTable(bench.metrics, by=Grouping.STRATUM) for _ in range(2))
+    scored = chain.from_iterable(map(bench.require(LOGS), paths))
     _collect(_count_everybody(scored, everybody), collected, out=out, as_json=as_json)
     for table in (collected, everybody):
         print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json, again=_again(out))
@@ -362,11 +362,13 @@ def _write_line(line: str, out_file: TextIO | None, *, as_json: bool) -> None:
         out_file.write(line + "\n")
 
 
-def _refuse_of_logs(path: Path, of: Benchmark[Any], refused: Mapping[str, object]) -> None:
+def _refuse_of_logs(path: Path, bench: Benchmark[Any], refused: Mapping[str, object]) -> None:
     """Refuse what is for files of predictions: a log of played episodes brings its items along."""
     for option, value in refused.items():
         if value:
-            reason = f"{path.name} is a log of episodes of {of.title}, which is scored here, without pools and fields"
+            reason = (
+                f"{path.name} is a log of episodes of {bench.title}, which is scored here, without pools and fields"
+            )
             raise typer.BadParameter(in_one_line(reason), param_hint=option)
 
 

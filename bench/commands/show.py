@@ -124,17 +124,17 @@ def show(
     options.refuse_steps_alone(html, steps=steps)
     is_unexplained = steps and runs and not why
     options.refuse_options({"--steps": is_unexplained}, "with --run it shows what readings leave: give --why too")
-    of = benchmark_of(pool)
+    bench = benchmark_of(pool)
     if runs:
         _show_answers(
-            of, pool, instance, runs, system, html, fields, gold=gold, why=why, in_steps=steps, as_json=as_json
+            bench, pool, instance, runs, system, html, fields, gold=gold, why=why, in_steps=steps, as_json=as_json
         )
     else:
-        _show(of, pool, instance, html, svg, gold=gold, why=why, in_steps=steps, public=public, as_json=as_json)
+        _show(bench, pool, instance, html, svg, gold=gold, why=why, in_steps=steps, public=public, as_json=as_json)
 
 
 def _show_answers(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     pool: Path,
     instance: str,
     runs: list[Path],
@@ -151,31 +151,33 @@ def _show_answers(
     from calibrant.bench.scoring.lines import refuse_verdicts
 
     refuse_verdicts(runs)
-    if _print_crashes(of, pool, instance, runs, system, writes=html is not None or as_json):
+    if _print_crashes(bench, pool, instance, runs, system, writes=html is not None or as_json):
         return
-    _require_views(of, pool, runs, gold=gold and not why)
+    _require_views(bench, pool, runs, gold=gold and not why)
     if why:
-        _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, in_steps=in_steps, as_json=as_json)
-    elif gold and _has_revealed_views(of):
+        _explain_episode(
+            bench, pool, instance, runs, system, html, fields, gold=gold, in_steps=in_steps, as_json=as_json
+        )
+    elif gold and _has_revealed_views(bench):
         options.refuse_options({"--json": as_json}, "episodes are shown as text or as a page")
-        _show_episodes(of, pool, instance, runs, system, html, fields, gold=True)
+        _show_episodes(bench, pool, instance, runs, system, html, fields, gold=True)
     elif gold:
-        _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
+        _explain_answers(bench, pool, instance, runs, system, html, fields, as_json=as_json)
     else:
-        _show_episodes(of, pool, instance, runs, system, html, fields)
+        _show_episodes(bench, pool, instance, runs, system, html, fields)
 
 
-def _require_views(of: Benchmark[Any], pool: Path, runs: Sequence[Path], *, gold: bool) -> None:
+def _require_views(bench: Benchmark[Any], pool: Path, runs: Sequence[Path], *, gold: bool) -> None:
     """Refuse answers of a benchmark that cannot be shown item by item, with a command that shows them."""
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS
 
     try:
-        if gold and not _has_revealed_views(of):
-            of.require(ANSWER_EXPLANATIONS)
+        if gold and not _has_revealed_views(bench):
+            bench.require(ANSWER_EXPLANATIONS)
         else:
-            of.require(EPISODE_VIEWS)
+            bench.require(EPISODE_VIEWS)
     except CalibrantError as error:
-        if of.has(EPISODE_VIEWS):
+        if bench.has(EPISODE_VIEWS):
             raise CalibrantError(f"{error}; without --gold its episodes are shown") from None
         sources = [word for run in runs for word in ((run,) if run.is_dir() else ("--predictions", run))]
         line = join(map(str, ("calibrant", "report", *sources, "--pool", pool, "--out", "report.html")))
@@ -183,7 +185,7 @@ def _require_views(of: Benchmark[Any], pool: Path, runs: Sequence[Path], *, gold
 
 
 def _print_crashes(
-    of: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, *, writes: bool
+    bench: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, *, writes: bool
 ) -> bool:
     """Print which methods crashed on an item, and where; return whether that is all there is to show.
 
@@ -193,7 +195,7 @@ def _print_crashes(
     from calibrant.bench.report.sources import crashes_on
     from calibrant.bench.runs.workers import crash_lines
 
-    item = item_of(of.items.read_pool(pool), instance)
+    item = item_of(bench.items.read_pool(pool), instance)
     crashes, has_others = crashes_on(runs, pool, item.id, system)
     lines = [line for record in crashes for line in crash_lines(record)]
     if crashes and writes and not has_others:
@@ -204,7 +206,7 @@ def _print_crashes(
 
 
 def _show(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     pool: Path,
     instance: str,
     html: Path | None,
@@ -220,14 +222,14 @@ def _show(
     from calibrant.bench.core.benchmark import PublicPool, with_id
     from calibrant.dsl.errors import in_one_line
 
-    items = PublicPool(of, pool)
+    items = PublicPool(bench, pool)
     item = items.item(instance)
     explains = why or svg is not None or html is not None
     if not explains:
-        _show_item(of, item if gold and not public else items.shown(item), gold=gold, as_json=as_json)
+        _show_item(bench, item if gold and not public else items.shown(item), gold=gold, as_json=as_json)
         return
     visible = items.shown(item) if public else item if gold else with_id(item, instance)
-    _explain(of, pool, visible, (), html, svg, gold=gold, prints=why, in_steps=in_steps, as_json=as_json)
+    _explain(bench, pool, visible, (), html, svg, gold=gold, prints=why, in_steps=in_steps, as_json=as_json)
     if public and instance != visible.id and not (as_json and html is None and svg is None):
         typer.echo(
             f"{in_one_line(instance)} is {in_one_line(visible.id)} there, an id that tells nothing of it", err=True
@@ -235,7 +237,7 @@ def _show(
 
 
 def _explain(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     pool: Path,
     item: Any,
     steps: Sequence[Any],
@@ -262,9 +264,9 @@ def _explain(
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
 
-    explanations = of.require(EXPLANATIONS)
+    explanations = bench.require(EXPLANATIONS)
     why = explanations.explain(item, steps, reveal_sealed=gold)
-    exact = exact_episode(of, item) if gold else None  # its moves tell of what is sealed
+    exact = exact_episode(bench, item) if gold else None  # its moves tell of what is sealed
     if exact is not None:
         why = replace(why, sealed=(*why.sealed, Fact(f"run exact {exact.describe()}", "gold")))
     if html is not None and in_steps:
@@ -287,7 +289,7 @@ def _explain(
 
 
 def _explain_episode(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     pool: Path,
     instance: str,
     runs: list[Path],
@@ -300,16 +302,16 @@ def _explain_episode(
     as_json: bool,
 ) -> None:
     """Write or print what the readings of one episode leave open."""
-    item, episodes = _episodes(of, pool, instance, runs, system, fields)
+    item, episodes = _episodes(bench, pool, instance, runs, system, fields)
     if len(episodes) > 1:
         names = ", ".join(quote(name) for name, _ in episodes)
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
-    _explain(of, pool, item, steps, html, None, gold=gold, prints=True, in_steps=in_steps, as_json=as_json)
+    _explain(bench, pool, item, steps, html, None, gold=gold, prints=True, in_steps=in_steps, as_json=as_json)
 
 
 def _explain_answers(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     pool: Path,
     instance: str,
     runs: list[Path],
@@ -331,8 +333,8 @@ def _explain_answers(
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
-    explanations = of.require(ANSWER_EXPLANATIONS)
-    item = item_of(of.items.read_pool(pool), instance)
+    explanations = bench.require(ANSWER_EXPLANATIONS)
+    item = item_of(bench.items.read_pool(pool), instance)
     answers = submitted_answers(runs, pool, item.id, system, fields)
     reasons: list[Any] = []
     refused: list[CalibrantError] = []
@@ -355,7 +357,7 @@ def _explain_answers(
     for note in notes:
         typer.echo(in_one_line(note), err=True)
     if html is not None:
-        bodies = [explanations.body(why, f"answer-{number}") for number, why in enumerate(reasons)]
+        bodies = [explanations.body(why, f"answer-{index}") for index, why in enumerate(reasons)]
         bodies += [Markup('<p class="note">{}</p>').format(note) for note in notes]
         write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name, reasons[0].item))
         print_written(html)
@@ -366,23 +368,23 @@ def _explain_answers(
         typer.echo("\n\n".join("\n".join(explanations.lines(why)) for why in reasons))
 
 
-def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:
+def _show_item(bench: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:
     from calibrant.bench.core.benchmark import public_record
 
     if as_json:
-        typer.echo(json_text(of.items.revealed_record(item) if gold else public_record(of, item)))
+        typer.echo(json_text(bench.items.revealed_record(item) if gold else public_record(bench, item)))
     else:
-        typer.echo(of.items.text(item, reveal_sealed=gold))
+        typer.echo(bench.items.text(item, reveal_sealed=gold))
 
 
-def _has_revealed_views(of: Benchmark[Any]) -> bool:
+def _has_revealed_views(bench: Benchmark[Any]) -> bool:
     from calibrant.bench.pages.capabilities import REVEALED_VIEWS
 
-    return of.has(REVEALED_VIEWS)
+    return bench.has(REVEALED_VIEWS)
 
 
 def _show_episodes(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     pool: Path,
     instance: str,
     runs: list[Path],
@@ -397,8 +399,8 @@ def _show_episodes(
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
 
-    item, episodes = _episodes(of, pool, instance, runs, system, fields)
-    views = of.require(REVEALED_VIEWS if gold else EPISODE_VIEWS)
+    item, episodes = _episodes(bench, pool, instance, runs, system, fields)
+    views = bench.require(REVEALED_VIEWS if gold else EPISODE_VIEWS)
     if page is None:
         typer.echo("\n\n".join(views.text(item, steps, name) for name, steps in episodes))
         return
@@ -408,7 +410,7 @@ def _show_episodes(
 
 
 def _episodes(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     pool: Path,
     instance: str,
     runs: list[Path],
@@ -421,8 +423,8 @@ def _episodes(
     from calibrant.dsl.episode import TranscriptError, replay_transcript
     from calibrant.dsl.records import pool_digest
 
-    item, digest = item_of(of.items.read_pool(pool), instance), pool_digest(pool)
-    if not of.play.is_played(item):
+    item, digest = item_of(bench.items.read_pool(pool), instance), pool_digest(pool)
+    if not bench.play.is_played(item):
         raise CalibrantError(f"{instance} is answered at once, without steps: add --gold to compare answers with gold")
     chosen = [
         transcript
@@ -442,7 +444,7 @@ def _episodes(
         raise CalibrantError(f"no episode{of_system} on {instance} of this pool in {', '.join(map(str, runs))}{others}")
     for name, steps in episodes:
         try:
-            replay_transcript(of.play.open(item), steps)
+            replay_transcript(bench.play.open(item), steps)
         except TranscriptError as error:
             raise CalibrantError(f"{name} on {instance}: {error}") from None
     return item, episodes

@@ -173,8 +173,8 @@ def _print_trajectories(
     choices.refuse_foreign({context.benchmark for context, _ in scored_answers(sources)})
     if not pools:
         raise typer.BadParameter("steps are replayed: give the pools of the runs", param_hint="--pool")
-    of = one_benchmark(pools)
-    table = of.require(TRAJECTORIES)(transcripts(sources, pools), items_of_pools(of.name, pools))
+    bench = one_benchmark(pools)
+    table = bench.require(TRAJECTORIES)(transcripts(sources, pools), items_of_pools(bench.name, pools))
     if as_json:
         typer.echo(json_text(table.to_dict()))
         return
@@ -281,9 +281,9 @@ def print_table(
     if as_json:
         _print_json(tables.values(), [*stored.values()], [*collected.notes])
     else:
-        for place, (name, table) in enumerate(tables.items()):
+        for index, (name, table) in enumerate(tables.items()):
             if len(tables) > 1:
-                typer.echo(("\n" if place else "") + benchmark(name).title)
+                typer.echo(("\n" if index else "") + benchmark(name).title)
             print_rows(table, columns=columns, again=again)
         for note in collected.notes:
             typer.echo(note)

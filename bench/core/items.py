@@ -69,7 +69,7 @@ def unknown_item(file: str, instance: str, ids: Sequence[str]) -> UnknownItemErr
 
 def similar_ids(instance: str, ids: Sequence[str], number: int = MAX_SHOWN_IDS) -> list[str]:
     """Return the most similar ids, equally similar ones in the order of the pool; none if none is similar."""
-    places = {candidate: place for place, candidate in enumerate(ids)}
+    places = {candidate: index for index, candidate in enumerate(ids)}
     alike = get_close_matches(instance, ids, len(ids) or 1) or [name for name in ids if instance and instance in name]
     matcher = SequenceMatcher(b=instance)
 

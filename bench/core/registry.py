@@ -48,7 +48,7 @@ def benchmarks() -> list[Benchmark[Any]]:
 
 def sole_provider(key: Capability[C]) -> C:
     """Return what provides a capability that one benchmark alone has."""
-    (only,) = (of for of in benchmarks() if of.has(key))
+    (only,) = (bench for bench in benchmarks() if bench.has(key))
     return only.require(key)
 
 
@@ -134,12 +134,12 @@ _BENCH = Path(__file__).resolve().parent.parent
 
 def bundled_files() -> Mapping[str, tuple[Path, ...]]:
     """Return the bundled pool files, without extras, by the name of their benchmark, in the order of benchmarks."""
-    return {of.name: tuple(_file(of.name, pool) for pool in of.bundled) for of in benchmarks()}
+    return {bench.name: tuple(_file(bench.name, pool) for pool in bench.bundled) for bench in benchmarks()}
 
 
 def bundled_sample(name: str) -> Path:
     """Return the bundled pool file of that name: a benchmark's, a setting of the first one, or an extra."""
-    benchmark_by_pool = {pool: of.name for of in benchmarks() for pool in (*of.bundled, *of.bundled_extras)}
+    benchmark_by_pool = {pool: bench.name for bench in benchmarks() for pool in (*bench.bundled, *bench.bundled_extras)}
     name = name.removeprefix("sample_") if name not in benchmark_by_pool else name
     if name not in benchmark_by_pool:
         raise ValueError(f"unknown pool '{name}'; known: {', '.join(benchmark_by_pool)}")

@@ -58,9 +58,9 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
 
     A system that occurs with several options is one system for each. Items without a right answer are left out.
     """
-    of = one_benchmark(pools)
-    items = items_of_pools(of.name, pools)
-    judge = of.metrics.success.rate
+    bench = one_benchmark(pools)
+    items = items_of_pools(bench.name, pools)
+    judge = bench.metrics.success.rate
     sums: dict[tuple[Item, SystemKey], list[float]] = {}
     configs: dict[SystemKey, Mapping[str, Any]] = {}
     strata: dict[Item, str] = {}
@@ -83,7 +83,7 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
             if answers:
                 rates[row, column] = exact_mean(answers)
     return OutcomeTable(
-        of,
+        bench,
         keys,
         tuple(items[key] for key in keys),
         tuple(strata[key] for key in keys),
@@ -102,25 +102,25 @@ MEANINGS: Mapping[str, str] = {
 }
 
 
-def item_features(of: Benchmark[Any], item: Any) -> Mapping[str, float]:
+def item_features(bench: Benchmark[Any], item: Any) -> Mapping[str, float]:
     """Return the features that an item has, by name; those that cannot be had within the usual budgets are left out."""
     features: dict[str, float] = {}
-    why = explain_item(of, item)
+    why = explain_item(bench, item)
     if isinstance(why, Why):
         if int(why.count.lower) > 0:
             features[MEMBERS] = log2(int(why.count.lower))
         number = len(why.open) + len(why.decided)
         if number:
             features[DECIDED] = len(why.decided) / number
-    size = _least_size(of, item)
+    size = _least_size(bench, item)
     if size is not None:
         features[SIZE] = size
-    return features | {name: float(value) for name, value in of.require(TRAINING).difficulty(item).items()}
+    return features | {name: float(value) for name, value in bench.require(TRAINING).difficulty(item).items()}
 
 
-def _least_size(of: Benchmark[Any], item: Any) -> int | None:
+def _least_size(bench: Benchmark[Any], item: Any) -> int | None:
     try:
-        outcome = of.require(FUNCTIONS).solve(item)
+        outcome = bench.require(FUNCTIONS).solve(item)
     except CalibrantError:
         return None
     return outcome.value.size if isinstance(outcome, Found) else None

@@ -151,11 +151,11 @@ def write_subset(
     """Write the most informative items of a pool, in its order."""
     table = models.read_outcomes(runs, [source])
     chosen = choose_subset(table, number, {} if families is None else read_families(families), seed)
-    of = benchmark_of(source)
-    pool: Any = of.items.read_pool(source)
+    bench = benchmark_of(source)
+    pool: Any = bench.items.read_pool(source)
     names = tuple(table.keys[row][1] for row in chosen.rows)
     chosen_ids = set(names)
-    write_part(of, pool, (item for item in pool.items if item.id in chosen_ids), target)
+    write_part(bench, pool, (item for item in pool.items if item.id in chosen_ids), target)
     return WrittenSubset(names, len(pool.items), chosen, target)
 
 

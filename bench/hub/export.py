@@ -46,12 +46,12 @@ class ExportRows:
         encode = msgspec.json.Encoder().encode
         with file.open("xb") as lines:
             for path in pools:
-                of = benchmark_of(path)
-                pool: Any = of.items.read_pool(path)
+                bench = benchmark_of(path)
+                pool: Any = bench.items.read_pool(path)
                 digest = pool_digest(path)
                 self.pool_digests.append(digest)
                 self.drawn_from_seeds &= "seed" in pool.metadata
-                for row in _rows(of, path, pool, digest):
+                for row in _rows(bench, path, pool, digest):
                     places.append((row["id"], lines.tell()))
                     lines.write(encode(row) + b"\n")
                     digests.append(row["digest"])
@@ -76,17 +76,17 @@ class ExportRows:
                 yield {**decode(lines.readline()), "canary": self._canary}
 
 
-def _rows(of: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator[hub_card.Row]:
+def _rows(bench: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator[hub_card.Row]:
     public = PublicIds.of_pool(path, pool.items)
     for item in pool.items:
-        *system, user = of.items.messages(item)
+        *system, user = bench.items.messages(item)
         system_text = "\n\n".join(message["content"] for message in system)
-        record = hub_card.record_text(of.items.record(item))
-        gold = of.training.gold(item)
-        labels = of.training.difficulty(item)
+        record = hub_card.record_text(bench.items.record(item))
+        gold = bench.training.gold(item)
+        labels = bench.training.difficulty(item)
         yield {
             "id": public.public(item.id),
-            "benchmark": of.name,
+            "benchmark": bench.name,
             "item": item.id,
             "salt": public.salt,
             "pool": pool.name,

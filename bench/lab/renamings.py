@@ -125,7 +125,7 @@ class Invariance:
 
 
 def measure(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     items: Sequence[Any],
     protocol: Protocol,
     *,
@@ -137,16 +137,16 @@ def measure(
 
     change: returns a copy, or None for an item without one, which is then answered as it is; by default a renaming
     """
-    change = change or renamer(of.name)
+    change = change or renamer(bench.name)
     rates, num_different, num_crashed, different = [], 0, 0, dict[str, None]()
     originals: dict[str, Any] = {}
     for number in range(times + 1):
-        table = ResultTable(of.metrics)
-        for place, item in enumerate(items):
+        table = ResultTable(bench.metrics)
+        for index, item in enumerate(items):
             renamed = RenamedItem(item, {})
             if number:
-                renamed = change(item, Random(f"{seed} {number} {place}")) or renamed
-            answer = _answer(of, renamed.item, protocol, table, len(items))
+                renamed = change(item, Random(f"{seed} {number} {index}")) or renamed
+            answer = _answer(bench, renamed.item, protocol, table, len(items))
             num_crashed += answer["outcome"] == "crashed"
             if not number:
                 originals[item.id] = answer
@@ -157,13 +157,13 @@ def measure(
     return Invariance(protocol.name, rates, times * len(items), num_different, tuple(different), num_crashed)
 
 
-def _answer(of: Benchmark[Any], item: Any, protocol: Protocol, table: ResultTable, size: int) -> Any:
-    result = timed_answer(protocol, of.handout(item))
-    answered = of.scoring.no_answer(item) if result.result.answer is None else result.result.answer
-    score = of.scoring.score(item, answered, result.steps or ())
-    setting = of.metrics.row_group(item.setting, "")
+def _answer(bench: Benchmark[Any], item: Any, protocol: Protocol, table: ResultTable, size: int) -> Any:
+    result = timed_answer(protocol, bench.handout(item))
+    answered = bench.scoring.no_answer(item) if result.result.answer is None else result.result.answer
+    score = bench.scoring.score(item, answered, result.steps or ())
+    setting = bench.metrics.row_group(item.setting, "")
     context = AnswerContext(
-        protocol.name, "pool", "", size, item.id, setting, "", outcome=result.result.outcome, benchmark=of.name
+        protocol.name, "pool", "", size, item.id, setting, "", outcome=result.result.outcome, benchmark=bench.name
     )
     table.add(context, score)
     return {"answer": answered, "outcome": result.result.outcome}
@@ -216,18 +216,18 @@ def normal(content: Any) -> Any:
 Change: TypeAlias = Callable[[Any, Random], RenamedItem | None]
 
 
-def changer(of: Benchmark[Any], kind: str) -> Change:
+def changer(bench: Benchmark[Any], kind: str) -> Change:
     """Return the function that changes an item by a kind; it returns None where the item has no such copy."""
-    variable = of.require(VARIANTS)
-    alike = getattr(import_module(f"calibrant.bench.lab.{of.name}"), "alike", lambda _: Alike())
+    variable = bench.require(VARIANTS)
+    alike = getattr(import_module(f"calibrant.bench.lab.{bench.name}"), "alike", lambda _: Alike())
 
     def change(item: Any, random: Random) -> RenamedItem | None:
-        variant = variable.vary(msgspec.to_builtins(of.items.record(item)), kind, random)
+        variant = variable.vary(msgspec.to_builtins(bench.items.record(item)), kind, random)
         if variant is None:
             return None
         values = {key: dict(moved) for key, moved in variant.values.items()}
         stated = CopyMap(item.id, kind, dict(variant.names), values)
-        copy = of.items.item_of_record(variant.record | {"id": item.id})
+        copy = bench.items.item_of_record(variant.record | {"id": item.id})
         roles, value_roles = alike(copy)
         return RenamedItem(
             copy,
@@ -255,9 +255,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     moved = False
     for path in options.pools or list(_bundled()):
-        of = benchmark_of(path)
-        protocols = applicable_protocols(of, [path])
-        items = read_pool_once(of, path)[1].items[:: options.every][: options.items]
+        bench = benchmark_of(path)
+        protocols = applicable_protocols(bench, [path])
+        items = read_pool_once(bench, path)[1].items[:: options.every][: options.items]
         missing = left_out(protocols)
         for row in protocols if options.rows == "all" else options.rows.split(","):
             if row in missing:
@@ -265,21 +265,21 @@ def main(arguments: list[str] | None = None) -> int:
                 continue
             (protocol,) = chosen_protocols(protocols, row, {})
             protocol.warm_up()
-            for kind, change in _changes(of, options.kinds):
-                result = measure(of, items, protocol, times=options.times, seed=options.seed, change=change)
+            for kind, change in _changes(bench, options.kinds):
+                result = measure(bench, items, protocol, times=options.times, seed=options.seed, change=change)
                 moved |= bool(result.moved or result.num_different or result.num_crashed)
                 print(f"{path.name}: {kind}{result.line()}", flush=True)
     return int(moved)
 
 
-def _changes(of: Benchmark[Any], kinds: str | None) -> Iterator[tuple[str, Change | None]]:
+def _changes(bench: Benchmark[Any], kinds: str | None) -> Iterator[tuple[str, Change | None]]:
     """Yield the kinds of changes, with marks for their lines."""
     if kinds is None:
         yield "", None
         return
-    available = of.require(VARIANTS).kinds
+    available = bench.require(VARIANTS).kinds
     for kind in available if kinds == "all" else [kind for kind in kinds.split(",") if kind in available]:
-        yield f"{kind}: ", changer(of, kind)
+        yield f"{kind}: ", changer(bench, kind)
 
 
 def _bundled() -> Iterator[Path]:

@@ -362,7 +362,7 @@ def protocol_lines(number: int, num_variables: int, rates: Sequence[str], hidden
 
     Held-out exact, and bits a cell above gold's law. Out of budget counts as not exact.
     """
-    of = benchmark("replayscm")
+    bench = benchmark("replayscm")
     yield "rate, hidden  row             held-out exact  bits a cell above the law"
     for rate, num_hidden in product([Fraction(0), *map(Fraction, rates)], hidden):
         # there is nothing to be blind to
@@ -374,10 +374,11 @@ def protocol_lines(number: int, num_variables: int, rates: Sequence[str], hidden
         case = f"{rate!s:5} {num_hidden:6}"
         yield f"{case}  blind rows that are right: {sum(bool(rows) for rows in blind)} of {number}"
         for name in ROWS:
-            protocol = protocols_of(of)[name]()
+            protocol = protocols_of(bench)[name]()
             results = [(item, _answer(protocol, item)) for item in items]
             scores = [
-                of.scoring.score(item, result.answer or of.scoring.no_answer(item), ()) for item, result in results
+                bench.scoring.score(item, result.answer or bench.scoring.no_answer(item), ())
+                for item, result in results
             ]
             exact = fmean(score.get("heldoutExact") is True for score in scores)
             excess = [score["excessLogLoss"] for score in scores if score.get("excessLogLoss") is not None]
@@ -429,12 +430,12 @@ def calibration_lines(number: int, seed: int) -> Iterator[str]:
 
 def text_lines(number: int) -> Iterator[str]:
     """Yield a line for each of the first bundled episodes: replies, refusals, whether scores agree, characters."""
-    of = benchmark("replayscm")
-    greedy = protocols_of(of)["greedy"]()
+    bench = benchmark("replayscm")
+    greedy = protocols_of(bench)["greedy"]()
     yield "setting                            replies  refused  scores agree  characters of prompt, of all messages"
     for item in read_pool(bundled_sample("replayscm_episodes")).problems[:number]:
-        steps = timed_answer(greedy, of.handout(item)).steps or ()
-        played = of.scoring.score(item, {}, steps)
+        steps = timed_answer(greedy, bench.handout(item)).steps or ()
+        played = bench.scoring.score(item, {}, steps)
         episode = text_episode(item)
         opening = episode.reset()
         done, info = False, dict[str, Any]()

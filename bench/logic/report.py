@@ -194,12 +194,12 @@ def _rows(item: LogicItem, answer: Model | Table) -> Iterator[Move]:
     task = item.task
     assert item.sealed is not None
     rows = zip(task.questions, item.sealed.answers, strict=True)
-    for number, (experiment, truth) in enumerate(islice(rows, MAX_ROWS)):
+    for index, (experiment, truth) in enumerate(islice(rows, MAX_ROWS)):
         if isinstance(answer, frozenset):
             stated = reference.predict(answer, task.setup, experiment)
             is_wrong = stated != truth
         else:
-            shares = answer[number]
+            shares = answer[index]
             stated = " ".join(f"{share:.2f}" for share in shares)
             # 0.5 is on neither side, as in the verdict
             pairs = zip(shares, truth, strict=True)

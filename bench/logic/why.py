@@ -429,7 +429,7 @@ def trajectory_tables(why: TrajectoryWhy) -> list[WhyTable]:
     genes = tuple(
         (g.gene, g.candidates, str(g.readings), number_text(int(g.functions)), str(g.undecided)) for g in why.genes
     )
-    look = frozenset(place for place, gene in enumerate(why.genes) if gene.undecided)
+    look = frozenset(index for index, gene in enumerate(why.genes) if gene.undecided)
     headings = ("gene", "candidates", "readings", "functions that fit", "undecided")
     caption = "Undecided: patterns on the way to the likeliest answer about which functions that fit disagree"
     answers = tuple((states, percent(float(share))) for states, share in why.answers)

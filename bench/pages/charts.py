@@ -148,9 +148,9 @@ def foot_axis(ticks: Sequence[Tick], y: float) -> Iterator[str]:
     """Yield labels below y: their lines below one another, neighbours that would touch in turns."""
     turns = 2 if _touch(ticks) else 1
     depth = max((text.count("\n") + 1 for _, text in ticks), default=1)
-    for number, (x, text) in enumerate(ticks):
+    for index, (x, text) in enumerate(ticks):
         for line, part in enumerate(text.split("\n")):
-            yield text_at(part, x, y + 15 + TICK_LINE * (line + depth * (number % turns)), "soft", "middle")
+            yield text_at(part, x, y + 15 + TICK_LINE * (line + depth * (index % turns)), "soft", "middle")
 
 
 def foot_height(ticks: Sequence[Tick]) -> float:
@@ -208,8 +208,8 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     """Return a look for every name; of up to 135 no two are alike, and neighbours differ in both."""
     shapes = list(SHAPES)
     by_name = {}
-    for number, name in enumerate(sorted(set(names))):
-        turn, colour = divmod(number, len(COLOURS))
+    for index, name in enumerate(sorted(set(names))):
+        turn, colour = divmod(index, len(COLOURS))
         by_name[name] = Look(COLOURS[colour], shapes[(colour + turn) % len(shapes)])
     return by_name
 
@@ -231,8 +231,8 @@ def legend(entries: Mapping[str, str], width: float, top: float) -> tuple[list[s
     entry_width = legend_width(entries)
     columns = max(1, int(width // entry_width)) if entries else 1
     marks = []
-    for number, (name, mark) in enumerate(entries.items()):
-        x, y = 14 + (number % columns) * entry_width, top + 10 + (number // columns) * LEGEND_LINE
+    for index, (name, mark) in enumerate(entries.items()):
+        x, y = 14 + (index % columns) * entry_width, top + 10 + (index // columns) * LEGEND_LINE
         marks.append(f'<g transform="translate({x:.1f} {y:.1f})">{mark}{text_at(name, 12, 4)}</g>')
     return marks, LEGEND_LINE * -(-len(entries) // columns)
 
@@ -351,10 +351,10 @@ def panels_svg(
     columns = max(1, min(columns, len(visible)))
     layout = _layout(visible, x, y, size or (SEVERAL if len(visible) > 1 else ALONE))
     parts: list[str] = []
-    for number, panel in enumerate(visible):
-        place = (number % columns) * layout.width, (number // columns) * layout.height
+    for index, panel in enumerate(visible):
+        place = (index % columns) * layout.width, (index // columns) * layout.height
         parts.append(f'<g transform="translate({place[0]:.0f} {place[1]:.0f})">')
-        parts += _panel(panel, x, y._replace(label=y.label if number % columns == 0 else ""), look, layout)
+        parts += _panel(panel, x, y._replace(label=y.label if index % columns == 0 else ""), look, layout)
         parts.append("</g>")
     height = layout.height * -(-len(visible) // columns)
     entries = {name: _key(name, visible, look) for name in names if name} if with_legend else {}
@@ -491,9 +491,9 @@ def stacked_svg(
         listed = list(panels.items())[row : row + columns]
         head = 24.0 if any(title for title, _ in listed) else 4.0
         height = max(len(bars) for _, bars in listed) * BAR_ROW + head
-        for number, (title, bars) in enumerate(listed):
+        for index, (title, bars) in enumerate(listed):
             marks.append(
-                f'<g transform="translate({number * width:.1f} {top:.1f})">{text_at(title, margin, 15, "title")}'
+                f'<g transform="translate({index * width:.1f} {top:.1f})">{text_at(title, margin, 15, "title")}'
             )
             for k, (name, values) in enumerate(bars.items()):
                 marks += _divided_bar(name, values, parts.values(), scale, head + k * BAR_ROW)

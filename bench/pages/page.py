@@ -49,8 +49,8 @@ def code_spans(text: str) -> Markup:
     pieces = text.split("`")
     last = len(pieces) - 1
     marked = [
-        Markup("<code>{}</code>").format(piece) if place % 2 and place < last else Markup.escape(piece)
-        for place, piece in enumerate(pieces)
+        Markup("<code>{}</code>").format(piece) if index % 2 and index < last else Markup.escape(piece)
+        for index, piece in enumerate(pieces)
     ]
     if last % 2:
         marked[-1] = Markup("`") + marked[-1]

@@ -169,7 +169,7 @@ MAX_NAMED_ANSWERS = 8  # so many are named in words, more are counted
 
 def timeline_page(title: str, timelines: Sequence[Timeline]) -> str:
     """Return one HTML file with every timeline; it needs no network, and all texts are escaped."""
-    contents = [timeline_content(timeline, f"episode-{number}") for number, timeline in enumerate(timelines)]
+    contents = [timeline_content(timeline, f"episode-{index}") for index, timeline in enumerate(timelines)]
     return design_page("timeline.html", {"title": title, "crumbs": ["episodes", title], "timelines": contents})
 
 
@@ -189,12 +189,12 @@ def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
         "groups": numbered,
         "small": len(names) > MAX_LARGE_ANSWERS,
         "decision": timeline.decision,
-        "rows": [_step_content(moment, number, timeline, names) for number, moment in enumerate(timeline.moments)],
+        "rows": [_step_content(moment, index, timeline, names) for index, moment in enumerate(timeline.moments)],
         "scene": _scene(timeline),
         "strip": _strip(timeline),
         "graphs": [
-            (graph.title, Markup(draw_ring(graph.nodes, graph.edges, graph.title, f"{anchor}-graph-{number}")))
-            for number, graph in enumerate(timeline.graphs)
+            (graph.title, Markup(draw_ring(graph.nodes, graph.edges, graph.title, f"{anchor}-graph-{index}")))
+            for index, graph in enumerate(timeline.graphs)
         ],
     }
 

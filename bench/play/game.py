@@ -262,8 +262,8 @@ class Game:
         self.pool = pool
         self.item = pool.item(instance)
         self.shown = pool.public.shown(self.item)
-        of = pool.benchmark
-        self.episode: Episode[Any, Any] | None = of.play.open(self.item) if of.is_interactive(self.item) else None
+        bench = pool.benchmark
+        self.episode: Episode[Any, Any] | None = bench.play.open(self.item) if bench.is_interactive(self.item) else None
         self.draft: Draft = {}
         self.answer: dict[str, Any] | None = None
         self.gave_up = self.is_late = False
@@ -459,11 +459,11 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
 
     config: feedback and study, which are part of the record's key; started: UTC, ISO 8601
     """
-    of, item, steps = game.pool.benchmark, game.item, list(game.steps)
+    bench, item, steps = game.pool.benchmark, game.item, list(game.steps)
     is_episode = game.episode is not None
-    answer = of.scoring.no_answer(item) if game.answer is None else game.answer
-    score = of.scoring.score(item, answer, steps)
-    attribution = of.attribution(item, answer, steps, score) if steps else None
+    answer = bench.scoring.no_answer(item) if game.answer is None else game.answer
+    score = bench.scoring.score(item, answer, steps)
+    attribution = bench.attribution(item, answer, steps, score) if steps else None
     return records.Record(
         pool=game.pool.name,
         pool_digest=game.pool.digest,
@@ -487,21 +487,21 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
     )
 
 
-def evidence_attribution(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
+def evidence_attribution(bench: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
     """Return what the evidence had decided; records of questions lack it, and it is counted here. Empty if unknown."""
     attribution = record.attribution
     if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
-        attribution = of.attribution(item, record.answer, (), record.score) or {}
+        attribution = bench.attribution(item, record.answer, (), record.score) or {}
     return attribution if isinstance(attribution, dict) else {}
 
 
-def game_verdict(of: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
+def game_verdict(bench: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
     """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
-    is_right = of.metrics.success.judge(record.score, record.setting)
-    attribution = evidence_attribution(of, item, record)
+    is_right = bench.metrics.success.judge(record.score, record.setting)
+    attribution = evidence_attribution(bench, item, record)
     if is_right is None:
-        verdict = of.metrics.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
-        fits = of.metrics.sample(verdict).train_exact
+        verdict = bench.metrics.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
+        fits = bench.metrics.sample(verdict).train_exact
         text = f"{'fits every row' if fits else 'does not fit every row'}; {UNDEFINED_VERDICT}"
     elif record.steps is msgspec.UNSET or record.steps:
         score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}

@@ -105,8 +105,8 @@ def find_repeats(
 
 
 def _counted(items: Sequence[Any], name: str, progress: Progress) -> Iterator[Any]:
-    for number, item in enumerate(items):
-        progress(name, number, len(items))
+    for index, item in enumerate(items):
+        progress(name, index, len(items))
         yield item
     progress(name, len(items), len(items))
 

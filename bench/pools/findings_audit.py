@@ -231,21 +231,21 @@ class FindingsAudit:
 
         `MissingExtraError` where the engine is not installed: no certificate is at fault.
         """
-        of = benchmark(self.name)
+        bench = benchmark(self.name)
         if engine == "smt":
             require_extra("smt", "z3")
-        items = items_by_id(of.items.read_pool(pool).items)
+        items = items_by_id(bench.items.read_pool(pool).items)
         return lambda certificate: self.check(certificate, items, engine)
 
     def check(
         self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: audits_claims.EngineName | None
     ) -> tuple[bool, str]:
         """Return whether a certificate holds about the item that it names, and one line."""
-        of = benchmark(self.name)
+        bench = benchmark(self.name)
         if engine is None:
-            return check_certificate(of, content, items)
+            return check_certificate(bench, content, items)
         item, certificate = _certificate_about(content, items)
-        claims = of.require(FINDINGS)
+        claims = bench.require(FINDINGS)
         line = audits_claims.examine(certificate, claims.evidence(item), claims.verifiers, claims.examiners, engine)
         return True, f"{item.id}: {certificate.claim}: {line}"
 
@@ -416,13 +416,13 @@ def _certificate_about(
 
 
 def check_certificate(
-    of: Benchmark[Any], content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
+    bench: Benchmark[Any], content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
 ) -> tuple[bool, str]:
     """Return whether a certificate holds about the item that it names, and why not, or the class derived again."""
     try:
         item, certificate = _certificate_about(content, items)
     except audits_claims.Refused as refusal:
         return False, str(refusal)
-    claims = of.require(FINDINGS)
+    claims = bench.require(FINDINGS)
     verdict = audits_claims.verify(certificate, claims.evidence(item), claims.verifiers)
     return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {verdict.in_words}"

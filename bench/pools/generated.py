@@ -38,7 +38,7 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 # --- Pools whose items are drawn suite by suite, or in parts of suites, by any crew -----------------------------------
 def write_drawn(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     path: Path,
     suites: Sequence[str],
     seed: int,
@@ -61,10 +61,10 @@ def write_drawn(
         progress(path.name, done, total)
 
     values = None if options is None else options.values
-    draws = [_SuiteDraw(of.suites, values, index, suite, count) for index, suite in enumerate(suites)]
-    draw_local = partial(_draw_part, of.name, seed, values, report)
+    draws = [_SuiteDraw(bench.suites, values, index, suite, count) for index, suite in enumerate(suites)]
+    draw_local = partial(_draw_part, bench.name, seed, values, report)
     # of other processes a part is reported as a whole
-    draw_remote = draw_local if execution == HERE else partial(_draw_part, of.name, seed, values, None)
+    draw_remote = draw_local if execution == HERE else partial(_draw_part, bench.name, seed, values, None)
     with SpillBuffer[Any]() as stored, open_executor(prepare_nothing, execution) as executor:
         num_drawn = 0
         while parts := [part for draw in draws for part in draw.next_parts()]:
@@ -85,7 +85,7 @@ def write_drawn(
         about: dict[str, Any] = {"seed": seed, "suites": list(suites), "count": count}
         about |= {} if options is None else {"options": dict(options.stated)}
         items = stored.values()
-        of.items.write_pool(Pool(path.name.partition(".")[0], of.name, items, about), path)
+        bench.items.write_pool(Pool(path.name.partition(".")[0], bench.name, items, about), path)
         return len(items)
 
 
@@ -163,13 +163,13 @@ def _draw_part(name: str, seed: int, options: Any, report: Callable[[], None] | 
 
 
 def _iterate_part(name: str, seed: int, options: Any, part: _Part) -> Iterator[Any]:
-    of = benchmark(name)
-    units = of.suites.units(part.suite, options)
+    bench = benchmark(name)
+    units = bench.suites.units(part.suite, options)
     if units is not None:
         return units.draw(seed, part.places.start)
     if options is None:
-        return of.suites.iterate_part(part.suite, seed, part.places)
-    generator = of.require(GENERATE)
+        return bench.suites.iterate_part(part.suite, seed, part.places)
+    generator = bench.require(GENERATE)
     assert isinstance(generator, SuiteGenerator)
     return iter(generator.draw(part.suite, seed, part.places, options))
 
@@ -236,9 +236,9 @@ class SuiteGenerator:
 # --- Some items of a pool as a pool of their own ----------------------------------------------------------------------
 
 
-def write_part(of: Benchmark[Any], pool: Any, items: Iterable[Item[Any, Any]], target: Path) -> None:
+def write_part(bench: Benchmark[Any], pool: Any, items: Iterable[Item[Any, Any]], target: Path) -> None:
     """Write these items of a pool that `read_pool` gave, with its name and metadata, in the native format."""
-    of.items.write_pool(Pool(pool.name, of.name, tuple(items), dict(pool.metadata)), target)
+    bench.items.write_pool(Pool(pool.name, bench.name, tuple(items), dict(pool.metadata)), target)
 
 
 def write_indices(benchmark: Benchmark[Any], pool: Any, source: Path, indices: Sequence[int], target: Path) -> None:
@@ -326,13 +326,13 @@ def _harden_item(
 
     name: of the benchmark, whose object may hold attributes that cannot be pickled
     """
-    of = benchmark_named(name)
+    bench = benchmark_named(name)
     outcome = harden(item)
     if not isinstance(outcome, Found):
         if isinstance(outcome, Impossible):
             return item, _report(item.id, "impossible", why=f"searched completely: {outcome.exhausted}"), None
         return item, _report(item.id, "out_of_budget", why=outcome.reached), None
-    hardened, claims = outcome.value, of.require(FINDINGS)
+    hardened, claims = outcome.value, bench.require(FINDINGS)
     holds = verify(hardened.certificate, claims.evidence(item), claims.verifiers).holds
     new = hardened.item if hardened.told else item
     report = _report(item.id, REACHED, hardened_id=new.id, revealed=hardened.told, certified=holds)
@@ -358,9 +358,9 @@ def _report(
 
 def write_proofs(pool: HardenedItems, folder: Path) -> int:
     """Write a file for each certificate, for `calibrant verify` with the original pool; return their number."""
-    for number, (instance, certificate) in enumerate(pool.certificates):
+    for index, (instance, certificate) in enumerate(pool.certificates):
         content = {"instance": instance, "certificate": msgspec.to_builtins(certificate)}
-        write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
+        write_atomically(folder / f"{index:04}.claim.json", json.dumps(content, indent=1) + "\n")
     return len(pool.certificates)
 
 
@@ -376,9 +376,9 @@ class ItemHardening:
         pass
 
     def harden(self, request: HardenRequest, options: Any) -> Hardened:
-        of = benchmark_named(self.name)
+        bench = benchmark_named(self.name)
         pool = harden_items(
-            of,
+            bench,
             self.harden_item,
             request.pool,
             request.selection,
@@ -391,7 +391,7 @@ class ItemHardening:
         if request.certificates:
             number = write_proofs(pool, request.certificates)
             notes.append(f"{plural(number, 'certificates')} written to {request.certificates}")
-        of.items.write_pool(pool.pool, request.out)
+        bench.items.write_pool(pool.pool, request.out)
         notes.append(f"{plural(len(pool.pool), 'instances')} written to {request.out}")
         for line in pool.reports:
             if line["why"]:

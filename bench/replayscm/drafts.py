@@ -408,13 +408,13 @@ def draft_cells(item: Problem, position: Position) -> dict[str, Any]:
         if formula is None or not formula.mentioned <= set(item.task.variables):
             continue
         wrong, total = [], 0
-        for number, table in enumerate(_tables(item, position)):
+        for index, table in enumerate(_tables(item, position)):
             if name in table.targets:
                 continue
             total += len(table.rows)
             for k, row in enumerate(table.rows):
                 if formula.evaluate(lambda v, row=row: row[v], 1) != row[name]:  # type: ignore[misc]
-                    wrong.append([number, k])
+                    wrong.append([index, k])
         judged[name] = {"right": total - len(wrong), "total": total, "wrong": wrong}
     return judged
 

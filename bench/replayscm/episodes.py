@@ -148,8 +148,8 @@ class ExtendedVerdicts:
         """Return the loss of every world that was asked for, against the best candidate before it."""
         readings = [step for step in steps if step.reading is not None]
         worlds = [
-            (world.constants, self._contexts(step, number) if number else (), world.rows)
-            for number, (step, world) in enumerate(zip(readings, steps_evidence(steps), strict=True))
+            (world.constants, self._contexts(step, index) if index else (), world.rows)
+            for index, (step, world) in enumerate(zip(readings, steps_evidence(steps), strict=True))
         ]
         return policies.episode_regrets(self.problem.task, worlds, Posterior(self.evaluator.scm_class), self.problem.id)
 
@@ -347,11 +347,11 @@ def scm_timeline(problem: Problem, steps: Sequence[Step[Any]], system: str) -> T
     posterior = Posterior(scm_class)
     moments: list[Moment] = []
     num_before: int | None = None
-    for number, step in enumerate(episode.steps):
+    for index, step in enumerate(episode.steps):
         if step.reading is not None:
             do = step.action.get("do", {})
             posterior = posterior.condition(EvidenceWorld(do, tuple(step.reading["rows"])))
-        num_left = _num_left(posterior, f"{problem.id}|{number}") if step.reading is not None else num_before or 0
+        num_left = _num_left(posterior, f"{problem.id}|{index}") if step.reading is not None else num_before or 0
         moments.append(_moment(problem, step, num_left, num_before))
         num_before = num_left
     decided = next((k for k, moment in enumerate(moments) if moment.members == 1), None)
@@ -383,7 +383,7 @@ def _num_left(posterior: Posterior, seed: str) -> int:
 def _moment(problem: Problem, step: Step[Any], num_left: int, before: int | None) -> Moment:
     observed = task_class(problem.task).observed
     do = step.action.get("do", {}) if step.reading is not None else {}
-    targets = tuple(place for place, v in enumerate(observed) if v in do)
+    targets = tuple(index for index, v in enumerate(observed) if v in do)
     if step.refused:
         caption, light = short_repr(dict(step.action)), Light.REFUSED
         return Moment(caption, "Refused", light, (), (), num_left, {}, News.NONE, f"{in_one_line(step.refused)[:200]}.")

@@ -83,7 +83,7 @@ def _canonical_extended(
     """Return the posterior, the held-out requests and their rows over canonical names, so that draws go by no name."""
     scm_class = task_class(item.task)
     evidence = item_evidence(item, steps)
-    worlds = tuple(evidence_panel_world(f"w{number}", scm_class, world) for number, world in enumerate(evidence))
+    worlds = tuple(evidence_panel_world(f"w{index}", scm_class, world) for index, world in enumerate(evidence))
     panel = Panel(item.task.variables, worlds)
     names = canonical_task(replace(item.task, training=panel, shares_units=False)).canonical_names
     training = replace(item, task=replace(item.task, training=panel))

@@ -80,12 +80,12 @@ def episode_bits(problem: Problem, steps: Sequence[Step[Any]]) -> list[float]:
     posterior = Posterior(task_class(problem.task))
     is_silent = posterior.scm_class.noise.is_silent
     bits = []
-    for number, world in enumerate(steps_evidence(steps)):
+    for index, world in enumerate(steps_evidence(steps)):
         posterior = posterior.condition(world)
         if is_silent:
             bits.append(log2(count_members(posterior)))
         else:
-            bits.append(max(0.0, posterior_bits(posterior, f"{problem.id}|{number}", NUM_DRAWS).value))
+            bits.append(max(0.0, posterior_bits(posterior, f"{problem.id}|{index}", NUM_DRAWS).value))
     return bits
 
 
@@ -190,29 +190,29 @@ def calibration_plot(bins: Sequence[CalibrationBin]) -> Plot | None:
 # --- Figures of extended items in a report: bits left by world, calibration of posteriors -----------------------------
 
 
-def episode_plots(of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> list[Plot]:
+def episode_plots(bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> list[Plot]:
     """Return the figures of these answers that there is something for."""
     is_noisy = any(isinstance(score.get(KEY), Mapping) and TOP_TRUE in score[KEY] for _, score in answers)
     plots = [
-        left_plot(left_curves(_episodes(of, contents))) if any("worlds" in score for _, score in answers) else None,
+        left_plot(left_curves(_episodes(bench, contents))) if any("worlds" in score for _, score in answers) else None,
         calibration_plot(answer_bins(answers)) if is_noisy else None,
     ]
     return [plot for plot in plots if plot is not None]
 
 
-def _episodes(of: Benchmark[Any], contents: ReportContents) -> Iterator[tuple[str, Problem, Sequence[Step[Any]]]]:
+def _episodes(bench: Benchmark[Any], contents: ReportContents) -> Iterator[tuple[str, Problem, Sequence[Step[Any]]]]:
     """Yield system, item and steps of the episodes whose pools and transcripts are at hand."""
     from calibrant.bench.core.registry import benchmark_of
 
-    pools = [path for path in contents.pools if benchmark_of(path).name == of.name]
-    sources = contents.transcripts.get(of.name, ())
+    pools = [path for path in contents.pools if benchmark_of(path).name == bench.name]
+    sources = contents.transcripts.get(bench.name, ())
     if not pools or not sources:
         return
     items = {
         (digest, item.id): item
         for path in pools
         for digest in [pool_digest(path)]
-        for item in of.items.read_pool(path).items
+        for item in bench.items.read_pool(path).items
         if is_episode(item)
     }
     for transcript in transcripts(sources, pools, contents.fields):
@@ -327,7 +327,7 @@ def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str,
 
 
 def bin_of(members: int) -> int:
-    return next((place for place, (_, max_members) in enumerate(BINS) if members <= max_members), len(BINS))
+    return next((index for index, (_, max_members) in enumerate(BINS) if members <= max_members), len(BINS))
 
 
 def size_medians(timed: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
@@ -416,8 +416,8 @@ def _curves(points: Mapping[str, Sequence[CurvePoint]]) -> Iterator[Line]:
     """
     width = min(MAX_WIDTH, STEP * (len(points) - 1))
     step = width / max(1, len(points) - 1)
-    for number, (system, listed) in enumerate(points.items()):
-        shift = number * step - width / 2
+    for index, (system, listed) in enumerate(points.items()):
+        shift = index * step - width / 2
         ends = [point.interval or (None, None) for point in listed]
         marks = (Mark(p.place + shift, p.mean, low, high) for p, (low, high) in zip(listed, ends, strict=True))
         yield Line(system, tuple(marks))

@@ -175,10 +175,10 @@ def with_printed_rows(
     """
     fitting = {row.labels[0] for row in rows if row.fits}
     lines: list[TableRow] = []
-    for place, line in enumerate(rows):
+    for index, line in enumerate(rows):
         lines.append(line)
         setting = line.labels[0]
-        is_last = place + 1 == len(rows) or rows[place + 1].labels[0] != setting
+        is_last = index + 1 == len(rows) or rows[index + 1].labels[0] != setting
         if is_last and setting in fitting:
             names = printed_settings(number, setting)
             lines += [line for line in printed_rows(number, columns, labels) if line.labels[0] in names]
@@ -236,7 +236,7 @@ PRINTED_NAMES = {"staged-exact-search": "symbolic exact-search", "bnlearn+dsl": 
 
 def name_as_printed(table: Table) -> Table:
     """Return a table beside printed rows with the paper's names of the searches that are ours too; noted below it."""
-    place = next((place for place, heading in enumerate(table.labels) if heading.key == "system"), None)
+    place = next((index for index, heading in enumerate(table.labels) if heading.key == "system"), None)
     if place is None or all(row.source is not Source.PAPER for row in table.rows):
         return table
     renamed: dict[str, str] = {}

@@ -154,8 +154,8 @@ class RemainingLists:
     limit: entries of a list
     """
 
-    def __init__(self, of: Benchmark[Any], limit: int = MAX_SHOWN) -> None:
-        self._list = of.capability(REMAINING)
+    def __init__(self, bench: Benchmark[Any], limit: int = MAX_SHOWN) -> None:
+        self._list = bench.capability(REMAINING)
         self._limit = limit
         self._lists: dict[tuple[str, str, bytes], Remaining | None] = {}
 

@@ -167,24 +167,24 @@ def over_settings(answers: Iterable[Answer]) -> list[Answer]:
     return [(context._replace(setting=OVERALL, stratum=""), score) for context, score in answers]
 
 
-def add_pairs(section: Section, of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
+def add_pairs(section: Section, bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
     """Return the section with comparisons over all settings, then by setting, if their table was requested, or a page.
 
     A section that has comparisons of its own, as ReplaySCM's has, is returned unchanged.
     """
     is_wanted = PAIRED in contents.tables or (contents.is_page and not contents.tables)
-    metrics = [metric for metric in of.metrics.columns if metric.key == "accuracy"]  # ReplaySCM has none
+    metrics = [metric for metric in bench.metrics.columns if metric.key == "accuracy"]  # ReplaySCM has none
     if not is_wanted or not metrics or any(table.id == PAIRED for table in section.tables):
         return section
     by = Grouping.SETTING if contents.by is Grouping.SETTING else Grouping.POOL
-    rows = group(over_settings(answers), of.metrics, by)
-    by_setting = group(answers, of.metrics, by)
+    rows = group(over_settings(answers), bench.metrics, by)
+    by_setting = group(answers, bench.metrics, by)
     if len({row.setting for row in by_setting}) > 1:
         rows += by_setting
     rows.sort(
-        key=lambda row: (row.setting != OVERALL, *of.metrics.setting_order_key(row.setting), row.pool, row.system)
+        key=lambda row: (row.setting != OVERALL, *bench.metrics.setting_order_key(row.setting), row.pool, row.system)
     )
-    units = "items" if of.metrics.unit is item_itself else "items, those about one model drawn together"
+    units = "items" if bench.metrics.unit is item_itself else "items, those about one model drawn together"
     table = comparisons(rows, metrics, contents.against, units=units, on="right answers")
     return section if table is None else replace(section, tables=(*section.tables, table))
 
@@ -357,14 +357,16 @@ REASONS_CAPTION = "The other columns count responses without an answer, by reaso
 EXCLUDED_CAPTION = "not_run and infrastructure_error are in no rate and no n, all others are not right."
 
 
-def add_reading(section: Section, of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
+def add_reading(
+    section: Section, bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents
+) -> Section:
     """Return the section, first the table of the rules that read responses, if these differ or find no answer."""
     if contents.tables and READING_TABLE not in contents.tables:
         return section
-    excluded = [(context, reason) for context, reason in contents.excluded if context.benchmark == of.name]
+    excluded = [(context, reason) for context, reason in contents.excluded if context.benchmark == bench.name]
     if not excluded and not any("correctPublished" in score for _, score in answers):
         return section  # there are only records of runs, whose answers were not read from responses
-    collected = ResultTable(of.metrics, by=contents.by, handling=contents.means)
+    collected = ResultTable(bench.metrics, by=contents.by, handling=contents.means)
     for answer in chain.from_iterable(map(with_tie_choice, answers)):
         collected.add(*answer)
     for context, reason in excluded:

@@ -301,9 +301,9 @@ def _latex_table(table: Table) -> str:
 def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
     """Insert a line between settings, paper rows counting to ours before them."""
     separated: list[str] = []
-    for place, line in enumerate(lines):
-        is_ours = rows[place].source is Source.OURS
-        if place and is_ours and (rows[place - 1].labels[0] != rows[place].labels[0]):
+    for index, line in enumerate(lines):
+        is_ours = rows[index].source is Source.OURS
+        if index and is_ours and (rows[index - 1].labels[0] != rows[index].labels[0]):
             separated.append(r"\addlinespace")
         separated.append(line)
     return separated

@@ -175,14 +175,14 @@ def add_attributions(
     expectations: dict[tuple[str, str, bytes], Mapping[str, float | None]] = {}  # equal steps are traced once
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
-        of = benchmark(context.benchmark)
+        bench = benchmark(context.benchmark)
         if item is not None and KEY not in score:
-            score = change_score(score, partial(_attributed, of, item, stores[context.pool_digest]))
+            score = change_score(score, partial(_attributed, bench, item, stores[context.pool_digest]))
         if item is not None and with_chance:
             key = context.pool_digest, context.instance, steps_digest(score.get(STEPS, ()))
             if key not in expectations:
                 levels = partial(answer_levels, key=key[:2], item=item, steps=score.get(STEPS, ()), score=score)
-                make = partial(_expected_rates, of, item, score, levels)
+                make = partial(_expected_rates, bench, item, score, levels)
                 expectations[key] = stores[context.pool_digest].get("expected", item.id, key[2].hex(), make=make)
             score = change_score(score, partial(_with_chance, expectations[key]))
         yield context, score
@@ -190,18 +190,18 @@ def add_attributions(
         store.write()
 
 
-def expected_rates(of: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> dict[str, float | None]:
+def expected_rates(bench: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the exact expectations of a guesser that draws what fits, and of the best one; None where not known."""
-    return _expected_rates(of, item, score, lambda guide: guide.levels(item, score.get(STEPS, ()), score))
+    return _expected_rates(bench, item, score, lambda guide: guide.levels(item, score.get(STEPS, ()), score))
 
 
 def _expected_rates(
-    of: Benchmark[Any], item: Any, score: Mapping[str, Any], levels_of: Callable[[AnswerGuide], Levels]
+    bench: Benchmark[Any], item: Any, score: Mapping[str, Any], levels_of: Callable[[AnswerGuide], Levels]
 ) -> dict[str, float | None]:
-    expect = of.capability(EXPECTATIONS)
+    expect = bench.capability(EXPECTATIONS)
     if expect is not None:
         return expect(item, score.get(STEPS, ()), score)
-    guide = of.capability(GUIDE)
+    guide = bench.capability(GUIDE)
     levels = levels_of(guide) if guide is not None else Levels()
     return {"uniform": levels.draw, "draw": levels.draw, "best": levels.ceiling}
 
@@ -210,8 +210,8 @@ def _with_chance(expected: Mapping[str, float | None], score: Mapping[str, Any])
     return {**{key: value for key, value in score.items() if key != STEPS}, CHANCE: expected}
 
 
-def _attributed(of: Benchmark[Any], item: Any, store: KeptValues, score: Mapping[str, Any]) -> Mapping[str, Any]:
-    attribution = store.get("attribution", item.id, score, make=lambda: of.attribution(item, {}, (), score))
+def _attributed(bench: Benchmark[Any], item: Any, store: KeptValues, score: Mapping[str, Any]) -> Mapping[str, Any]:
+    attribution = store.get("attribution", item.id, score, make=lambda: bench.attribution(item, {}, (), score))
     return {**score, KEY: attribution}
 
 

@@ -223,7 +223,7 @@ _Key: TypeAlias = tuple[str, str, str, str, int]
 
 
 def chosen_episodes(
-    of: Benchmark[Any],
+    bench: Benchmark[Any],
     answers: Sequence[Answer],
     contents: ReportContents,
     items: Mapping[tuple[str, str], Any],
@@ -232,8 +232,8 @@ def chosen_episodes(
 
     items: by digest of the pool, and id
     """
-    pools = [path for path in contents.pools if _is_of(path, of)]
-    sources = contents.transcripts.get(of.name, ())
+    pools = [path for path in contents.pools if _is_of(path, bench)]
+    sources = contents.transcripts.get(bench.name, ())
     if not pools or not sources:
         return
     first: dict[tuple[str, str], AnswerContext] = {}  # by kind and system
@@ -253,21 +253,21 @@ def chosen_episodes(
             context = transcript.context
             configs = [origin.config for origin, _ in answers if origin.system == context.system]
             name = in_one_line(context.system + option_suffix(context.config, differing_names(configs)))
-            yield _build_timeline(of, items[context.pool_digest, context.instance], transcript, name)
+            yield _build_timeline(bench, items[context.pool_digest, context.instance], transcript, name)
 
 
-def _is_of(path: Any, of: Benchmark[Any]) -> bool:
+def _is_of(path: Any, bench: Benchmark[Any]) -> bool:
     from calibrant.bench.core.registry import benchmark_of
 
-    return benchmark_of(path).name == of.name
+    return benchmark_of(path).name == bench.name
 
 
 def _key(context: AnswerContext) -> _Key:
     return context.pool_digest, context.instance, context.system, context.options, context.sample
 
 
-def _build_timeline(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
+def _build_timeline(bench: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
     try:
-        return of.require(TIMELINES)(item, transcript.steps, name)
+        return bench.require(TIMELINES)(item, transcript.steps, name)
     except TranscriptError as error:
         raise CalibrantError(f"{name} on {short_repr(item.id)} of {transcript.context.pool}: {error}") from None

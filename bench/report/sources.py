@@ -432,10 +432,10 @@ def items_of_pools(name: str, pools: Sequence[Path]) -> dict[Item, Any]:
     """Return the items of one benchmark's pools, by digest of the pool and id."""
     items: dict[Item, Any] = {}
     for path in pools:
-        of = benchmark_of(path)
-        if of.name == name:
+        bench = benchmark_of(path)
+        if bench.name == name:
             digest = file_digest(path)
             items |= {
-                (digest, instance): item for instance, item in items_by_id(of.items.read_pool(path).items).items()
+                (digest, instance): item for instance, item in items_by_id(bench.items.read_pool(path).items).items()
             }
     return items

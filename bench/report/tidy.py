@@ -197,8 +197,8 @@ class Verdicts(_Answers, Iterator[V], Generic[V]):
 
         rows, samples = [], Counter[str]()
         for item, verdict in self._scored:
-            of = benchmark_of_item(item)
-            setting = of.metrics.row_group(item.setting, "")
+            bench = benchmark_of_item(item)
+            setting = bench.metrics.row_group(item.setting, "")
             context = AnswerContext(
                 system="",
                 pool="",
@@ -208,10 +208,10 @@ class Verdicts(_Answers, Iterator[V], Generic[V]):
                 setting=setting,
                 stratum=item.stratum,
                 sample=samples[item.id],
-                benchmark=of.name,
+                benchmark=bench.name,
             )
             samples[item.id] += 1
-            rows.append(AnswerRow(context, of.functions.record(verdict), getattr(verdict, "failure", None)))
+            rows.append(AnswerRow(context, bench.functions.record(verdict), getattr(verdict, "failure", None)))
         return rows
 
 

@@ -59,7 +59,7 @@ def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[layout.Cell]:
         if not values:
             yield layout.NOTHING
             continue
-        rate = estimate((place, str(place), value) for place, value in enumerate(values))
+        rate = estimate((index, str(index), value) for index, value in enumerate(values))
         assert rate is not None
         yield layout.cell(scoring_sets.short_rate(rate.mean), rate.interval if name in WITH_INTERVAL else None)
 
@@ -70,7 +70,7 @@ HTML, TERMINAL = "html", "terminal"
 
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Table ids by name; `CalibrantError` says which are known."""
-    reports = [report for of in benchmarks() if (report := of.capability(REPORT)) is not None]
+    reports = [report for bench in benchmarks() if (report := bench.capability(REPORT)) is not None]
     listed = (
         *chain.from_iterable(report.table_ids for report in reports),
         *TABLE_IDS,
@@ -130,23 +130,23 @@ def _sections(
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     sections = {}
     sets = {} if contents.tables and SETS_TABLE not in contents.tables else set_tables(contents.sets)
-    for of in map(benchmark, answers):
-        section, has_other = Section.of(of.title, "", items[of.name], (), ()), False
-        if not contents.tables or contents.tables & {*of.require(REPORT).table_ids}:
+    for bench in map(benchmark, answers):
+        section, has_other = Section.of(bench.title, "", items[bench.name], (), ()), False
+        if not contents.tables or contents.tables & {*bench.require(REPORT).table_ids}:
             try:
-                section, has_other = of.require(REPORT).section(items[of.name], contents, progress), True
+                section, has_other = bench.require(REPORT).section(items[bench.name], contents, progress), True
             except NoAnswersError as error:
                 missing = error
-        section = add_people(section, of.name, items[of.name], contents)
-        section = comparisons.add_consistency(section, of.name, answers[of.name], contents)
-        section = comparisons.add_reading(section, of, items[of.name], contents)
-        section = comparisons.add_pairs(section, of, items[of.name], contents)
-        if of.name in sets:
-            section = replace(section, tables=(*section.tables, sets[of.name]))
-        groups = groups_of_people(items[of.name])
+        section = add_people(section, bench.name, items[bench.name], contents)
+        section = comparisons.add_consistency(section, bench.name, answers[bench.name], contents)
+        section = comparisons.add_reading(section, bench, items[bench.name], contents)
+        section = comparisons.add_pairs(section, bench, items[bench.name], contents)
+        if bench.name in sets:
+            section = replace(section, tables=(*section.tables, sets[bench.name]))
+        groups = groups_of_people(items[bench.name])
         section = replace(section, tables=tuple(layout.with_groups(table, groups) for table in section.tables))
         if has_other or section.tables:
-            sections[of.name] = section
+            sections[bench.name] = section
     if not sections:
         raise missing
     return dict(zip(sections, _rename_duplicates([*sections.values()]), strict=True))

@@ -59,10 +59,10 @@ class Recorded(Protocol):
     def why(self) -> ReasonRecord | None: ...
 
 
-def explain_item(of: Benchmark[Any], item: Any) -> Why | str:
+def explain_item(bench: Benchmark[Any], item: Any) -> Why | str:
     """Return the reason of an item before any step, or one line that says why there is none."""
     try:
-        return of.require(EXPLANATIONS).explain(item, ())
+        return bench.require(EXPLANATIONS).explain(item, ())
     except CalibrantError as error:
         return str(error)
 

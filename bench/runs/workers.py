@@ -252,16 +252,16 @@ class ExactEpisode(NamedTuple):
         )
 
 
-def exact_episode(of: Benchmark[I], item: I) -> ExactEpisode | None:
+def exact_episode(bench: Benchmark[I], item: I) -> ExactEpisode | None:
     """Return the episode of `run exact` on an item; None of a question, or without a solution."""
-    if not of.is_interactive(item):
+    if not bench.is_interactive(item):
         return None
-    exact = make_protocol(protocols_of(of), "exact", {})
-    result, _, steps = timed_answer(exact, of.handout(item))
+    exact = make_protocol(protocols_of(bench), "exact", {})
+    result, _, steps = timed_answer(exact, bench.handout(item))
     if result.outcome != "found" or steps is None:
         return None
     answer = result.answer or {}
-    attribution = of.attribution(item, answer, steps, of.scoring.score(item, answer, steps)) or {}
+    attribution = bench.attribution(item, answer, steps, bench.scoring.score(item, answer, steps)) or {}
     return ExactEpisode(
         steps, exact.class_in_words(item.task), str(attribution.get("class", "")), attribution.get("decided_at")
     )

@@ -125,7 +125,7 @@ def _with_zstandard() -> None:
 def _samples(archive: zipfile.ZipFile, header: Mapping[str, Any]) -> list[str]:
     """Return the entries of samples; of two of one name the later counts, as Inspect reads them."""
     ids = _at(header, "eval", "dataset", "sample_ids")
-    order = {str(sample_id): place for place, sample_id in enumerate(ids if isinstance(ids, list) else ())}
+    order = {str(sample_id): index for index, sample_id in enumerate(ids if isinstance(ids, list) else ())}
 
     def place(name: str) -> tuple[int, str, int, str]:
         sample, _, epoch = name.removeprefix("samples/").removesuffix(".json").rpartition("_epoch_")

@@ -80,7 +80,7 @@ def context_of_excluded(line: Mapping[str, Any]) -> AnswerContext | None:
     """Return where an excluded response is from; None for any other line."""
     if not isinstance(line.get("reason"), str) or line["reason"] not in EXCLUDED:
         return None
-    of = benchmark(stated_name(line.get("benchmark")))
+    bench = benchmark(stated_name(line.get("benchmark")))
     fields = msgspec.convert(line, _ExcludedFields)
     return AnswerContext(
         fields.model or NO_MODEL,
@@ -90,7 +90,7 @@ def context_of_excluded(line: Mapping[str, Any]) -> AnswerContext | None:
         fields.instance_id,
         fields.setting,
         fields.stratum,
-        benchmark=of.name,
+        benchmark=bench.name,
     )
 
 
@@ -99,9 +99,9 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
 
     A line that names its benchmark has all of that one's fields; of ReplaySCM's, which name none, tables need fewer.
     """
-    of = benchmark(stated_name(line.get("benchmark")))
+    bench = benchmark(stated_name(line.get("benchmark")))
     if "benchmark" in line:
-        msgspec.convert(line, of.scoring.verdict_record, strict=True)
+        msgspec.convert(line, bench.scoring.verdict_record, strict=True)
         line = {**line, "valid": True}
     context = msgspec.convert(line, _ContextFields)
     return AnswerContext(
@@ -115,7 +115,7 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
         template_option(context.template),
         seconds=context.seconds,
         sample=context.sample,
-        benchmark=of.name,
+        benchmark=bench.name,
     )
 
 

@@ -50,11 +50,14 @@ class AnswerRules(NamedTuple):
     is_one_rule: bool = False
 
 
-def item_rules(of: Benchmark[Any], item: Any) -> AnswerRules:
+def item_rules(bench: Benchmark[Any], item: Any) -> AnswerRules:
     """Return the rules of an item, as its benchmark's scoring has them."""
-    scoring = of.scoring
+    scoring = bench.scoring
     return AnswerRules(
-        partial(scoring.read, item), partial(scoring.read_published, item), scoring.shape(item), not of.has(EVALUATOR)
+        partial(scoring.read, item),
+        partial(scoring.read_published, item),
+        scoring.shape(item),
+        not bench.has(EVALUATOR),
     )
 
 
@@ -247,7 +250,7 @@ def _judge(answer: Answer | None, is_correct: Callable[[Answer], bool | None]) -
 
 
 def score_response(
-    of: Benchmark[Any], item: Any, answer: object, options: ReadingOptions, judge: Callable[[object], Any]
+    bench: Benchmark[Any], item: Any, answer: object, options: ReadingOptions, judge: Callable[[object], Any]
 ) -> Any:
     """Return the verdict on a text, an object, a response or another value that JSON has.
 
@@ -257,13 +260,13 @@ def score_response(
     if parsed is None:
         return judge(answer).with_reading(ScoreReading(EMPTY if answer is None else UNREADABLE))
     with scans_shared(parsed.text or ""):
-        return _score_parsed(of, item, parsed, options, judge)
+        return _score_parsed(bench, item, parsed, options, judge)
 
 
 def _score_parsed(
-    of: Benchmark[Any], item: Any, parsed: Response, options: ReadingOptions, judge: Callable[[object], Any]
+    bench: Benchmark[Any], item: Any, parsed: Response, options: ReadingOptions, judge: Callable[[object], Any]
 ) -> Any:
-    rules = item_rules(of, item)
+    rules = item_rules(bench, item)
     text = parsed.answer if parsed.answer is not None else read_answer_text(parsed.text or "", options.thoughts).text
     verdict = None
     if options.extractor == "paper" and not parsed.stated_reason:
@@ -271,7 +274,7 @@ def _score_parsed(
         if verdict.valid and text:  # what a benchmark takes is an answer: the other readers wait until they are asked
             source = "text" if parsed.answer is None else "object"
             by_published = None if text == parsed.text or source == "object" else _later(rules, parsed, judge)
-            if of.has(EVALUATOR) and source == "text":
+            if bench.has(EVALUATOR) and source == "text":
                 by_published = _later(rules, parsed, judge)
             return verdict.with_reading(ScoreReading("", source, (), by_published))
     reading = read_response(rules, parsed, options)

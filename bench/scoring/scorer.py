@@ -154,7 +154,7 @@ def steps_of(value: object) -> list[Step[Any]]:
         return []
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
         raise CalibrantError(f"steps is {short_repr(value)}, not a list of steps")
-    return [_step(number, entry) for number, entry in enumerate(value)]
+    return [_step(index, entry) for index, entry in enumerate(value)]
 
 
 def _step(number: int, entry: object) -> Step[Any]:

@@ -123,12 +123,12 @@ def score_sets(pools: Sequence[Path], predictions: Path, size: int) -> Iterator[
 
     `CalibrantError` names the line of a set that is no list, is longer than `size`, or is given twice
     """
-    of = one_benchmark(pools)
-    make = of.require(HYPOTHESES)
+    bench = one_benchmark(pools)
+    make = bench.require(HYPOTHESES)
     items = {
         (pool_digest(path), name): item
         for path in pools
-        for name, item in items_by_id(of.items.read_pool(path).items).items()
+        for name, item in items_by_id(bench.items.read_pool(path).items).items()
     }
     scorer = PoolScorer(pools)
     hypotheses: dict[tuple[str, str], Hypotheses] = {}
@@ -143,7 +143,7 @@ def score_sets(pools: Sequence[Path], predictions: Path, size: int) -> Iterator[
             key = (digest, instance)
             if key not in hypotheses:
                 hypotheses[key] = make(items[key])
-            read_answer = partial(_read_answer, of.scoring, items[key])
+            read_answer = partial(_read_answer, bench.scoring, items[key])
             yield _set_score(hypotheses[key], group, system, instance, read_answer)
 
 

@@ -376,12 +376,12 @@ def certificate_names(pool: Path) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in (pool.parent / FOLDER).glob("*")))
 
 
-def certificate_problem(of: Benchmark[Any], pool: Path, progress: Progress = lambda name, done, total: None) -> str:
+def certificate_problem(bench: Benchmark[Any], pool: Path, progress: Progress = lambda name, done, total: None) -> str:
     """Check all certificates of a pool; return why the first does not hold or stays open, empty if all are verified."""
-    check = of.require(VERIFY).check_against(pool)
+    check = bench.require(VERIFY).check_against(pool)
     names = certificate_names(pool)
-    for number, name in enumerate(names):
-        progress("certificates", number, len(names))
+    for index, name in enumerate(names):
+        progress("certificates", index, len(names))
         result = check_file(pool.parent / FOLDER / name, check, VERIFY_SECONDS)
         if result.verdict is not Verdict.VERIFIED:
             return in_one_line(f"{name}: {result.verdict}: {result.reason}")

@@ -39,7 +39,7 @@ class BuiltPool:
     """
 
     spec: PoolSpec
-    of: Benchmark[Any]
+    bench: Benchmark[Any]
     file: Path
     num_items: int
     states: Mapping[str, str] = field(default_factory=dict)
@@ -63,8 +63,8 @@ def build_pool(
     `CalibrantError` if an item cannot be audited, or if a certificate does not hold.
     """
     pool = _draw(spec, specification, gold, execution, progress)
-    states = _audit(spec, pool.of, pool.file, scratch / spec.name, execution, progress)
-    if problem := certificate_problem(pool.of, pool.file, progress):
+    states = _audit(spec, pool.bench, pool.file, scratch / spec.name, execution, progress)
+    if problem := certificate_problem(pool.bench, pool.file, progress):
         raise CalibrantError(problem)
     for protocol in _row_protocols(pool):
         folder = scratch / spec.name / "rows" / protocol.name
@@ -87,30 +87,30 @@ def _draw(spec: PoolSpec, specification: Path, gold: Path, execution: Execution,
     folder = gold / spec.name
     folder.mkdir()
     file = _harden(spec, _source(spec, specification, folder, execution, progress), execution, progress)
-    of = benchmark_of(file)
-    _require_verdicts(spec, of, file)
-    return BuiltPool(spec, of, file, len(of.items.read_pool(file)))
+    bench = benchmark_of(file)
+    _require_verdicts(spec, bench, file)
+    return BuiltPool(spec, bench, file, len(bench.items.read_pool(file)))
 
 
 def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execution, progress: Progress) -> Path:
     """Write the items as they are drawn or given; return their file."""
     target = folder / f"{spec.name}.jsonl"
     if spec.seed is not None:
-        of = benchmark(str(spec.benchmark))
-        options = GivenOptions("generate", spec.generate).convert(of.name, spec.name)
+        bench = benchmark(str(spec.benchmark))
+        options = GivenOptions("generate", spec.generate).convert(bench.name, spec.name)
         request = GenerateRequest(
             target, spec.strata, spec.seed, spec.per_stratum, execution, progress, spec.item_options
         )
-        of.require(GENERATE).generate(request, options)
+        bench.require(GENERATE).generate(request, options)
         return target
     source = _bundled(spec.bundled) if spec.bundled is not None else resolve_beside(specification, str(spec.file))
-    of = benchmark_of(source)
-    if spec.benchmark not in (None, of.name):
-        raise CalibrantError(f"pool {spec.name}: {source.name} is a pool of {of.title}, not of {spec.benchmark}")
+    bench = benchmark_of(source)
+    if spec.benchmark not in (None, bench.name):
+        raise CalibrantError(f"pool {spec.name}: {source.name} is a pool of {bench.title}, not of {spec.benchmark}")
     if is_native_pool(source):
         shutil.copyfile(source, target)
     else:
-        of.items.convert(source, target, GivenOptions("pool convert", {}).convert(of.name, source.name))
+        bench.items.convert(source, target, GivenOptions("pool convert", {}).convert(bench.name, source.name))
     return target
 
 
@@ -125,10 +125,10 @@ def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress
     """Return the hardened pool's file; the pool from before, its report and its proofs stay beside it."""
     if spec.harden is None:
         return file
-    of = benchmark_of(file)
-    hardening = of.require(HARDEN)
+    bench = benchmark_of(file)
+    hardening = bench.require(HARDEN)
     arguments = GivenOptions("harden", spec.harden)
-    options = arguments.convert(of.name, spec.name)
+    options = arguments.convert(bench.name, spec.name)
     hardening.check(arguments.values)
     before = file.rename(file.with_name(f"{spec.name}.before.jsonl"))
     report, proofs = file.parent / "hardening.jsonl", file.parent / "hardening"
@@ -136,17 +136,17 @@ def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress
     return file
 
 
-def _require_verdicts(spec: PoolSpec, of: Benchmark[Any], file: Path) -> None:
+def _require_verdicts(spec: PoolSpec, bench: Benchmark[Any], file: Path) -> None:
     """Refuse an item whose answers are neither right nor wrong, or whose own gold is not right."""
-    for item in of.items.read_pool(file).items:
-        score = of.scoring.score(item, of.scoring.no_answer(item), ())
-        if not of.metrics.success.is_defined(score, item.setting):
+    for item in bench.items.read_pool(file).items:
+        score = bench.scoring.score(item, bench.scoring.no_answer(item), ())
+        if not bench.metrics.success.is_defined(score, item.setting):
             raise CalibrantError(
                 f"pool {spec.name}: item {short_repr(item.id)} holds nothing out, so that no answer is right or wrong; "
                 "give it held-out worlds, or leave it out of the pool"
             )
-        gold = of.training.gold(item)
-        if gold is not None and not of.metrics.success.is_right(of.scoring.score(item, gold, ()), item.setting):
+        gold = bench.training.gold(item)
+        if gold is not None and not bench.metrics.success.is_right(bench.scoring.score(item, gold, ()), item.setting):
             raise CalibrantError(
                 f"pool {spec.name}: item {short_repr(item.id)}: its own gold does not score right;"
                 " what is held out has to have cells that are scored"
@@ -154,13 +154,13 @@ def _require_verdicts(spec: PoolSpec, of: Benchmark[Any], file: Path) -> None:
 
 
 def _audit(
-    spec: PoolSpec, of: Benchmark[Any], file: Path, scratch: Path, execution: Execution, progress: Progress
+    spec: PoolSpec, bench: Benchmark[Any], file: Path, scratch: Path, execution: Execution, progress: Progress
 ) -> dict[str, str]:
     """Audit every item, write audits and certificates; return the state of each item."""
-    auditor = of.require(AUDIT)
-    options = GivenOptions("audit", spec.audit).convert(of.name, spec.name)
+    auditor = bench.require(AUDIT)
+    options = GivenOptions("audit", spec.audit).convert(bench.name, spec.name)
     work = auditor.work(options, None, certify=True)
-    audited = audit_items(of, file, scratch / "audits", work, execution=execution, progress=progress)
+    audited = audit_items(bench, file, scratch / "audits", work, execution=execution, progress=progress)
     for record in audited.records:
         if record.outcome != "audited":
             raise CalibrantError(f"pool {spec.name}: {record.instance}: no audit: {record.error or record.outcome}")
@@ -173,14 +173,14 @@ def _audit(
 
 
 def _row_protocols(pool: BuiltPool) -> Iterator[Protocol]:
-    protocols = with_installed(protocols_of(pool.of), pool.of.name)
+    protocols = with_installed(protocols_of(pool.bench), pool.bench.name)
     for row in pool.spec.rows:
         yield from chosen_protocols(protocols, row, {})
 
 
 def _write_row(pool: BuiltPool, protocol: Protocol, rows: Path, records: Iterable[Record]) -> None:
     """Write a row's answers as a submission has them, under public ids."""
-    public = PublicIds.of_pool(pool.file, pool.of.items.read_pool(pool.file).items)
+    public = PublicIds.of_pool(pool.file, pool.bench.items.read_pool(pool.file).items)
     records = sorted(records, key=lambda record: public.public(record.instance))
     crashed = [record.instance for record in records if record.outcome == "crashed"]
     if crashed:
@@ -244,15 +244,15 @@ class PoolMeasures(msgspec.Struct, frozen=True):
 def measure_pool(pool: BuiltPool, rows: Path, scratch: Path) -> PoolMeasures:
     """Measure a pool; rows: folder of the rows' answers."""
     judge = PoolJudge(pool.file)
-    items = pool.of.items.read_pool(pool.file).items
+    items = pool.bench.items.read_pool(pool.file).items
     counts = [_measure_item(judge, item) for item in items]
     totals = {key: sum(count[key] for count in counts) for key in (counts[0] if counts else {})}
     files = [rows / row / f"{pool.spec.name}.jsonl" for row in pool.spec.rows]
     forged = [_is_refused(judge, line, scratch) for file in files for line in _forged_lines(file)]
     return PoolMeasures(
-        benchmark=pool.of.name,
+        benchmark=pool.bench.name,
         num_items=len(items),
-        num_interactive=sum(map(pool.of.is_interactive, items)),
+        num_interactive=sum(map(pool.bench.is_interactive, items)),
         num_sound=_count_sound(pool),
         num_forged=len(forged),
         num_forged_refused=sum(forged),
@@ -289,18 +289,18 @@ def _is_refused(judge: PoolJudge, line: str, scratch: Path) -> bool:
 
 
 def _count_sound(pool: BuiltPool) -> int:
-    options = GivenOptions("pool check", {}).convert(pool.of.name, pool.spec.name)
-    (report,) = pool.of.require(CHECK).check([pool.file], options)
+    options = GivenOptions("pool check", {}).convert(pool.bench.name, pool.spec.name)
+    (report,) = pool.bench.require(CHECK).check([pool.file], options)
     faulty = {instance for _, instance, _ in report.failures}
     return report.num_instances - len(faulty)
 
 
 def _measure_item(judge: PoolJudge, item: Any) -> dict[str, int]:
     """Return what an item adds to each count."""
-    of = judge.of
-    no_answer = of.scoring.no_answer(item)
-    empty = judge.is_right(of.scoring.score(item, no_answer, ()), item.setting)
-    gold = of.training.gold(item)
+    bench = judge.bench
+    no_answer = bench.scoring.no_answer(item)
+    empty = judge.is_right(bench.scoring.score(item, no_answer, ()), item.setting)
+    gold = bench.training.gold(item)
     has_gold = gold is not None
     right = gold is not None and _is_right(judge, item, gold)
     text = gold is not None and _is_text_right(judge, item, gold)
@@ -314,10 +314,10 @@ def _measure_item(judge: PoolJudge, item: Any) -> dict[str, int]:
 
 
 def _is_right(judge: PoolJudge, item: Any, answer: Mapping[str, Any]) -> bool:
-    return judge.is_right(judge.of.scoring.score(item, answer, ()), item.setting)
+    return judge.is_right(judge.bench.scoring.score(item, answer, ()), item.setting)
 
 
 def _is_text_right(judge: PoolJudge, item: Any, answer: Mapping[str, Any]) -> bool:
     """Return whether an answer is right when it stands in a fenced block after a sentence."""
     response = f"My answer is below.\n\n```json\n{json.dumps(answer, indent=2)}\n```\n"
-    return _is_right(judge, item, judge.of.scoring.extract(item, response))
+    return _is_right(judge, item, judge.bench.scoring.extract(item, response))

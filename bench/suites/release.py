@@ -399,7 +399,7 @@ class _Making:
 
     def _manifest(self, pools: Sequence[BuiltPool], root: str, sealed: dict[str, str]) -> Manifest:
         spec = self.spec
-        entries = tuple(PoolEntry(pool.spec.name, pool.of.name, pool.num_items, pool.spec.rows) for pool in pools)
+        entries = tuple(PoolEntry(pool.spec.name, pool.bench.name, pool.num_items, pool.spec.rows) for pool in pools)
         return Manifest(
             name=spec.name,
             release=spec.version,

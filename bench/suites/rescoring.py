@@ -132,7 +132,7 @@ class PoolJudge:
     def __init__(self, pool: Path) -> None:
         self._pool = pool
         self.scorer = PoolScorer([pool])
-        self.of: Benchmark[Any] = self.scorer.benchmark
+        self.bench: Benchmark[Any] = self.scorer.benchmark
         (self._items,) = self.scorer.items
         self._expected: dict[str, Expected] = {}
 
@@ -174,13 +174,13 @@ class PoolJudge:
         item, score, setting = self.scorer.item(prediction), scored.line, scored.context.setting
         attribution = score.get(KEY)
         if attribution is None:
-            attribution = self.of.attribution(item, {}, prediction.steps, score)
+            attribution = self.bench.attribution(item, {}, prediction.steps, score)
         is_answer_right = self.is_right(score, setting)
         text = prediction.answer if isinstance(prediction.answer, str) else json.dumps(prediction.answer)
         stated = next((str(score[name]) for name in REASON_FIELDS if score.get(name)), "")
         return _Answer(
             is_answer_right,
-            is_answered(self.of, score, setting),
+            is_answered(self.bench, score, setting),
             None if attribution is None else str(attribution["kind"]),
             "" if is_answer_right else in_one_line(stated)[:MAX_REASON_CHARS],
             text[:MAX_ANSWER_CHARS],
@@ -190,21 +190,21 @@ class PoolJudge:
 
     def is_right(self, score: Mapping[str, Any], setting: str) -> bool:
         """Return whether an answer is right (bench.core.metrics.Success)."""
-        return self.of.metrics.success.is_right(score, setting)
+        return self.bench.metrics.success.is_right(score, setting)
 
     def _expected_rates(self, item: Any, steps: Sequence[Any], score: Mapping[str, Any]) -> Expected:
         """Return what guessers with the same evidence expect, as `table --attribution` has it; once for each item."""
-        if self.of.is_interactive(item):
-            return expected_rates(self.of, item, {**score, STEPS: steps})
+        if self.bench.is_interactive(item):
+            return expected_rates(self.bench, item, {**score, STEPS: steps})
         if item.id not in self._expected:
-            self._expected[item.id] = expected_rates(self.of, item, score)
+            self._expected[item.id] = expected_rates(self.bench, item, score)
         return self._expected[item.id]
 
     def _result(self, name: str, answers: Sequence[_Answer]) -> ItemResult:
         item = self.scorer.item(Prediction(self._items.digest, name, None, 0, ""))
-        unit = self.of.metrics.unit_of(item)
+        unit = self.bench.metrics.unit_of(item)
         if not answers:
-            score = self.of.scoring.score(item, self.of.scoring.no_answer(item), ())
+            score = self.bench.scoring.score(item, self.bench.scoring.no_answer(item), ())
             expected = self._expected_rates(item, (), score)
             levels = (expected["draw"], expected["best"])
             return ItemResult(self.ids[name], item.setting, 0.0, False, 0, (None,), NO_LINE, "", 0, *levels, unit)
@@ -285,8 +285,8 @@ def open_suite(folder: Path, progress: Progress = lambda name, done, total: None
         else:
             for name in [first] if first in names else names:
                 damage.setdefault(name, text)
-    for number, pool in enumerate(manifest.pools):
-        progress("suite", number, len(manifest.pools))
+    for index, pool in enumerate(manifest.pools):
+        progress("suite", index, len(manifest.pools))
         if pool.name not in damage and (problem := _pool_problem(folder, manifest, pool)):
             damage[pool.name] = problem
     return OpenSuite(folder, manifest, digest, damage, row_damage)
@@ -316,12 +316,12 @@ def _pool_problem(folder: Path, manifest: Manifest, pool: PoolEntry) -> str:
     """Return why a pool whose files are unchanged cannot be ranked by; empty if it can."""
     path = pool_path(folder, pool.name)
     try:
-        of = benchmark_of(path)
-        if of is not benchmark(pool.benchmark):
-            return f"{path.name} is a pool of {of.title}"
-        items: Any = of.items.read_pool(path).items
+        bench = benchmark_of(path)
+        if bench is not benchmark(pool.benchmark):
+            return f"{path.name} is a pool of {bench.title}"
+        items: Any = bench.items.read_pool(path).items
         public = PublicIds.of_pool(path, items)
-        gold = [(public.public(item.id), record_text(of.items.record(item))) for item in items]
+        gold = [(public.public(item.id), record_text(bench.items.record(item))) for item in items]
         committed = _committed_leaves(folder, manifest)
         actual = Commitments.of_gold(read_master(folder / GOLD / "master.key"), gold).leaves
         wrong = [name for name, leaf in actual if committed.get(name) != leaf]
@@ -329,7 +329,7 @@ def _pool_problem(folder: Path, manifest: Manifest, pool: PoolEntry) -> str:
             return f"gold of {wrong[0] if wrong else 'some item'} is not what the suite commits to"
     except CalibrantError as error:
         return in_one_line(str(error))
-    return certificate_problem(of, path)
+    return certificate_problem(bench, path)
 
 
 def _committed_leaves(folder: Path, manifest: Manifest) -> Mapping[str, str]:

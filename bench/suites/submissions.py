@@ -166,20 +166,20 @@ def read_submissions(
         raise CalibrantError(f"{folder}: more than {MAX_SUBMISSIONS} submissions")
     prefix, num_bytes = "row" if are_rows else "submission", 0
     earlier = _Earlier({row.names: f"the row {row.name}" for row in rows})
-    for number, name in enumerate(names):
+    for index, name in enumerate(names):
         system = ""
         try:
             card = read_card(folder, name, manifest)
             system = f"{card.system} {card.version}"
             if not are_rows and card.date.isoformat() < manifest.date:
                 raise CalibrantError(f"{CARD}: its date {card.date} is before that of the suite, {manifest.date}")
-            target = scratch / f"{prefix}-{number}"
+            target = scratch / f"{prefix}-{index}"
             target.mkdir()
             submission = Submission(name, card, *_copy_files(folder / name, card, manifest, target), are_rows)
             earlier.check(submission)
         except (CalibrantError, OSError) as error:
-            shutil.rmtree(scratch / f"{prefix}-{number}", ignore_errors=True)
-            yield RefusedSubmission(_safe_name(name, number), in_one_line(system), refusal_text(error, scratch))
+            shutil.rmtree(scratch / f"{prefix}-{index}", ignore_errors=True)
+            yield RefusedSubmission(_safe_name(name, index), in_one_line(system), refusal_text(error, scratch))
         else:
             num_bytes += sum(copy.stat().st_size for copy in submission.files.values())
             if num_bytes > MAX_BOARD_BYTES:

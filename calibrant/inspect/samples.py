@@ -36,11 +36,11 @@ class SampleItem(NamedTuple):
 
 def pool_dataset(path: Path, wanted: str) -> Dataset:
     """Return the samples of a pool; `CalibrantError` if it is not one of the requested benchmark."""
-    of = benchmark_of(path)
-    if of.name != wanted:
-        raise CalibrantError(f"{path.name}: a pool of '{of.name}'; the task is calibrant/{of.name}")
-    pool, digest = of.items.read_pool(path), pool_digest(path)
-    sample = partial(_sample, of, {"pool": pool.name, "poolDigest": digest}, PublicIds.of_pool(path, pool.items))
+    bench = benchmark_of(path)
+    if bench.name != wanted:
+        raise CalibrantError(f"{path.name}: a pool of '{bench.name}'; the task is calibrant/{bench.name}")
+    pool, digest = bench.items.read_pool(path), pool_digest(path)
+    sample = partial(_sample, bench, {"pool": pool.name, "poolDigest": digest}, PublicIds.of_pool(path, pool.items))
     if isinstance(pool.items, StoredItems):
         return StoredSamples(pool.items, range(len(pool)), sample, DatasetLabels(pool.name, str(path)))
     return MemoryDataset([sample(item) for item in pool.items], name=pool.name, location=str(path))
@@ -112,28 +112,28 @@ def _length(sample: Sample) -> int:
     return len(prompt) if isinstance(prompt, str) else sum(len(message.text) for message in prompt)
 
 
-def _sample(of: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, item: Item[Any, Any]) -> Sample:
+def _sample(bench: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, item: Item[Any, Any]) -> Sample:
     metadata = {
-        "benchmark": of.name,
+        "benchmark": bench.name,
         **pool,
         "setting": item.setting,
         "stratum": item.stratum,
-        CLUSTER: of.metrics.unit_of(item),
-        "record": of.items.record(item),
+        CLUSTER: bench.metrics.unit_of(item),
+        "record": bench.items.record(item),
     }
-    return Sample(input=_messages(of, item), id=public.public(item.id), metadata=metadata)
+    return Sample(input=_messages(bench, item), id=public.public(item.id), metadata=metadata)
 
 
-def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
+def _messages(bench: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
     """Return the prompt, and what an episode shows before the first action."""
     messages: list[ChatMessage] = [
         (ChatMessageSystem if message["role"] == "system" else ChatMessageUser)(content=message["content"])
-        for message in of.items.messages(item)
+        for message in bench.items.messages(item)
     ]
-    if of.is_interactive(item) and not of.play.prompts_show_opening:
-        episode = of.play.open(item)
+    if bench.is_interactive(item) and not bench.play.prompts_show_opening:
+        episode = bench.play.open(item)
         messages[-1].content = "\n\n".join(
-            [messages[-1].text, *(of.play.describe(episode, step) for step in episode.steps)]
+            [messages[-1].text, *(bench.play.describe(episode, step) for step in episode.steps)]
         )
     return messages
 
@@ -152,5 +152,5 @@ def item_of(metadata: Mapping[str, Any]) -> SampleItem:
 
 @lru_cache(maxsize=_KEPT)
 def _item(name: str, record: bytes) -> SampleItem:
-    of = benchmark(name)
-    return SampleItem(of, of.items.item_of_record(msgspec.json.decode(record)))
+    bench = benchmark(name)
+    return SampleItem(bench, bench.items.item_of_record(msgspec.json.decode(record)))

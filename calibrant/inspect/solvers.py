@@ -238,11 +238,11 @@ def verdict(
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
-            of, item = item_of(state.metadata)
+            bench, item = item_of(state.metadata)
         except CalibrantError as error:
             return unscored(state, error)
         try:
-            return score_of(of, item, state)
+            return score_of(bench, item, state)
         except CalibrantError as error:
             return unscored(state, error)
 
@@ -250,23 +250,23 @@ def verdict(
         LOGGER.warning("sample %s, epoch %s is not scored: %s", state.sample_id, state.epoch, error)
         return Score.unscored(reason=REFUSED, explanation=str(error))
 
-    def score_of(of: Benchmark[Any], item: Any, state: TaskState) -> Score:
+    def score_of(bench: Benchmark[Any], item: Any, state: TaskState) -> Score:
         transcript = state.store_as(Transcript) if STEPS_KEY in state.store else None
-        played = {"steps": transcript.as_steps()} if transcript and of.is_interactive(item) else {}
+        played = {"steps": transcript.as_steps()} if transcript and bench.is_interactive(item) else {}
         # a submission is the last step: an empty response has the steps judged alone
         response = Response() if transcript and transcript.handed_in else response_of(state)
         if response.stated_reason in EXCLUDED:
             return Score.unscored(
                 reason=response.stated_reason, explanation=f"{response.stated_reason}: no answer was made"
             )
-        verdict_on_response = response_scoring(of, options | played)(item, response)
+        verdict_on_response = response_scoring(bench, options | played)(item, response)
         record = verdict_on_response.to_dict()
         outcomes = [transcript.outcome] if transcript and transcript.outcome not in ("", FOUND) else []
         # official files of ReplaySCM have the published setting in tables; of other pools it is the item's
         setting = table_setting(state.metadata.get("poolDigest", ""), item.setting)
         return Score(
-            value=metric_values(of, record, setting),
-            answer=_answer(of, transcript, response.text or ""),
+            value=metric_values(bench, record, setting),
+            answer=_answer(bench, transcript, response.text or ""),
             explanation="; ".join([*outcomes, *([verdict_on_response.failure] if verdict_on_response.failure else [])])
             or None,
             metadata={"verdict": record, "reason": verdict_on_response.reason},
@@ -281,21 +281,21 @@ def response_of(state: TaskState) -> Response:
     return parse_inspect({"output": output}).responses[0]
 
 
-def metric_values(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
+def metric_values(bench: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
     """Return `correct`, then the columns of the benchmark's default view; the same keys for every answer.
 
     An episode that ended without an answer is not correct. `correct` is NaN where nothing is held out.
     """
-    fields = of.metrics.verdict(record, setting, InvalidHandling.PUBLISHED)
-    columns = of.metrics.views[of.metrics.default_view].metrics
+    fields = bench.metrics.verdict(record, setting, InvalidHandling.PUBLISHED)
+    columns = bench.metrics.views[bench.metrics.default_view].metrics
     values = {column.key: column.value(fields) for column in columns}
-    is_defined = of.metrics.success.is_defined(record, setting)
+    is_defined = bench.metrics.success.is_defined(record, setting)
     return {
         "correct": float(record["correct"] is True) if is_defined else math.nan,
         **{key: math.nan if value is None else float(value) for key, value in values.items()},
     }
 
 
-def _answer(of: Benchmark[Any], transcript: Transcript | None, response: str) -> str:
-    submitted = of.play.submitted(transcript.as_steps()) if transcript and transcript.handed_in else None
+def _answer(bench: Benchmark[Any], transcript: Transcript | None, response: str) -> str:
+    submitted = bench.play.submitted(transcript.as_steps()) if transcript and transcript.handed_in else None
     return response if submitted is None else json.dumps(submitted)

@@ -32,25 +32,25 @@ def documents(
     **_: Any,
 ) -> dict[str, Any]:
     """Return the split `test`: a row for each item, with what of a response is thoughts."""
-    of = named(benchmark)
+    bench = named(benchmark)
     if pool is None:
-        items = [sample.item for sample in islice(in_turns(of, suites, seed), count)]
+        items = [sample.item for sample in islice(in_turns(bench, suites, seed), count)]
         public = PublicIds.of_seed(benchmark, seed)
     else:
         pool_benchmark = benchmark_of(Path(pool))
-        if pool_benchmark is not of:
+        if pool_benchmark is not bench:
             raise CalibrantError(
                 f"{short_repr(pool)} is a pool of {pool_benchmark.title}; its task is calibrant_{pool_benchmark.name}"
             )
-        items = list(of.items.read_pool(Path(pool)).items)
+        items = list(bench.items.read_pool(Path(pool)).items)
         public = PublicIds.of_pool(Path(pool), items)
     rows = [
         {
             "id": public.public(item.id),
             "benchmark": benchmark,
-            "question": of.items.prompt(item),
-            "answer": json.dumps(of.training.gold(item)),
-            "record": json.dumps(of.items.record(item)),
+            "question": bench.items.prompt(item),
+            "answer": json.dumps(bench.training.gold(item)),
+            "record": json.dumps(bench.items.record(item)),
             "thoughts": thoughts,
         }
         for item in items

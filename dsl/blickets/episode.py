@@ -313,8 +313,8 @@ def _trace(
     notes: Mapping[int, Notes],
 ) -> Trace:
     recorded = []
-    for number, (step, moment) in enumerate(zip(steps, history.moments, strict=True)):
-        note = notes.get(number, Notes())
+    for index, (step, moment) in enumerate(zip(steps, history.moments, strict=True)):
+        note = notes.get(index, Notes())
         recorded.append(
             TraceStep(
                 moment.t,
@@ -362,13 +362,13 @@ def _replay_trace(trace: Trace, item: blickets_item.BlicketItem) -> tuple[list[S
     if trace.item != item.id:
         raise PoolError(f"a trace of {short_repr(trace.item)}, not of {short_repr(item.id)}", field="item")
     moments = _history(item, [step.action for step in trace.steps]).moments
-    for number, (step, moment) in enumerate(zip_longest(trace.steps, moments)):
+    for index, (step, moment) in enumerate(zip_longest(trace.steps, moments)):
         if step is None:
-            raise TranscriptError(number, "missing")
+            raise TranscriptError(index, "missing")
         recorded = (step.t, step.reading, bool(step.refused), step.activations, step.state)
         actual = (moment.t, moment.reading, bool(moment.refused), moment.activations, sorted(moment.placed))
         if recorded != actual:
-            raise TranscriptError(number, f"recorded as {_step_text(recorded)}; was {_step_text(actual)}")
+            raise TranscriptError(index, f"recorded as {_step_text(recorded)}; was {_step_text(actual)}")
     replayed = [Step(s.action, m.reading, m.refused, m.cost) for s, m in zip(trace.steps, moments, strict=True)]
     return replayed, grade(item, replayed)
 
@@ -396,10 +396,10 @@ def _check_result(trace: Trace, grade: Mapping[str, Any]) -> None:
 
 
 def _check_rules(trace: Trace, item: blickets_item.BlicketItem) -> None:
-    for number, (step, rule) in enumerate(zip(trace.steps, _rules(trace, item), strict=True)):
+    for index, (step, rule) in enumerate(zip(trace.steps, _rules(trace, item), strict=True)):
         if step.rule_in_force is not UNSET and step.rule_in_force != rule:
             raise TranscriptError(
-                number, f"rule_in_force {short_repr(step.rule_in_force)} recorded, was {short_repr(rule)}"
+                index, f"rule_in_force {short_repr(step.rule_in_force)} recorded, was {short_repr(rule)}"
             )
 
 

@@ -103,11 +103,11 @@ def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
     if len(history.moments) != len(steps):
         raise TranscriptError(0, "missing; the episode begins with a reading of its own")
     _compare_start(item, steps)
-    for number, (step, moment) in enumerate(zip(steps, history.moments, strict=True)):
+    for index, (step, moment) in enumerate(zip(steps, history.moments, strict=True)):
         if step.reading != moment.reading:
-            raise TranscriptError(number, f"reading {step.reading} recorded, was {moment.reading}")
+            raise TranscriptError(index, f"reading {step.reading} recorded, was {moment.reading}")
         if bool(step.refused) != bool(moment.refused) or step.cost != moment.cost:
-            raise TranscriptError(number, "recorded with another refusal or cost than it had")
+            raise TranscriptError(index, "recorded with another refusal or cost than it had")
     return grade_episode(item, history, _listed_order(item, steps))
 
 

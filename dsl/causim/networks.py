@@ -63,9 +63,9 @@ _Noise: TypeAlias = tuple[dict[Symbol, Fraction], Callable[[int, Symbol], int]]
 def _node(table: _NodeTable, states: Mapping[str, Sequence[str]], noise: _Noise) -> Node:
     support, state_of = noise
     rows = {}
-    for number, parents in enumerate(product(*(map(symbol, states[parent]) for parent in table.parents))):
+    for index, parents in enumerate(product(*(map(symbol, states[parent]) for parent in table.parents))):
         for value in support:
-            rows[parents, value] = symbol(table.states[state_of(number, value)])
+            rows[parents, value] = symbol(table.states[state_of(index, value)])
     return table_node(table.name, f"U_{table.name}", table.parents, support, rows)
 
 

@@ -255,10 +255,10 @@ def _closed(text: str) -> str:
 def _closes_at_end(text: str) -> bool:
     """Return whether the first parenthesis is closed by the last character."""
     depth = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if depth == 0 and character == ")":
-            return place == len(text) - 1
+            return index == len(text) - 1
     return False
 
 

@@ -497,7 +497,7 @@ def rename_inputs(function: Function, names: Mapping[str, str]) -> Function:
     renamed = [names.get(name, name) for name in function.inputs]
     order = sorted(range(len(renamed)), key=renamed.__getitem__)
     table = format(function.bits, f"0{1 << len(renamed)}b")[::-1]
-    rows = (sum((row >> place & 1) << i for place, i in enumerate(order)) for row in range(len(table)))
+    rows = (sum((row >> index & 1) << i for index, i in enumerate(order)) for row in range(len(table)))
     return from_table([renamed[i] for i in order], "".join(table[row] for row in rows))
 
 

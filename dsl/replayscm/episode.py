@@ -139,14 +139,14 @@ def _check_forecast(raw: Any, extension: Extension) -> None:
     worlds = extension.forecast_worlds
     if not isinstance(raw, list) or len(raw) != len(worlds):
         raise ActionError(f"'forecast' takes a list of {len(worlds)} worlds, found {short_repr(raw)}")
-    for number, (rows, world) in enumerate(zip(raw, worlds, strict=True)):
+    for index, (rows, world) in enumerate(zip(raw, worlds, strict=True)):
         free = {v for v in extension.variables if v not in extension.roots and v not in world.constants}
         if not isinstance(rows, list) or len(rows) != len(world.contexts):
-            raise ActionError(f"world {number} takes a list of {len(world.contexts)} rows, found {short_repr(rows)}")
+            raise ActionError(f"world {index} takes a list of {len(world.contexts)} rows, found {short_repr(rows)}")
         for row in rows:
             if not isinstance(row, Mapping) or row.keys() != free or not all(map(_is_probability, row.values())):
                 names = ", ".join(sorted(free)) or "no variables"
-                raise ActionError(f"a row of world {number} takes probabilities of {names}; found {short_repr(row)}")
+                raise ActionError(f"a row of world {index} takes probabilities of {names}; found {short_repr(row)}")
 
 
 def _is_probability(value: object) -> bool:
@@ -194,7 +194,7 @@ def evidence_panel_world(name: str, scm_class: MechanismClass, world: EvidenceWo
 def shown_worlds(scm_class: MechanismClass, steps: Sequence[Step[Any]]) -> tuple[World, ...]:
     """Return the worlds that these steps have shown, named by their numbers."""
     evidence = steps_evidence(steps)
-    return tuple(evidence_panel_world(f"world_{number}", scm_class, world) for number, world in enumerate(evidence))
+    return tuple(evidence_panel_world(f"world_{index}", scm_class, world) for index, world in enumerate(evidence))
 
 
 # --- SCMs with hidden variables as functions: drawing rows with flips, and what is observable of hidden variables -----

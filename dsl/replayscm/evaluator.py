@@ -368,9 +368,9 @@ def compile_texts(
     code, ends, was_read, deepest = _read_texts(texts, text_tables(variables, order, grammar, admitted))
     if not was_read.all():
         instruction, pieces, begin = _load_instructions(variables), [], 0
-        for number, (text, end) in enumerate(zip(texts, ends.tolist(), strict=True)):
-            piece, variable = code[begin:end], order[number % num]
-            if not was_read[number]:
+        for index, (text, end) in enumerate(zip(texts, ends.tolist(), strict=True)):
+            piece, variable = code[begin:end], order[index % num]
+            if not was_read[index]:
                 nodes = parse(text, grammar, admitted[variable]).nodes
                 stored = variables.index(variable) << 4 | STORE
                 piece = np.array([*map(instruction.__getitem__, nodes), stored], np.int32)

@@ -156,7 +156,7 @@ def evaluate(scms: Sequence[Scm | Mapping[str, str]], worlds: Panel | Sequence[W
         raise CalibrantError("all worlds must have the same variables")
     programs = _compile_alike(scms, worlds.variables)
     if programs is None:
-        models = [_checked_scm(number, model, worlds.variables) for number, model in enumerate(scms)]
+        models = [_checked_scm(index, model, worlds.variables) for index, model in enumerate(scms)]
         programs = compile_formulas(models, worlds.variables)
     counts = programs.compare(pack_panels([worlds]))
     return Evaluation(*(array[:, 0] for array in counts))

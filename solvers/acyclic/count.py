@@ -327,13 +327,13 @@ def prefix_totals(weights: Weights) -> list[dict[Mask, int]]:
     budget = Budget(weights.max_terms)
     totals: list[dict[Mask, int]] = [{} for _ in range(len(weights.endogenous) + 1)]
     totals[0][0] = 1
-    for number, level in enumerate(totals):
+    for index, level in enumerate(totals):
         for placed, base in level.items():
             eligible = weights.eligible(placed)
             if not base or not eligible:  # terms cancel where no acyclic assignment ends in this set
                 continue
             weights.charge(budget, 1 << eligible.bit_count())
-            _add_sink_sets(weights, totals, (number, placed, eligible), base)
+            _add_sink_sets(weights, totals, (index, placed, eligible), base)
     return totals
 
 

@@ -148,7 +148,7 @@ def _sum_over_supersets(sets: Sequence[Mask], numbers: Mapping[Mask, int]) -> di
     for i in range(0, len(masks), batch):
         sums[i : i + batch] = ((masks[i : i + batch, None] & ~supersets) == 0).astype(np.float64) @ digits
     return {
-        mask: sum(int(digit) << DIGIT_BITS * place for place, digit in enumerate(row.tolist()))
+        mask: sum(int(digit) << DIGIT_BITS * index for index, digit in enumerate(row.tolist()))
         for mask, row in zip(sets, sums, strict=True)
     }
 

@@ -124,11 +124,11 @@ class Join:
         self.tables = sorted(tables, key=lambda table: (len(table.terms), table.scope))
         self.scope = tuple(sorted({v for table in tables for v in table.scope}))
         self.reached: list[dict[Rows, int]] = [{(0,) * len(self.scope): 1}]
-        for number, table in enumerate(self.tables):
+        for index, table in enumerate(self.tables):
             # an upper bound before the work: cyclic unions are among the pairs
             budget.spend(TERMS_PER_JOIN * len(self.reached[-1]) * len(table.terms))
             terms: dict[Rows, int] = {}
-            for union, _, _, weight in self.steps(number):
+            for union, _, _, weight in self.steps(index):
                 terms[union] = terms.get(union, 0) + weight
             self.reached.append(terms)
 

@@ -68,12 +68,12 @@ class _Encoding:
             self.cnf.add(*literals.values())
         self.ladders: list[list[_Step]] = []
         self.bases: list[int] = []
-        for number, criterion in enumerate(CRITERIA):
+        for index, criterion in enumerate(CRITERIA):
             values = {
                 v: {parents: criterion(parent_set.cost) for parents, parent_set in sets.items()}
                 for v, sets in part.items()
             }
-            self.ladders.append([step for v in part for step in self._ladder(v, number, values[v])])
+            self.ladders.append([step for v in part for step in self._ladder(v, index, values[v])])
             self.bases.append(sum(min(costs.values()) for costs in values.values()))
 
     def _ladder(self, variable: int, number: int, values: Mapping[Mask, int]) -> Iterator[_Step]:
@@ -98,18 +98,18 @@ class _Search:
     def solve(self) -> dict[int, Mask] | None:
         chosen: dict[int, Mask] | None = None
         sums = list(self.encoding.bases)
-        for number, ladder in enumerate(self.encoding.ladders):
+        for index, ladder in enumerate(self.encoding.ladders):
             before = self.search.at_least
             for literal, height in ladder:
                 self.search.prefer(-literal, height)
             try:
                 chosen = self._first_acyclic(self.search.cheapest_model)
             except BudgetSpent:
-                sums[number] += self.search.at_least - before
+                sums[index] += self.search.at_least - before
                 raise Undecided(_cost(sums)) from None
             if chosen is None:
                 return None
-            sums[number] += self.search.at_least - before
+            sums[index] += self.search.at_least - before
             self.search.settle()
         try:
             return chosen and self._break_ties(chosen)

@@ -203,7 +203,7 @@ def optimal_choice(
         return None
     deadline = None if seconds is None else monotonic() + seconds
     chosen: dict[int, Mask] = {}
-    for number, part in enumerate(components):
+    for index, part in enumerate(components):
         try:
             if engine == "integer_program":
                 assignment = _solve_by_program(part, deadline)
@@ -219,13 +219,13 @@ def optimal_choice(
             # parts share no cycle: their minima add up, so solved parts count exactly and later ones by their cheapest
             later_cost = sum(
                 min(parent_set.cost for parent_set in sets.values())
-                for later in components[number + 1 :]
+                for later in components[index + 1 :]
                 for sets in later.values()
             )
             reason = f"no least choice for {len(part)} variables that may lie on a cycle together within the budget"
             at_least = _total_cost(options, chosen) + spent.at_least + later_cost
             raise Undecided(
-                at_least, spent.reached or reason, _complete_choice(components[number:], spent.incumbent, chosen)
+                at_least, spent.reached or reason, _complete_choice(components[index:], spent.incumbent, chosen)
             ) from None
         if assignment is None:
             return None

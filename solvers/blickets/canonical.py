@@ -11,9 +11,9 @@ def rules_structure(mechanisms: tuple[Mechanism, ...], num_objects: int, *, with
     builder = StructureBuilder()
     for _ in range(num_objects):
         builder.vertex("object")
-    for number, mechanism in enumerate(mechanisms):
+    for index, mechanism in enumerate(mechanisms):
         rule = mechanism.rule.canonical
-        vertex = builder.vertex("rule", number, str(rule.form) if with_functions else "")
+        vertex = builder.vertex("rule", index, str(rule.form) if with_functions else "")
         order = mechanism.order or ()
         for blicket in range(num_objects):
             if rule.blickets >> blicket & 1:

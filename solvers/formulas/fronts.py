@@ -104,8 +104,8 @@ class FrontFunction:
     def value(self, codes: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
         """Return the function's values on rows without gaps; [rows]."""
         rows = np.zeros(len(codes), np.int64)
-        for place, column in enumerate(self.columns):
-            rows |= codes[:, column].astype(np.int64) << place
+        for index, column in enumerate(self.columns):
+            rows |= codes[:, column].astype(np.int64) << index
         table = np.array([self.bits >> r & 1 for r in range(1 << len(self.columns))], np.int16)
         return table[rows]
 
@@ -322,7 +322,7 @@ def _count_errors(tree: Tree, patterns: Patterns, counting: Counting) -> int:
     columns = [] if formula is None else [k for k, name in enumerate(names) if name in formula.mentioned]
     values = [
         int(tree == "1") if formula is None else
-        evaluate(formula, {names[column]: row >> place & 1 for place, column in enumerate(columns)})
+        evaluate(formula, {names[column]: row >> index & 1 for index, column in enumerate(columns)})
         for row in range(1 << len(columns))
     ]  # fmt: skip
     errors = 0

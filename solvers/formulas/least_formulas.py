@@ -221,7 +221,7 @@ class FormulaBook:
     def _covers(self, bits: int) -> Iterator[list[Cube]]:
         """Yield the least sets of products of a function, each once: the last product is the first of their order."""
         sizes, _ = _sums_of_products()
-        inside = [(place, cube, word) for place, (cube, word) in enumerate(cubes(self.num_vars)) if not word & ~bits]
+        inside = [(index, cube, word) for index, (cube, word) in enumerate(cubes(self.num_vars)) if not word & ~bits]
 
         def extend(covered: int, code: int, last: int) -> Iterator[list[Cube]]:
             if covered == bits:

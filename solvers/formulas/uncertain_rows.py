@@ -315,7 +315,7 @@ def _sum_of_functions(patterns: Patterns, s: Columns, rate: Fraction, one_at: in
     """Return the probability of the rows, summed over all functions of s; one_at: a pattern in which they are 1."""
     cubes, zeros, ones = patterns.merge(s)
     result = Fraction(1)
-    positions = {_row_of(cube, len(s)): place for place, cube in enumerate(cubes.tolist())}
+    positions = {_row_of(cube, len(s)): index for index, cube in enumerate(cubes.tolist())}
     for row, place in positions.items():
         low, high = int(zeros[place]), int(ones[place])
         is_one = rate**low * (1 - rate) ** high
@@ -356,7 +356,7 @@ def _predict(
     """Return the joint probability of the rows and of target 1 in a further row of this pattern."""
     ones = {}
     for s in sets:
-        row = sum(pattern[column] << place for place, column in enumerate(s))
+        row = sum(pattern[column] << index for index, column in enumerate(s))
         for rate, p in rates:
             ones[s, rate] = p * _sum_of_functions(patterns, s, rate, row)
     exact = _depend_exactly(ones, sets, [rate for rate, _ in rates])

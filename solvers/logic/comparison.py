@@ -125,15 +125,15 @@ def compare_models(family: Counted, listed: Sequence[ListedModel]) -> Comparison
     # by the reference, not the lattice: the share of a foreign list must not rest on the count that it is held against
     members = {model for model in distinct if family.fits(model)}
     outside_class, outside_limits, misstatements = [], [], []
-    for number, (entry, model) in enumerate(zip(listed, judged, strict=True)):
+    for index, (entry, model) in enumerate(zip(listed, judged, strict=True)):
         rule = reference.CONSTANT if model is None else reference.broken_rule(model, task)
-        size = model_size(models[number])
-        misfit = None if rule else reference.misfit(models[number], task)
+        size = model_size(models[index])
+        misfit = None if rule else reference.misfit(models[index], task)
         if rule:
-            outside_class.append(OutsideModel(number, rule, None, size))
+            outside_class.append(OutsideModel(index, rule, None, size))
         elif model not in members:
-            outside_limits.append(OutsideModel(number, "", misfit, size))
-        misstatements += _misstatements(number, entry, task)
+            outside_limits.append(OutsideModel(index, "", misfit, size))
+        misstatements += _misstatements(index, entry, task)
     edges = sorted({edge for model in distinct for clause in model for edge in clause.edges} - set(task.edges))
     weighted = [replace(entry, model=model) for entry, model in zip(listed, models, strict=True)]
     difference, clause = _max_difference(family, weighted)

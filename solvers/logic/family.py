@@ -444,8 +444,8 @@ def predictions_csv(family: LogicFamily, predictions: logic_sums.Predictions) ->
     """Return the share of members that answer 1 as CSV: a row an experiment, a column a readout."""
     setup = family.task.setup
     rows = [
-        (experiment.text(setup), *(f"{float(share):.6g}" for share in predictions.shares(number)))
-        for number, experiment in enumerate(predictions.experiments)
+        (experiment.text(setup), *(f"{float(share):.6g}" for share in predictions.shares(index)))
+        for index, experiment in enumerate(predictions.experiments)
     ]
     return _csv(("experiment", *setup.readouts), rows)
 
@@ -479,13 +479,13 @@ def measured_cells(family: LogicFamily, times: ValueTimes = ()) -> Iterator[Meas
     """Yield the measured values, experiment by experiment; `LatticeLimitError` where shares are out of budget."""
     task, predictions = family.task, family.predict(family.task.experiments)
     rows = zip(task.experiments, task.values, task.discretised, strict=True)
-    for number, (experiment, values, integers) in enumerate(rows):
+    for index, (experiment, values, integers) in enumerate(rows):
         answers = reference.predict(family.witness, task.setup, experiment)
-        columns = zip(task.setup.readouts, values, integers, answers, predictions.shares(number), strict=True)
+        columns = zip(task.setup.readouts, values, integers, answers, predictions.shares(index), strict=True)
         for column, (readout, value, integer, answer, share) in enumerate(columns):
             if value is not None and integer is not None:
-                text, time = experiment.text(task.setup), times[number][column] if times else None
-                yield MeasuredCell(number + 1, text, time, readout, value, integer, int(answer), float(share))
+                text, time = experiment.text(task.setup), times[index][column] if times else None
+                yield MeasuredCell(index + 1, text, time, readout, value, integer, int(answer), float(share))
 
 
 def predicted_csv(family: LogicFamily, times: ValueTimes = ()) -> str:
@@ -505,11 +505,11 @@ def candidates_csv(family: LogicFamily, best: logic_sums.NextExperiment) -> str:
     """Return the candidates as CSV: sum of squares of the outcome numbers, share left, outcomes, whether done."""
     setup, predictions = family.task.setup, best.predictions
     rows = []
-    for number, experiment in enumerate(predictions.experiments):
-        squares = predictions.sum_of_squared_counts(number)
+    for index, experiment in enumerate(predictions.experiments):
+        squares = predictions.sum_of_squared_counts(index)
         share = f"{squares / predictions.count**2:.6g}"
-        outcomes = len(predictions.outcomes[number])
-        rows.append((experiment.text(setup), squares, share, outcomes, "yes" if best.is_done[number] else "no"))
+        outcomes = len(predictions.outcomes[index])
+        rows.append((experiment.text(setup), squares, share, outcomes, "yes" if best.is_done[index] else "no"))
     return _csv(("experiment", "squares", "share", "outcomes", "done"), rows)
 
 

@@ -142,8 +142,8 @@ def solve_series(task: SeriesTask, max_formulas: int = MAX_FORMULAS) -> Found[Se
     limit = least + task.extra_errors
     total = _convolve([gene.errors for gene in genes], limit)
     edges = {}
-    for number, gene in enumerate(genes):
-        rest = _convolve([entry.errors for i, entry in enumerate(genes) if i != number], limit)
+    for index, gene in enumerate(genes):
+        rest = _convolve([entry.errors for i, entry in enumerate(genes) if i != index], limit)
         for edge, errors in gene.edges.items():
             count = sum(_convolve([rest, errors], limit).values())
             if count:
@@ -290,7 +290,7 @@ def _unknown_cells(task: SeriesTask) -> dict[_Cell, int]:
         for g, value in enumerate(state)
         if value is None
     ]
-    return {cell: number for number, cell in enumerate(cells)}
+    return {cell: index for index, cell in enumerate(cells)}
 
 
 def _completions(task: SeriesTask, gene: str, edges: Sequence[Edge], cells: Mapping[_Cell, int]) -> Counter[int]:

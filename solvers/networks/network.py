@@ -110,8 +110,8 @@ class Encoding:
             stayed = [*(self.conjunction(literal, -argument) for literal in exactly), -self.true]
             exactly = [self.disjunction(a, b) for a, b in zip(raised, stayed, strict=True)]
         result = -self.true
-        for number, literal in enumerate(exactly):
-            if COMPARISONS[node.comparison](number, node.number):
+        for index, literal in enumerate(exactly):
+            if COMPARISONS[node.comparison](index, node.number):
                 result = self.disjunction(result, literal)
         return result
 

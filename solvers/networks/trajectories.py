@@ -169,7 +169,7 @@ class FittingNetworks:
     @cached_property
     def _places(self) -> Mapping[str, tuple[int, ...]]:
         """The positions of the candidates of each gene in states."""
-        places = {gene: place for place, gene in enumerate(self.task.genes)}
+        places = {gene: index for index, gene in enumerate(self.task.genes)}
         return {gene: tuple(places[name] for name, _ in self.task.candidates[gene]) for gene in self.task.genes}
 
     def _pattern(self, gene: str, state: str) -> Pattern:

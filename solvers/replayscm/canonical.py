@@ -363,7 +363,7 @@ def _unit_names(worlds: tuple[World, ...], vertices: list[tuple[int, ...]], rank
     for world, units in zip(worlds, vertices, strict=True):
         for name, vertex in zip(world.units, units, strict=True):
             ranks.setdefault(name, rank[vertex])
-    return {name: f"u{place}" for place, name in enumerate(sorted(ranks, key=ranks.__getitem__))}
+    return {name: f"u{index}" for index, name in enumerate(sorted(ranks, key=ranks.__getitem__))}
 
 
 def _on_names(image: Permutation, variables: tuple[str, ...], names: Mapping[str, str]) -> dict[str, str]:

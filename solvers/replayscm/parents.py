@@ -141,8 +141,8 @@ def iterate_likely_first(task: Task) -> Iterator[tuple[str, ...]]:
     """
     possible = possible_roots(task)
     unlikely = (roots for roots in task.disclosure.root_sets() if not set(possible).issuperset(roots))
-    for number, roots in enumerate(chain(task.disclosure.root_sets(possible), unlikely)):
-        if number == MAX_ROOT_SETS:
+    for index, roots in enumerate(chain(task.disclosure.root_sets(possible), unlikely)):
+        if index == MAX_ROOT_SETS:
             raise BudgetSpent(f"{MAX_ROOT_SETS} root sets of the disclosed size were gone through, and there are more")
         yield roots
 

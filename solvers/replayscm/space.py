@@ -134,7 +134,7 @@ class LocalSpace:
 
     @cached_property
     def _places(self) -> Mapping[Mask, int]:
-        return {mask: place for place, mask in enumerate(self.masks.tolist())}
+        return {mask: index for index, mask in enumerate(self.masks.tolist())}
 
     @cached_property
     def counts(self) -> Mapping[Mask, int]:

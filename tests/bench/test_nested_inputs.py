@@ -56,7 +56,7 @@ def readers() -> Iterator[Any]:
 
 
 READERS = [
-    pytest.param(one, name, number, id=f"{'-'.join(one.name)}:{name}") for number, (one, name) in enumerate(readers())
+    pytest.param(one, name, index, id=f"{'-'.join(one.name)}:{name}") for index, (one, name) in enumerate(readers())
 ]
 MIN_REFUSED = effort(1, len(FILES) + 1)  # refusals of a parameter after which its other files are left to the soak
 
@@ -83,8 +83,8 @@ def _refuses(one: Command, read: str, given: Path, folder: Path, capsys: pytest.
 def _write_files(tmp_path: Path) -> list[tuple[Path, Path]]:
     """Return each file, or the folder of all that folders are read for, with the folder that it is in."""
     written = []
-    for number, (name, content) in enumerate(FILES.values()):
-        folder = tmp_path / str(number)
+    for index, (name, content) in enumerate(FILES.values()):
+        folder = tmp_path / str(index)
         folder.mkdir()
         (folder / name).write_text(content, encoding="utf-8")
         written.append((folder / name, folder))

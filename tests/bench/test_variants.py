@@ -61,15 +61,15 @@ def pools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_a_written_file_is_accepted_and_copies_differ_from_their_originals(pools: tuple[Path, Path]) -> None:
     source, target = pools
     assert list(check_variants(source, target)) == []
-    of = benchmark_of(source)
-    prompts = {item.id: of.items.prompt(item) for item in of.items.read_pool(source).items}
+    bench = benchmark_of(source)
+    prompts = {item.id: bench.items.prompt(item) for item in bench.items.read_pool(source).items}
     maps = read_maps(target).copies
-    for item in of.items.read_pool(target).items:
-        if not of.is_interactive(item) or maps[item.id].kind not in (
+    for item in bench.items.read_pool(target).items:
+        if not bench.is_interactive(item) or maps[item.id].kind not in (
             "rename",
             "equivalent",
         ):  # prompts show no evidence
-            assert of.items.prompt(item) != prompts[maps[item.id].of], item.id
+            assert bench.items.prompt(item) != prompts[maps[item.id].of], item.id
 
 
 def test_the_page_states_the_kinds_of_each_benchmark() -> None:
@@ -95,10 +95,10 @@ def test_the_same_seed_gives_the_same_bytes(pools: tuple[Path, Path], tmp_path: 
 def test_wrong_maps_and_wrong_copies_are_refused(pools: tuple[Path, Path]) -> None:
     """Other permutations, maps of other copies, names left out; a map that is right of symmetric items stays one."""
     source, target = pools
-    of = benchmark_of(source)
-    variable, checker = of.require(VARIANTS), VariantChecker(of)
-    originals = {item.id: item for item in of.items.read_pool(source).items}
-    copies: Any = {item.id: item for item in of.items.read_pool(target).items}
+    bench = benchmark_of(source)
+    variable, checker = bench.require(VARIANTS), VariantChecker(bench)
+    originals = {item.id: item for item in bench.items.read_pool(source).items}
+    copies: Any = {item.id: item for item in bench.items.read_pool(target).items}
     refused = 0
     for name, stated in read_maps(target).copies.items():
         original, copy = originals[stated.of], copies[name]
@@ -111,8 +111,8 @@ def test_wrong_maps_and_wrong_copies_are_refused(pools: tuple[Path, Path]) -> No
         refused += sum(map(bool, problems))
         for other, problem in zip(wrong, problems, strict=False):
             if not problem:
-                image = variable.normal_form(of.items.record(copy), stated.kind)
-                mapped = variable.map_record(of.items.record(original), other)
+                image = variable.normal_form(bench.items.record(copy), stated.kind)
+                mapped = variable.map_record(bench.items.record(original), other)
                 assert variable.normal_form(mapped, stated.kind) == image
     assert refused >= 13  # four pools: 50 and more
 
@@ -193,23 +193,23 @@ def test_mutations_are_refused(sample: str, kind: str, tmp_path: Path) -> None:
         header, *lines = bundled_sample(sample).read_text(encoding="utf-8").splitlines(keepends=True)
         source.write_text("".join([header, *lines[1::10][:1]]), encoding="utf-8")
     write_variants(source, target, [kind], 1, 5)
-    of = benchmark_of(source)
-    checker, random = VariantChecker(of), Random(7)
-    originals = {item.id: item for item in of.items.read_pool(source).items}
-    images: Any = {item.id: item for item in of.items.read_pool(target).items}
+    bench = benchmark_of(source)
+    checker, random = VariantChecker(bench), Random(7)
+    originals = {item.id: item for item in bench.items.read_pool(source).items}
+    images: Any = {item.id: item for item in bench.items.read_pool(target).items}
     wrong = 0
     for name, stated in read_maps(target).copies.items():
         original, image = originals[stated.of], images[name]
         for other in _wrong_maps(stated, random):
             wrong += bool(checker.problem(original, image, other))
-        for record in _wrong_records(of.items.record(image), random):
+        for record in _wrong_records(bench.items.record(image), random):
             try:
-                other_image = of.items.item_of_record(record)
+                other_image = bench.items.item_of_record(record)
             except CalibrantError:  # refused before it is compared
                 wrong += 1
                 continue
             problem = checker.problem(original, other_image, stated)
-            assert problem or _reads_alike(of, image, other_image), record
+            assert problem or _reads_alike(bench, image, other_image), record
             wrong += bool(problem)
     assert wrong >= NUM_MUTATIONS
 
@@ -251,8 +251,8 @@ def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         for key, part in value.items():
             yield from _leaves(part, (*path, key))
     elif isinstance(value, list):
-        for place, part in enumerate(value):
-            yield from _leaves(part, (*path, place))
+        for index, part in enumerate(value):
+            yield from _leaves(part, (*path, index))
     else:
         yield path
 

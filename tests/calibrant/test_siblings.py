@@ -65,7 +65,7 @@ def _pool(of: str, folder: Path, count: int = 2) -> Path:
 
 def _rule(item: BlicketItem) -> dict[str, Any]:
     rule = item.sealed.mechanisms[0].rule
-    named = [name for place, name in enumerate(item.task.objects) if rule.blickets >> place & 1]
+    named = [name for index, name in enumerate(item.task.objects) if rule.blickets >> index & 1]
     return {"rule": str(rule.form), "blickets": named}
 
 
@@ -371,8 +371,8 @@ def _of(reward: Reward, item: Any, *completions: Any) -> list[float | None]:
 
 @cache
 def _drawn(name: str, number: int) -> list[Any]:
-    of = benchmark(name)
-    return [drawn.item for drawn in islice(in_turns(of, of.training.stages[:2], 5), number)]
+    bench = benchmark(name)
+    return [drawn.item for drawn in islice(in_turns(bench, bench.training.stages[:2], 5), number)]
 
 
 def _messages(*said: object) -> list[dict[str, str]]:
@@ -381,10 +381,10 @@ def _messages(*said: object) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gold_is_right_and_nothing_is_not(name: str) -> None:
-    of = benchmark(name)
+    bench = benchmark(name)
     for item in _drawn(name, 4):
-        gold = json.dumps(of.training.gold(item))
-        given: tuple[Any, ...] = (gold, _messages(of.training.gold(item)), "", "no idea", [], "{}")
+        gold = json.dumps(bench.training.gold(item))
+        given: tuple[Any, ...] = (gold, _messages(bench.training.gold(item)), "", "no idea", [], "{}")
         assert _of(verdict, item, *given) == [1, 1, 0, 0, 0, 0]
         assert _of(shaped, item, *given) == [1, 1, 0, 0, 0, 0]
         assert _of(attributed, item, *given)[2:] == [0, 0, 0, 0]
@@ -426,9 +426,9 @@ def test_shape_of_causalab_is_half_frequency_half_edges() -> None:
 
 
 def test_shape_of_causim_is_the_share_of_nodes() -> None:
-    of = benchmark("causim")
+    bench = benchmark("causim")
     item = next(item for item in _drawn("causim", 24) if item.task.question.type == "intervention")
-    gold = of.training.gold(item)
+    gold = bench.training.gold(item)
     assert gold is not None
     last = item.task.model.names[-1]  # nothing depends on it
     nodes = len(item.task.model)

@@ -161,11 +161,11 @@ def head(source: Path, number: int, target: Path) -> Path:
 @pytest.mark.parametrize("source", FILES, ids=lambda path: path.stem)
 def test_stored_items_are_the_items(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = head(source, 5, tmp_path / "pool.jsonl")
-    of = benchmark_of(pool)
-    kept = of.items.read_pool(pool).items
+    bench = benchmark_of(pool)
+    kept = bench.items.read_pool(pool).items
     assert isinstance(kept, tuple)
     monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
-    stored = of.items.read_pool(pool).items
+    stored = bench.items.read_pool(pool).items
     assert isinstance(stored, StoredItems)
     assert tuple(stored) == kept
     assert stored == kept
@@ -194,8 +194,8 @@ def test_places_are_right_whatever_stands_between_lines(tmp_path: Path, before: 
     odd = tmp_path / "odd.jsonl"
     content = before + plain.read_bytes().replace(b"\n", b"\r\n \n").rstrip()
     odd.write_bytes(gzip.compress(content) if compressed else content)
-    of = benchmark_of(plain)
-    assert of.items.read_pool(odd).items == of.items.read_pool(plain).items
+    bench = benchmark_of(plain)
+    assert bench.items.read_pool(odd).items == bench.items.read_pool(plain).items
 
 
 @pytest.mark.usefixtures("few_kept")
@@ -236,9 +236,9 @@ def test_what_is_wrong_with_a_late_line_is_said_when_the_file_is_read(tmp_path: 
 @pytest.mark.usefixtures("few_kept")
 def test_files_are_closed_when_nothing_reads_from_them(tmp_path: Path) -> None:
     path = written(tmp_path / "pool.jsonl")
-    of = benchmark_of(path)
+    bench = benchmark_of(path)
     before = len(os.listdir("/dev/fd"))
-    part = of.items.read_pool(path).items[1:]
+    part = bench.items.read_pool(path).items[1:]
     assert len(part) == len(list(part)) == 3
     assert len(os.listdir("/dev/fd")) == before + 1
     del part

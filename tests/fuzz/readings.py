@@ -65,12 +65,12 @@ def fuzzed_items() -> tuple[tuple[FuzzedItem, ...], ...]:
     """Return items that are answered at once, by benchmark."""
     by_benchmark = []
     for name in TITLES:
-        of = benchmark(name)
-        items = [item for pool in of.bundled for item in calibrant.load_pool(bundled_pool(pool))[:ITEMS]]
+        bench = benchmark(name)
+        items = [item for pool in bench.bundled for item in calibrant.load_pool(bundled_pool(pool))[:ITEMS]]
         answers = ((item, right_answer(item)) for item in items)
         by_benchmark.append(
             tuple(
-                FuzzedItem(of, item, item_rules(of, item), _plain_shape(name, item), answer)
+                FuzzedItem(bench, item, item_rules(bench, item), _plain_shape(name, item), answer)
                 for item, answer in answers
                 if answer
             )

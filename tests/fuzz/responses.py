@@ -44,7 +44,7 @@ NUMBERS = ("1e999999", "-1e999999", "1" * 4_000, "1" * 5_000, "NaN", "0.1e-99999
 def _problems() -> tuple[tuple[int, Problem, dict[str, Any]], ...]:
     """Return the number of their pool, problems, and an answer that is right."""
     pools = [read_pool(path).problems[::EVERY] for path in bundled_pools()]
-    return tuple((number, one, good_answer(one)) for number, problems in enumerate(pools) for one in problems)
+    return tuple((index, one, good_answer(one)) for index, problems in enumerate(pools) for one in problems)
 
 
 @cache
@@ -134,7 +134,7 @@ def _text(rng: random.Random, problem: Problem, good: dict[str, Any]) -> str:
 
 def _with_key_twice(rng: random.Random, text: str) -> str:
     """One of its members stands there again, before or behind the first time, the same or another."""
-    places = [place for place, character in enumerate(text) if character == ","]
+    places = [index for index, character in enumerate(text) if character == ","]
     start = rng.choice(places) if places else 0
     piece = text[start : text.find(",", start + 1)]
     if rng.random() < 0.5:

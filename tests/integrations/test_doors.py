@@ -89,12 +89,12 @@ def _replied(texts: Mapping[str, str]) -> Solver:
 
 def test_inspect(tmp_path: Path) -> None:
     paid: dict[str, object] = {}
-    for number, (pool, options, vectors) in enumerate(_rounds(with_extractors=True)):
+    for index, (pool, options, vectors) in enumerate(_rounds(with_extractors=True)):
         items: Any = calibrant.load_pool(pool)
         public = PublicIds.of_pool(pool, items)
         texts = {public.public(name): vector["text"] for name, vector in vectors.items()}
         task = getattr(adapter, benchmark_of(pool).name)(str(pool), **options)
-        for sample in samples(evaluated(task, tmp_path / str(number), solver=_replied(texts))):
+        for sample in samples(evaluated(task, tmp_path / str(index), solver=_replied(texts))):
             if (vector := vectors.get(own_id(sample))) is not None:
                 assert sample.scores
                 (score,) = sample.scores.values()

@@ -134,7 +134,7 @@ def _lm_eval(folder: Path) -> tuple[Path, list[Any]]:
 def _answering() -> Solver:
     """Answer the first item, break off at the second, fail at the third."""
     public = PublicIds.of_pool(POOL, ITEMS)
-    places = {public.public(item.id): place for place, item in enumerate(ITEMS)}
+    places = {public.public(item.id): index for index, item in enumerate(ITEMS)}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         place = places[str(state.sample_id)]

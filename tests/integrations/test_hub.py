@@ -46,8 +46,8 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Of every benchmark, of every disclosure, and of episodes with noise and hidden variables."""
     folder = tmp_path_factory.mktemp("pools")
     for name in NAMES[1:]:
-        of = benchmark(name)
-        write_drawn(of, folder / f"{name}.jsonl", of.suites.names, 5, 1)
+        bench = benchmark(name)
+        write_drawn(bench, folder / f"{name}.jsonl", bench.suites.names, 5, 1)
     return [*bundled_pools(), bundled_sample("replayscm_episodes"), *sorted(folder.glob("*.jsonl"))]
 
 

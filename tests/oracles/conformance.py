@@ -42,7 +42,7 @@ def least_size(task: Task, max_parents: int, root_sets: Iterable[tuple[str, ...]
         options = {v: _options(task, v, max_parents) for v in endogenous}
         # every order, m! of them: no dynamic programming whose error could be that of the solver under test
         for order in permutations(endogenous):
-            sizes = [_cheapest(options[v], {*roots, *order[:place]}) for place, v in enumerate(order)]
+            sizes = [_cheapest(options[v], {*roots, *order[:index]}) for index, v in enumerate(order)]
             totals += [sum(size for size in sizes if size)] if all(sizes) else []
     return min(totals, default=None)
 

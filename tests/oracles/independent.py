@@ -249,7 +249,7 @@ def _refused(problem: Problem, rejection: Rejection, about_roots: dict[str, Any]
     made |= {key: value for key, value in rejection.fields.items() if key != "variable"}
     made |= {"stage": rejection.stage} | _with_map(about_roots, {})
     passed = STAGES.index(rejection.stage)
-    return made | {"funnel": {stage: number < passed for number, stage in enumerate(STAGES)}}
+    return made | {"funnel": {stage: index < passed for index, stage in enumerate(STAGES)}}
 
 
 def _valid(problem: Problem, candidate: Candidate, *, by_rows: bool) -> dict[str, Any]:

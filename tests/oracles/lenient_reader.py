@@ -433,12 +433,12 @@ def _line_value(text: str) -> Any:
 def _lines(text: str, name_of: Callable[[str], str | None]) -> dict[str, Any] | None:
     lines = text.splitlines()
     answer: dict[str, Any] = {}
-    for number, line in enumerate(lines):
+    for index, line in enumerate(lines):
         pair = _key_and_value(line)
         name = name_of(pair[0]) if pair else None
         if pair is None or name is None:
             continue
-        value = _line_value(pair[1]) if pair[1] else _bullets(lines[number + 1 :])
+        value = _line_value(pair[1]) if pair[1] else _bullets(lines[index + 1 :])
         if name in answer and not same(answer[name], value):
             return None
         answer[name] = value

@@ -37,7 +37,7 @@ MAX_INPUTS = 8  # of a function that is compared row by row
 def differences(network: BooleanNetwork) -> Iterator[str]:
     """Yield what AEON and libSBML have otherwise of a network that is written as bnet and as SBML."""
     aeon: Any = import_module("biodivine_aeon")
-    texts = {name: f"v{place}" for place, name in enumerate(network.nodes)}  # AEON wants names of letters and digits
+    texts = {name: f"v{index}" for index, name in enumerate(network.nodes)}  # AEON wants names of letters and digits
     renamed = parse_network(_renamed_bnet(network, texts).encode(), "", "bnet")
     model = aeon.BooleanNetwork.from_bnet(renamed.to_bnet())
     yield from function_differences(model, renamed)
@@ -158,12 +158,12 @@ def pyboolnet_differences(network: BooleanNetwork, text: str | None = None) -> I
 def boolnet_differences(networks: Mapping[str, BooleanNetwork]) -> Iterator[tuple[str, str]]:
     """Yield names of networks with what BoolNet has otherwise: functions, periods and basins of attractors."""
     with TemporaryDirectory() as folder:
-        for place, network in enumerate(networks.values()):
+        for index, network in enumerate(networks.values()):
             lines = [line for line in network.to_bnet().splitlines() if not line.startswith("#")]
-            (Path(folder) / f"{place}.bnet").write_text("\n".join(lines) + "\n")
+            (Path(folder) / f"{index}.bnet").write_text("\n".join(lines) + "\n")
         done = run(["Rscript", "-e", _BOOLNET, folder], capture_output=True, text=True, check=True)
     attractors: dict[str, Counter[tuple[int, int]]] = {}
-    names = {f"{place}.bnet": name for place, name in enumerate(networks)}
+    names = {f"{index}.bnet": name for index, name in enumerate(networks)}
     for file, gene, inputs, table in (line.split("\t") for line in done.stdout.splitlines()):
         network = networks[names[file]]
         if not gene:

@@ -132,7 +132,7 @@ def has_marks(text: str) -> bool:
     """Return whether a text holds a mark of thoughts, or of Harmony's channels."""
     if any(token in text for token in (*TOKENS, "assistantfinal")) or text.lstrip().startswith("analysis"):
         return True
-    return any(_mark_at(text, place) for place, letter in enumerate(text) if letter in FIRST_LETTERS)
+    return any(_mark_at(text, index) for index, letter in enumerate(text) if letter in FIRST_LETTERS)
 
 
 def _split(text: str) -> list[tuple[str, str]]:

@@ -167,7 +167,7 @@ def play_through_kills(
 
 def check_sealed(bodies: list[str], pool: Path, ids: list[str]) -> None:
     """Refuse bodies that name an item as the pool does, or give a verdict where none is revealed."""
-    of = benchmark_of(pool)
+    bench = benchmark_of(pool)
     hidden = {f'"{instance}"' for instance in ids} | {
         '"verdict"',
         '"sealed"',
@@ -175,7 +175,9 @@ def check_sealed(bodies: list[str], pool: Path, ids: list[str]) -> None:
         '"target"',
         '"world":',
     }
-    hidden |= {json.dumps(of.items.record(of.items.find(of.items.read_pool(pool), i))["sealed"])[1:-1] for i in ids}
+    hidden |= {
+        json.dumps(bench.items.record(bench.items.find(bench.items.read_pool(pool), i))["sealed"])[1:-1] for i in ids
+    }
     for body in bodies:
         found = [word for word in hidden if word and word in body]
         assert not found, (found, body[:300])

@@ -91,15 +91,15 @@ def _is_played(path: Path) -> bool:
 
 def targets_of(pool: PlayPool) -> Iterator[Target]:
     """Yield the items of a pool."""
-    of, page = pool.benchmark, play_page("search", "")
+    bench, page = pool.benchmark, play_page("search", "")
     for instance in pool.indices:
         item = pool.item(instance)
         shown = pool.public.shown(item)
         view, forms = pool.words.view(shown), [verb.form for verb in pool.words.verbs(shown)]
-        public = json.dumps(public_record(of, shown)) + of.items.prompt(shown) + pool.words.opening(shown)
+        public = json.dumps(public_record(bench, shown)) + bench.items.prompt(shown) + pool.words.opening(shown)
         public += json.dumps(view) + page
-        record = of.items.record(item)
-        secrets = {f'"{instance}"', '"sealed"', '"verdict"', *_secrets(record["sealed"], of.is_interactive(item))}
+        record = bench.items.record(item)
+        secrets = {f'"{instance}"', '"sealed"', '"verdict"', *_secrets(record["sealed"], bench.is_interactive(item))}
         mentioned = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", " ".join(forms)))
         names = tuple(view.get("objects") or view.get("variables") or view.get("settable") or mentioned)
         lines = tuple(form for form in forms if form.split()[0].strip("{") not in ENDING)

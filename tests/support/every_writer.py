@@ -20,14 +20,14 @@ def lines(folder: Path, pool: Path) -> Iterator[list[object]]:
     small.write_text("".join((folder / "converted.jsonl").read_text("utf-8").splitlines(keepends=True)[:3]), "utf-8")
     roots = folder / "roots.jsonl"
     roots.write_text("".join(bundled_pool("hidden-roots").read_text("utf-8").splitlines(keepends=True)[:2]), "utf-8")
-    for number, one in enumerate((pool, small, roots)):
-        written = ["--out", folder / f"audit{number}", "--html", folder / f"audit{number}.html"]
+    for index, one in enumerate((pool, small, roots)):
+        written = ["--out", folder / f"audit{index}", "--html", folder / f"audit{index}.html"]
         yield [
             "audit",
             one,
             *written,
             "--certificates",
-            folder / f"certificates{number}",
+            folder / f"certificates{index}",
             "--workers",
             "1",
             "--details",
@@ -36,9 +36,9 @@ def lines(folder: Path, pool: Path) -> Iterator[list[object]]:
             "harden",
             one,
             "--out",
-            folder / f"hard{number}.jsonl",
+            folder / f"hard{index}.jsonl",
             "--report",
-            folder / f"hard{number}.report.jsonl",
+            folder / f"hard{index}.report.jsonl",
             "--workers",
             "1",
         ]

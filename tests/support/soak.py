@@ -119,9 +119,9 @@ def main() -> int:
     given = parser.parse_args()
     end, failed = time.time() + 60 * given.minutes, False
     names = given.part or list(PARTS)
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         started, tally = time.time(), Tally()
-        left = sum(SHARES.get(other, 1) for other in names[place:])
+        left = sum(SHARES.get(other, 1) for other in names[index:])
         PARTS[name](tally, started + max(0.0, end - started) * SHARES.get(name, 1) / left)
         print(
             f"{name:16} {tally.cases:9,} cases {tally.failures:4} failures {time.time() - started:6.0f} s", flush=True

@@ -120,8 +120,8 @@ def dags(draw: Draw, num_vars: int) -> tuple[int, ...]:
     """Parent masks without a cycle."""
     order = draw(st.permutations(range(num_vars)))
     dag = [0] * num_vars
-    for place, variable in enumerate(order):
-        dag[variable] = sum(1 << u for u in order[:place] if draw(st.booleans()))
+    for index, variable in enumerate(order):
+        dag[variable] = sum(1 << u for u in order[:index] if draw(st.booleans()))
     return tuple(dag)
 
 
@@ -131,8 +131,8 @@ def constraint_sets(draw: Draw, num_vars: int) -> Constraints:
     subsets = st.integers(0, (1 << num_vars) - 1)
     order = draw(st.permutations(range(num_vars)))
     must, earlier, allowed = [0] * num_vars, [0] * num_vars, [0] * num_vars
-    for place, variable in enumerate(order):
-        before = sum(1 << u for u in order[:place])
+    for index, variable in enumerate(order):
+        before = sum(1 << u for u in order[:index])
         must[variable] = before & draw(subsets) & draw(subsets)
         earlier[variable] = before & draw(subsets) & draw(subsets)
     for variable in range(num_vars):

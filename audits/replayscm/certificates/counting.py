@@ -86,9 +86,9 @@ def _group_dags(
     for remainder in range(subsets - 1):
         report_progress(remainder, subsets)
         sets, weights = [remainder], [-ways[remainder]]  # the rest with sinks added; each further sink turns the sign
-        for place, option in enumerate(options):
-            if not remainder >> place & 1 and option[remainder]:
-                sets += [subset | 1 << place for subset in sets]
+        for index, option in enumerate(options):
+            if not remainder >> index & 1 and option[remainder]:
+                sets += [subset | 1 << index for subset in sets]
                 weights += [-weight * option[remainder] for weight in weights]
         for subset, weight in zip(sets[1:], weights[1:], strict=True):
             ways[subset] += weight
@@ -100,7 +100,7 @@ def _options_within(counts: Mapping[Names, int], names: Sequence[str], outside: 
     sums = [0] * (1 << len(names))
     for parents, number in counts.items():
         if parents <= outside.union(names):
-            sums[sum(1 << place for place, name in enumerate(names) if name in parents)] += number
+            sums[sum(1 << index for index, name in enumerate(names) if name in parents)] += number
     for place in range(len(names)):
         bit = 1 << place
         for start in range(0, len(sums), 2 * bit):

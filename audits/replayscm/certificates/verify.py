@@ -290,9 +290,9 @@ class Verification:
         if set(self.document["functions"]) - set(variables):
             raise Refused("it counts functions of a variable that cannot be endogenous")
         functions = {}
-        for number, variable in enumerate(variables):
+        for index, variable in enumerate(variables):
             self.stage = (
-                f"recounted: functions of {number} of {len(variables)} variables; "
+                f"recounted: functions of {index} of {len(variables)} variables; "
                 "not recounted: functions of the others, sums over DAGs, the count"
             )
             functions[variable] = self._functions(variable)
@@ -302,9 +302,9 @@ class Verification:
     def _recount_dags(self, functions: Mapping[str, Mapping[counting.Names, int]]) -> dict[tuple[str, ...], int]:
         by_roots = {}
         root_sets = self._root_sets
-        for number, roots in enumerate(root_sets):
+        for index, roots in enumerate(root_sets):
             self.stage = (
-                f"recounted: functions of all {len(functions)} variables, sums over DAGs for {number} of "
+                f"recounted: functions of all {len(functions)} variables, sums over DAGs for {index} of "
                 f"{len(root_sets)} root sets; not recounted: the other sums, the count"
             )
             try:
@@ -460,8 +460,8 @@ class Verification:
             raise Refused(str(error)) from None
 
     def _proof_lines(self, proof: Sequence[str]) -> Iterator[str]:
-        for number, line in enumerate(proof):
-            self._report_progress(number, len(proof))
+        for index, line in enumerate(proof):
+            self._report_progress(index, len(proof))
             yield line
 
 

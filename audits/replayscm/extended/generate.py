@@ -211,12 +211,12 @@ def _problem(
     if not is_episode:
         interventions = [Intervention(), *_interventions(stratum, scm_class, stratum.shape.num_worlds - 1, rng)]
         training = [
-            _world(f"train_{number}", scm_class, gold, intervention, seed, number, rates, rng)
-            for number, intervention in enumerate(interventions)
+            _world(f"train_{index}", scm_class, gold, intervention, seed, index, rates, rng)
+            for index, intervention in enumerate(interventions)
         ]
     heldout = [
-        _world(f"heldout_{number}", scm_class, gold, intervention, seed, number, {}, rng)
-        for number, intervention in enumerate(_interventions(stratum, scm_class, NUM_WORLDS, rng))
+        _world(f"heldout_{index}", scm_class, gold, intervention, seed, index, {}, rng)
+        for index, intervention in enumerate(_interventions(stratum, scm_class, NUM_WORLDS, rng))
     ]
     panels = [Panel(natural(scm_class.observed), tuple(worlds)) for worlds in (training, heldout)]
     kind = TaskKind.EPISODE if is_episode else TaskKind.SCM

@@ -154,9 +154,9 @@ def _checked_sets(rows: TargetRows, max_parents: int, part: str) -> Iterator[tup
     num_columns = len(rows.columns)
     size = min(num_columns, max_parents)
     total = comb(num_columns, size)
-    for number, chosen in enumerate(combinations(range(num_columns), size)):
-        if not number & 63:
-            checkpoint(part, number, total)
+    for index, chosen in enumerate(combinations(range(num_columns), size)):
+        if not index & 63:
+            checkpoint(part, index, total)
         yield chosen
 
 

@@ -254,8 +254,8 @@ def list_members(evidence: TableEvidence, dag: Dag, knowledge: CheckedKnowledge)
     edges = [(u, v) for v, parents in enumerate(dag) for u in range(len(dag)) if parents >> u & 1]
     shapes = [_shape(dag, target) for target in targets]
     members = []
-    for number, turned in enumerate(product((False, True), repeat=len(edges))):
-        checkpoint("orientations", number, 1 << len(edges))
+    for index, turned in enumerate(product((False, True), repeat=len(edges))):
+        checkpoint("orientations", index, 1 << len(edges))
         turned_dag = [0] * len(dag)
         for (u, v), is_turned in zip(edges, turned, strict=True):
             parent, child = (v, u) if is_turned else (u, v)

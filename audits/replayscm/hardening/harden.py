@@ -72,9 +72,9 @@ def designed_world(
         return family.population.simulate(world_id, start.intervention, start.environment, columns)
 
     order = [start.unit, *(unit for unit in range(num_units) if unit != start.unit)]
-    for place, unit in enumerate(order if assigned else ()):
-        done = order[: place + 1]
-        options = [tuple(start.row[t] for t in assigned)] if place == 0 else _values(assigned, unit, num_units, done)
+    for index, unit in enumerate(order if assigned else ()):
+        done = order[: index + 1]
+        options = [tuple(start.row[t] for t in assigned)] if index == 0 else _values(assigned, unit, num_units, done)
         filled = [
             {t: column | bit << unit for (t, column), bit in zip(assigned.items(), values, strict=True)}
             for values in options
@@ -117,7 +117,7 @@ def _values(
 
 def only_rows(world: World, rows: Sequence[int]) -> World:
     """Return the world with these of its rows, in that order."""
-    columns = tuple(sum((column >> row & 1) << place for place, row in enumerate(rows)) for column in world.columns)
+    columns = tuple(sum((column >> row & 1) << index for index, row in enumerate(rows)) for column in world.columns)
     return World(world.id, world.intervention, world.variables, tuple(world.units[row] for row in rows), columns)
 
 

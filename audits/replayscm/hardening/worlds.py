@@ -115,7 +115,7 @@ def _equally_spaced(observed: Sequence[RootOnes]) -> list[RootOnes]:
         if ones not in chain and all(ones & ~member == 0 or member & ~ones == 0 for member in chain):
             chain.append(ones)
     chain.sort(key=int.bit_count)
-    return [RootOnes(ones, (place + 1) / (len(chain) + 1)) for place, ones in enumerate(chain)]
+    return [RootOnes(ones, (index + 1) / (len(chain) + 1)) for index, ones in enumerate(chain)]
 
 
 # --- The worlds that hardening may add: simulated from gold on the instance's own units, never one that is held out

@@ -226,7 +226,7 @@ def _differing(
 
 
 def _value(local: LocalFunction, values: Mapping[str, int]) -> int:
-    row = sum(values[parent] << place for place, parent in enumerate(local.parents))
+    row = sum(values[parent] << index for index, parent in enumerate(local.parents))
     return local.table.bits >> row & 1
 
 

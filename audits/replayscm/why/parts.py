@@ -110,8 +110,8 @@ def differing_contexts(
             continue
         layout = lay_out(first.variables, roots, chunk)
         columns = [layout.simulate(model)[variable] for model in models]
-        for number, (targets, names) in enumerate(zip(chunk, needed, strict=True)):
-            rows = layout.block(columns[0] ^ columns[1], number)
+        for index, (targets, names) in enumerate(zip(chunk, needed, strict=True)):
+            rows = layout.block(columns[0] ^ columns[1], index)
             for i, u in enumerate(roots):
                 if u not in names:
                     rows &= ~projection(i, len(roots)).bits

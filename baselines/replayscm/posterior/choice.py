@@ -57,8 +57,8 @@ class ImaginedWorlds:
         self._replay()
         self._agreed: dict[tuple[int, Local], int] = {}
         self._with_roots: Counter[tuple[str, ...]] = Counter()
-        for place, member in enumerate(members):
-            self._with_roots[member.roots] += 1 << place
+        for index, member in enumerate(members):
+            self._with_roots[member.roots] += 1 << index
 
     def _columns(self, variable: int) -> U8:
         """Return the columns that a variable shows in the training worlds that leave it alone, a world a row."""
@@ -104,13 +104,13 @@ class ImaginedWorlds:
         """
         orders = [member.order() for member in self.members]
         for step in range(max(map(len, orders), default=0)):
-            places = np.array([place for place, order in enumerate(orders) if step < len(order)])
+            places = np.array([index for index, order in enumerate(orders) if step < len(order)])
             variables = np.array([orders[place][step] for place in places])
             mechanisms = [self.members[place].mechanisms[orders[place][step]] for place in places]
             rows = np.zeros((len(places), self.values.shape[2]), np.uint8)
             parents = [_indices(mechanism.parents) for mechanism in mechanisms]
             for bit in range(max(map(len, parents))):
-                having = np.array([number for number, of in enumerate(parents) if bit < len(of)])
+                having = np.array([index for index, of in enumerate(parents) if bit < len(of)])
                 sources = np.array([parents[number][bit] for number in having])
                 rows[having] |= self.values[sources, places[having]] << np.uint8(bit)
             tables = np.stack([_table(mechanism.bits) for mechanism in mechanisms])

@@ -171,7 +171,7 @@ def network(
 
     _check_options(files, out, fail_on or ())
     clamps = _parse_clamps(clamp or "") if attractors or clamp is not None else None
-    read = [read_network(path, stated_format if number == 0 else None, names) for number, path in enumerate(files)]
+    read = [read_network(path, stated_format if index == 0 else None, names) for index, path in enumerate(files)]
     comparison = read[0].compare(read[1]) if len(read) > 1 else None
     if as_json:
         typer.echo(json_text(_document(read[0], comparison, clamps)))
@@ -300,8 +300,8 @@ NOTES: Mapping[str, str] = {
 
 def _some(title: str, listed: Sequence[str]) -> Iterator[str]:
     """Yield the first lines of a list, and how many more there are."""
-    for number, line in enumerate(listed[:MAX_LINES]):
-        yield f"{title if number == 0 else '':<12} {line}" if title else line
+    for index, line in enumerate(listed[:MAX_LINES]):
+        yield f"{title if index == 0 else '':<12} {line}" if title else line
     if len(listed) > MAX_LINES:
         yield f"{'':<12} ... and {len(listed) - MAX_LINES:,} more; all with --json"
 

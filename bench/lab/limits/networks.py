@@ -140,9 +140,9 @@ def worth_it(scores: LocalScores, variable: int) -> dict[Mask, Cost]:
 def _rows(num_vars: int, seed: int) -> Frame:
     random = np.random.Generator(np.random.PCG64([num_vars, seed]))
     order, values = random.permutation(num_vars), np.zeros(ROWS, np.uint64)
-    for place, v in enumerate(order.tolist()):
-        before = order[max(0, place - WITHIN) : place]
-        parents = random.choice(before, min(place, int(random.integers(0, MAX_PARENTS + 1))), replace=False).tolist()
+    for index, v in enumerate(order.tolist()):
+        before = order[max(0, index - WITHIN) : index]
+        parents = random.choice(before, min(index, int(random.integers(0, MAX_PARENTS + 1))), replace=False).tolist()
         state = np.zeros(ROWS, np.int64)
         for parent in parents:
             state = 2 * state + (values >> np.uint64(parent) & np.uint64(1)).astype(np.int64)

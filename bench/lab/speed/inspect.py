@@ -75,8 +75,8 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _copies(problems: Sequence[Problem]) -> Iterator[Problem]:
     """Yield the problems again and again, under ids of their own."""
-    for place, problem in enumerate(cycle(problems)):
-        yield replace(problem, id=f"{problem.id}-{place}")
+    for index, problem in enumerate(cycle(problems)):
+        yield replace(problem, id=f"{problem.id}-{index}")
 
 
 def _evaluate(pool: Path, problems: Sequence[Problem]) -> tuple[float, float, Path]:
@@ -159,12 +159,12 @@ def reward_rows(options: Options) -> Iterator[Row]:
 
 def _answers(name: str) -> Iterator[tuple[str, str]]:
     """Return records, each with a text that answers it rightly, as another item asks, or not at all."""
-    of = benchmark(name)
-    items = [entry.item for entry in islice(in_turns(of, of.training.stages[:4], SEED), ITEMS)]
-    golds = [json.dumps(of.training.gold(item)) for item in items]
-    for place, item in enumerate(items):
-        reply = (golds[place], golds[place - 1], "I cannot tell.")[place % 3]
-        yield json.dumps(of.items.record(item)), reply
+    bench = benchmark(name)
+    items = [entry.item for entry in islice(in_turns(bench, bench.training.stages[:4], SEED), ITEMS)]
+    golds = [json.dumps(bench.training.gold(item)) for item in items]
+    for index, item in enumerate(items):
+        reply = (golds[index], golds[index - 1], "I cannot tell.")[index % 3]
+        yield json.dumps(bench.items.record(item)), reply
 
 
 def _reward(worth: Worth, name: str, answers: Sequence[tuple[str, str]], repeats: int) -> None:

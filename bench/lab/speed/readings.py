@@ -31,31 +31,31 @@ Judge = Callable[[Answer], bool | None]
 def rows(options: Options) -> Iterator[Row]:
     number = max(1, round(EACH * options.scale))
     for name in TITLES:
-        of = benchmark(name)
-        item = of.require(ITEMS).read_pool(bundled_sample(of.bundled[0])).items[0]
-        answer = json.dumps(of.require(TRAINING).gold(item))
+        bench = benchmark(name)
+        item = bench.require(ITEMS).read_pool(bundled_sample(bench.bundled[0])).items[0]
+        answer = json.dumps(bench.require(TRAINING).gold(item))
         drafts = [f"<think>{DRAFT}{i} {answer}</think>\n{answer}" for i in range(number)]
         texts = {
             "plain JSON": ([answer + " " * i for i in range(number)], PLAIN_RATIO),
             "thoughts before it": (drafts, THOUGHTS_RATIO),
         }
-        rules, judge = _rules(of, item)
+        rules, judge = _rules(bench, item)
         for case, (stated, least) in texts.items():
             rivals = [
                 Rival("all rules", partial(_read_all, rules, judge, stated), number),
                 Rival("one plain rule", partial(_read_plainly, rules, judge, stated), number, least_ratio=least),
             ]
-            yield from measure(Comparison("readings", f"{of.title}, {case}", "text", rivals), options.discipline)
+            yield from measure(Comparison("readings", f"{bench.title}, {case}", "text", rivals), options.discipline)
 
 
-def _rules(of: Benchmark[Any], item: Any) -> tuple[AnswerRules, Judge]:
+def _rules(bench: Benchmark[Any], item: Any) -> tuple[AnswerRules, Judge]:
     """Return the rules of an item and its verdict on an answer; ReplaySCM's plain rule is the paper's, as it was."""
-    if of.has(EVALUATOR):
+    if bench.has(EVALUATOR):
         evaluator = Evaluator(item)
-        rules = item_rules(of, item)._replace(read=partial(read_by_paper, evaluator.score))
+        rules = item_rules(bench, item)._replace(read=partial(read_by_paper, evaluator.score))
         return rules, lambda answer: evaluator.score(answer).correct
-    score = of.scoring.score
-    return item_rules(of, item), lambda answer: score(item, answer, ())["correct"]
+    score = bench.scoring.score
+    return item_rules(bench, item), lambda answer: score(item, answer, ())["correct"]
 
 
 def _read_all(rules: AnswerRules, judge: Judge, texts: Sequence[str]) -> None:

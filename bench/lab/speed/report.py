@@ -331,14 +331,14 @@ def plot_history(releases: dict[str, Release], case: str = "") -> str:
         Line(
             name,
             tuple(
-                Mark(place, release.ratios[name])
-                for place, release in enumerate(releases.values())
+                Mark(index, release.ratios[name])
+                for index, release in enumerate(releases.values())
                 if name in release.ratios
             ),
         )
         for name in names
     ]
-    x = Axis("", ticks=tuple((float(place), version) for place, version in enumerate(releases)))
+    x = Axis("", ticks=tuple((float(index), version) for index, version in enumerate(releases)))
     y = Axis("times faster than the rival", logarithmic=True)
     return standalone_svg(panels_svg([Panel("", tuple(lines))], x, y, "Ratios of speed by release"))
 

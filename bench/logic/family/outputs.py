@@ -112,14 +112,14 @@ def use_record(dataset: Dataset) -> dict[str, Any]:
 
 def _predictions(best: NextExperiment) -> Iterator[dict[str, Any]]:
     predictions = best.predictions
-    for number, experiment in enumerate(predictions.experiments):
+    for index, experiment in enumerate(predictions.experiments):
         yield {
             "stimuli": sorted(experiment.on),
             "inhibited": sorted(experiment.inhibited),
-            "shares": [float(share) for share in predictions.shares(number)],
-            "outcomes": {answers: str(count) for answers, count in predictions.outcomes[number].items()},
-            "squares": str(predictions.sum_of_squared_counts(number)),
-            "done": best.is_done[number],
+            "shares": [float(share) for share in predictions.shares(index)],
+            "outcomes": {answers: str(count) for answers, count in predictions.outcomes[index].items()},
+            "squares": str(predictions.sum_of_squared_counts(index)),
+            "done": best.is_done[index],
         }
 
 
@@ -310,7 +310,7 @@ def _certificates(counted: words.Counted) -> Iterator[Certificate]:
     if missing is not None:
         yield missing
     outside = {entry.number for entry in counted.comparison.outside_class}
-    fitting = [model for number, model in enumerate(models) if number not in outside]
+    fitting = [model for index, model in enumerate(models) if index not in outside]
     best = min(fitting, key=lambda model: misfit(model, counted.task), default=None)
     if best is not None and misfit(best, counted.task) > family.optimum[0]:
         yield better_certificate(family, best)

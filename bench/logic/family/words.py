@@ -400,7 +400,7 @@ def measured_table(cells: Sequence[MeasuredCell]) -> WhyTable:
         )
         for c in listed
     )
-    missed = frozenset(place for place, cell in enumerate(listed) if cell.square > MISSED)
+    missed = frozenset(index for index, cell in enumerate(listed) if cell.square > MISSED)
     caption = "Measured values, the first optimal model, the share of models that predict 1, and the squared difference"
     headings = ("experiment", *(("time",) if times else ()), "readout", "measured", "predicted", "share", "square")
     numeric = frozenset(range(len(headings))) - {0, headings.index("readout")}

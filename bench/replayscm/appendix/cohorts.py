@@ -155,7 +155,7 @@ def disclosure_of(setting: str) -> str:
 def resampled(row: Row, stream: int) -> tuple[Array, Array]:
     """Return the means of METRICS over the answers, shape (3,), and over resampled latent SCMs, (RESAMPLES, 3)."""
     places = [row.column_indices[key] for key in METRICS]
-    units = {unit: place for place, unit in enumerate(sorted(row.units))}
+    units = {unit: index for index, unit in enumerate(sorted(row.units))}
     sums, counts = np.zeros((len(units), len(places))), np.zeros((len(units), len(places)))
     for o in row.observations:
         for k, place in enumerate(places):

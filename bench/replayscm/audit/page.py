@@ -86,9 +86,9 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
             x, reach = _lane_centre(strata.index(stratum), bounds.index(bound), lane), lane * 0.42
             medians.append(Mark(x, median(inside), x_low=x - reach, x_high=x + reach))
     lines.append(Line(MEDIAN, tuple(medians), kind="levels"))
-    names = tuple((float(number), name or "all instances") for number, name in enumerate(strata))
+    names = tuple((float(index), name or "all instances") for index, name in enumerate(strata))
     x_axis, y_axis = Axis("", -0.5, max(0.5, len(strata) - 0.5), names), _powers(lines, "empty")
-    look = {line.name: Look(f"scale-{1 + number % 4}", "circle") for number, line in enumerate(lines)}
+    look = {line.name: Look(f"scale-{1 + index % 4}", "circle") for index, line in enumerate(lines)}
     label = f"SCMs that fit, as a power of ten, by stratum and class: {_number(lines)} points"
     svg = panels_svg([Panel("", tuple(lines))], x_axis, y_axis, label, look=look, size=SIZE)
     return ScatterPlot(Markup(svg), left_out)
@@ -212,10 +212,10 @@ def report(
         "gold, held-out worlds and the latent order.",
     )
     items = (
-        _index_item(record, problem, bounds, bodies, number < MAX_EMBEDDED)
+        _index_item(record, problem, bounds, bodies, index < MAX_EMBEDDED)
         if record.index not in extended
-        else _extended_item(findings.item(record, bodies, number < MAX_EMBEDDED), record, problem, bounds)
-        for number, (record, problem) in enumerate(zip(audited.records, audited.items, strict=True))
+        else _extended_item(findings.item(record, bodies, index < MAX_EMBEDDED), record, problem, bounds)
+        for index, (record, problem) in enumerate(zip(audited.records, audited.items, strict=True))
     )
     return index_page(audited.name, items, text)
 

@@ -275,7 +275,7 @@ def _declared_values(values: Values, declared: Sequence[str]) -> dict[Value, str
 def _categories(name: str, values: Values, declared: Mapping[Value, str], places: I32, num_missing: int) -> Column:
     numeric = all(isinstance(value, Decimal) for value in declared)
     order = sorted(declared, key=lambda value: value if numeric else declared[value])
-    codes = {place: order.index(value) for place, value in enumerate(values.values)}
+    codes = {index: order.index(value) for index, value in enumerate(values.values)}
     table = np.array([*(codes[place] for place in range(len(codes))), GAP], np.int32)
     words = tuple(declared[value] for value in order)
     return Column(name, "categories", num_missing, words, None, table[places], _Codes(values, codes))

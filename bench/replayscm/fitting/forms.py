@@ -165,8 +165,8 @@ class ConfigurationTable:
             yield Section(label, notes, headings, lines, (1, 2), (0,), (forms.num_formulas or 0) - len(lines))
         occurring = {tuple(codes): k for k, codes in enumerate(self.patterns.codes.tolist())}
         rows = []
-        for number, code in enumerate(self.codes):
-            bits = tuple(number >> k & 1 for k in range(len(self.conditions)))
+        for index, code in enumerate(self.codes):
+            bits = tuple(index >> k & 1 for k in range(len(self.conditions)))
             if bits in occurring or code != truth_tables.FREE:
                 k = occurring.get(bits)
                 zeros, ones = (0, 0) if k is None else (int(self.patterns.zeros[k]), int(self.patterns.ones[k]))

@@ -146,9 +146,9 @@ class TargetFront:
         products = () if formula == "0" else products
         covers = [tree_values(product, self.patterns.codes) for product in products]
         terms = {}
-        for place, (product, cover) in enumerate(zip(products, covers, strict=True)):
+        for index, (product, cover) in enumerate(zip(products, covers, strict=True)):
             others = np.zeros(len(cover), np.bool_)
-            for covered in (*covers[:place], *covers[place + 1 :]):
+            for covered in (*covers[:index], *covers[index + 1 :]):
                 others |= covered
             raw = ratio(int(self.patterns.ones[cover].sum()), self.ones)
             unique = ratio(int(self.patterns.ones[cover & ~others].sum()), self.ones)
@@ -573,8 +573,8 @@ def find_fronts(
         return (scm_front(table, roots, options),)
     names = table.names if options.target is None else (options.target,)
     fronts = []
-    for number, name in enumerate(names):
-        listen("fronts", number, len(names))
+    for index, name in enumerate(names):
+        listen("fronts", index, len(names))
         fronts.append(target_front(table, name, options))
     return tuple(fronts)
 

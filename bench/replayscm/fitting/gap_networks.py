@@ -147,8 +147,8 @@ class _CompletionScores:
         limits = knowledge.allowed, knowledge.required, knowledge.limits
         if limits not in self._scored:
             scored = self._scored[limits] = np.empty(self._shape)
-            for place, frame in enumerate(completed_frames(self._table)):
-                scored[place] = LevelScores(frame, self._rule, knowledge).scored_sets()[1]
+            for index, frame in enumerate(completed_frames(self._table)):
+                scored[index] = LevelScores(frame, self._rule, knowledge).scored_sets()[1]
         return self._scored[limits]
 
 
@@ -186,10 +186,10 @@ class _Sums:
         """Return the logarithm of the sum over all networks, the weights of completions, and their arcs."""
         number, num_columns = self.tables.shape[:2]
         logs, arcs = np.empty(number), np.empty((number, num_columns, num_columns))
-        for place, local in enumerate(self.tables):
-            self._listen("completions of the gaps", place, number)
+        for index, local in enumerate(self.tables):
+            self._listen("completions of the gaps", index, number)
             dag_sum = DagSum(local)
-            logs[place], arcs[place] = dag_sum.log_sum, dag_sum.arcs()
+            logs[index], arcs[index] = dag_sum.log_sum, dag_sum.arcs()
         log_total = float(np.logaddexp.reduce(logs))
         return log_total, np.exp(logs - log_total), arcs
 
@@ -303,14 +303,14 @@ def _effect(table: Table, sums: _Sums, best: Dag, graph: Dag | None, query: Quer
     rng = np.random.default_rng(0)
     num_drawn = rng.multinomial(NUM_SAMPLES, sums.weights / sums.weights.sum())
     means: list[float] = []
-    for place, frame in enumerate(completed_frames(table)):
+    for index, frame in enumerate(completed_frames(table)):
         effects = Effects(frame, Fraction(str(iss)))
-        values[place] = [float(effects.in_network(dag, one_query, is_exact=False)) for dag, one_query in questions]
+        values[index] = [float(effects.in_network(dag, one_query, is_exact=False)) for dag, one_query in questions]
         if every is not None:
             dags = [tuple(dag) for dag in every.tolist()]
-            means.append(sums.weighted([float(effects.in_network(dag, query, is_exact=False)) for dag in dags], place))
-        elif num_drawn[place]:
-            dags = DagSum(sums.tables[place]).sample(int(num_drawn[place]), rng)
+            means.append(sums.weighted([float(effects.in_network(dag, query, is_exact=False)) for dag in dags], index))
+        elif num_drawn[index]:
+            dags = DagSum(sums.tables[index]).sample(int(num_drawn[index]), rng)
             means += [float(effects.in_network(dag, query, is_exact=False)) for dag in dags]
     mean = (
         (float(np.mean(means)), float(np.std(means, ddof=1) / NUM_SAMPLES**0.5))

@@ -376,8 +376,8 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
         options = replace(options, errors="front")
     names = table.names if options.target is None else (options.target,)
     parts = []
-    for number, name in enumerate(names):
-        listen("completions of gaps", number, len(names))
+    for index, name in enumerate(names):
+        listen("completions of gaps", index, len(names))
         parts.append(_complete_target(table, name, options))
     return GapFit(table, options.target, tuple(parts))
 

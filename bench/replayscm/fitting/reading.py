@@ -256,7 +256,7 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     _check_columns(columns, raws, source, purpose, raw.counting, options.do_columns)
     used = [column for column in columns if column.is_used]
     by_name: dict[str, list[int]] = {name: [] for name in head_names}
-    places = {column.name: place for place, column in enumerate(used)}
+    places = {column.name: index for index, column in enumerate(used)}
     for result, name in zip(columns, origin, strict=True):
         if result.is_used:
             by_name[name].append(places[result.name])

@@ -114,14 +114,14 @@ def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool)
     is_silent = scm_class.noise.is_silent or not is_noisy
     if gold is None or not worlds or (not is_silent and (seed is None or not rates)):
         return None
-    for number, world in enumerate(worlds):
+    for index, world in enumerate(worlds):
         targets = world.intervention.targets
         for row, values in enumerate(world.rows()):
             clamped = {v: values[v] for v in targets}
             flipped = frozenset(
                 v
                 for v, rate in rates.items()
-                if v not in targets and seed is not None and is_flipped(seed, number, row, v, rate)
+                if v not in targets and seed is not None and is_flipped(seed, index, row, v, rate)
             )
             computed = replay_row(scm_class, gold.local_functions, values, clamped, flipped)
             for variable in scm_class.endogenous:
@@ -165,11 +165,11 @@ def forecast_difference(problem: Problem) -> str | None:
     ]
     if len(stated) != len(heldout):
         return f"{plural(len(stated), 'worlds')} to forecast, {len(heldout)} held out"
-    for number, (forecast, true) in enumerate(zip(stated, heldout, strict=True)):
+    for index, (forecast, true) in enumerate(zip(stated, heldout, strict=True)):
         # an intervention overwrites the values of the roots that it sets
         free = [i for i, root in enumerate(scm_class.roots) if root not in forecast[0]]
         if forecast[0] != true[0] or _bits(forecast[1], free) != _bits(true[1], free):
-            return f"world {number} to forecast is not the held-out one"
+            return f"world {index} to forecast is not the held-out one"
     return ""
 
 

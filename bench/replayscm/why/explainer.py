@@ -468,7 +468,7 @@ def excluded_rivals(mechanism: DecidedVariable) -> list[tuple[str, TableRow]]:
     rules: list[tuple[str, Callable[[Sequence[int]], int]]] = []
     if len(names) > 1:
         rules += [(" and ".join(names), lambda bits: int(all(bits))), (" or ".join(names), lambda bits: int(any(bits)))]
-    rules += [(name, itemgetter(place)) for place, name in enumerate(names)]
+    rules += [(name, itemgetter(index)) for index, name in enumerate(names)]
     rules += [(f"not {names[0]}", lambda bits: 1 - bits[0])] if names else []
     rules += [("0", lambda bits: 0), ("1", lambda bits: 1)]
     rivals = []

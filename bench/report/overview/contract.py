@@ -163,9 +163,9 @@ def steps_digest(steps: Sequence[Step[Any]]) -> bytes:
 # --- Whether there is an answer at all, as the first column of the benchmark's table counts it ------------------------
 
 
-def is_answered(of: Benchmark[Any], score: Mapping[str, Any], setting: str) -> bool:
+def is_answered(bench: Benchmark[Any], score: Mapping[str, Any], setting: str) -> bool:
     """Return whether there is an answer at all."""
-    guide = of.capability(GUIDE)
+    guide = bench.capability(GUIDE)
     if guide is not None:
         return guide.is_answered(score)
-    return of.metrics.sample(of.metrics.verdict(score, setting, InvalidHandling.PUBLISHED)).valid
+    return bench.metrics.sample(bench.metrics.verdict(score, setting, InvalidHandling.PUBLISHED)).valid

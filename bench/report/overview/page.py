@@ -61,11 +61,11 @@ def pack_answers(results: Results, responses: Responses, commands: Mapping[str, 
     Per system: item places, a letter for each class, costs, places in `remaining`, samples, lines, places of details;
     of people their ids.
     """
-    conditions = {condition: place for place, condition in enumerate(results.conditions)}
+    conditions = {condition: index for index, condition in enumerate(results.conditions)}
     pools = sorted({item.digest for item in results.items})
     remaining: dict[str, int] = {}
     embedded = embedded_keys(results, responses)
-    details: dict[AnswerKey, int] = {key: place for place, key in enumerate(embedded)}
+    details: dict[AnswerKey, int] = {key: index for index, key in enumerate(embedded)}
     files: dict[str, int] = {}
     return {
         "name": results.name,
@@ -123,7 +123,7 @@ def _pack_outcomes(
         "n": [0 if place is None else place.line for place in places]
         if any(place is not None for place in places)
         else None,
-        "d": [[place, details[key]] for place, key in enumerate(keys) if key in details],
+        "d": [[index, details[key]] for index, key in enumerate(keys) if key in details],
     }
 
 
@@ -205,7 +205,7 @@ def report_page(sections: Sequence[PageSection], *, paper_on: bool) -> str:
     """
     with_results = [part for part in sections if part.results is not None]
     number = sum(part.results.num_answers for part in with_results if part.results is not None)
-    contents = [_section(part, place) for place, part in enumerate(sections)]
+    contents = [_section(part, index) for index, part in enumerate(sections)]
     tabs: list[dict[str, str]] = []
     if len(sections) > 1:
         all_results = [part.results for part in with_results if part.results is not None]
@@ -410,18 +410,18 @@ def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Sect
 
 def benchmark_results(name: str, answers: Sequence[Answer], *, with_times: bool = True) -> Results:
     """Return the results of a benchmark that has a guide."""
-    of, named = benchmark(name), group_people(named_answers(answers))
-    return read_results(name, of.title, named, of.metrics, guide_of(name), with_times=with_times)
+    bench, named = benchmark(name), group_people(named_answers(answers))
+    return read_results(name, bench.title, named, bench.metrics, guide_of(name), with_times=with_times)
 
 
 def _page_section(name: str, section: Section, answers: Sequence[Answer], contents: ReportContents) -> PageSection:
-    of = benchmark(name)
+    bench = benchmark(name)
     results = benchmark_results(name, answers, with_times=contents.with_times) if guide_of(name) else None
     if results is None or not results.systems:  # no item has anything held out
         return PageSection(name, section, None, Responses(), {})
     sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
     responses = read_responses(results, sources)
-    results.intervals = {system.name: right_interval(system, of.metrics) for system in results.systems}
+    results.intervals = {system.name: right_interval(system, bench.metrics) for system in results.systems}
     pools = [path for path in contents.pools if benchmark_of(path).name == name]
     commands = {}
     if len(pools) == 1:
@@ -432,9 +432,9 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
         has_moves = not explanations or any(entry.moves and not entry.moves_title for entry in explanations)
         if folders:
             command = f"calibrant show {pool} {{id}} --run {shlex.quote(str(folders[0]))}"
-            if of.has(PLAY) and has_moves:
+            if bench.has(PLAY) and has_moves:
                 commands["episode"] = f"{command} --html episode.html"
-            elif of.has(ANSWER_EXPLANATIONS):
+            elif bench.has(ANSWER_EXPLANATIONS):
                 commands["gold"] = f"{command} --gold --html answer.html"
     is_attributed = any(KEY in score for _, score in answers)  # nothing more to count, if nothing is counted
     options = "" if is_attributed else _count_options(contents)

@@ -267,7 +267,7 @@ class Results:
         keep: decided | right | all-missed
         """
         places = []
-        for place, outcomes in enumerate(self.outcomes_by_item):
+        for index, outcomes in enumerate(self.outcomes_by_item):
             if keep == "decided":
                 chosen = not any(o.is_decided for o in outcomes) and any(o.is_decided is False for o in outcomes)
             elif keep == "right":
@@ -275,7 +275,7 @@ class Results:
             else:
                 chosen = all(o.kind == "missed" for o in outcomes)
             if chosen:
-                places.append(place)
+                places.append(index)
         return places
 
 
@@ -342,9 +342,9 @@ def read_results(
     order = sorted(
         conditions, key=lambda condition: (metrics.setting_order_key(conditions[condition]), natural(condition))
     )
-    rank = {condition: place for place, condition in enumerate(order)}
+    rank = {condition: index for index, condition in enumerate(order)}
     items = sorted(keys.values(), key=lambda item: (rank[item.condition], natural(item.id), item.digest))
-    places = {(item.digest, item.id): place for place, item in enumerate(items)}
+    places = {(item.digest, item.id): index for index, item in enumerate(items)}
     systems = []
     for system, listed in by_system.items():
         for key, outcome in listed:

@@ -325,7 +325,7 @@ def _lists(results: Results) -> Iterator[dict[str, str]]:
 
 def cell_counts(results: Results) -> list[list[Any]]:
     """Return a row for each system and condition: places of both, answers, then counts by class, then no answer."""
-    places = {condition: place for place, condition in enumerate(results.conditions)}
+    places = {condition: index for index, condition in enumerate(results.conditions)}
     rows: dict[tuple[int, int], list[int]] = {}
     order = ("earned", "lucky", "right", "wrong", "short", "missed")
     for rank, system in enumerate(results.systems):

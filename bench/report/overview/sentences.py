@@ -200,13 +200,13 @@ def _discordant_pair(systems: Sequence[SystemResult]) -> tuple[SystemResult, Sys
     """Return the pair, ahead by right and behind by earned, with the largest difference of earned; then of right."""
     best, pair = (Fraction(0), Fraction(0)), None
     shares = [(Fraction(s.right) / s.num_items, Fraction(s.counts["earned"]) / s.num_items) for s in systems]
-    for place, (right, earned) in enumerate(shares):
-        for place_behind in range(place + 1, len(shares)):
+    for index, (right, earned) in enumerate(shares):
+        for place_behind in range(index + 1, len(shares)):
             right_behind, earned_behind = shares[place_behind]
             if right > right_behind and earned_behind > earned:  # a subtraction takes ten times as long
                 differences = earned_behind - earned, right - right_behind
                 if differences > best:
-                    best, pair = differences, (systems[place], systems[place_behind])
+                    best, pair = differences, (systems[index], systems[place_behind])
     return pair
 
 

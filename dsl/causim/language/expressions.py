@@ -336,8 +336,8 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
     outer = expression(node.generators[0].iter, scope)
     inner = scope
     loops = []
-    for number, generator in enumerate(node.generators):
-        source = outer if number == 0 else expression(generator.iter, inner)
+    for index, generator in enumerate(node.generators):
+        source = outer if index == 0 else expression(generator.iter, inner)
         inner = inner.add_names(set(target_names(generator.target)))
         tests = [expression(test, inner) for test in generator.ifs]
         loops.append((source, assign(generator.target, inner), tests))
@@ -378,9 +378,9 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
 
 
 def _limit_length(values: Iterator[Any]) -> Iterator[Any]:
-    for number, value in enumerate(values):
-        if number >= MAX_SIZE:
-            check_size(number + 1)
+    for index, value in enumerate(values):
+        if index >= MAX_SIZE:
+            check_size(index + 1)
         yield value
 
 

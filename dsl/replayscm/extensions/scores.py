@@ -201,8 +201,8 @@ def cell_law(
     values = {**row.roots, **{v: bit for v, bit in row.clamped.items() if v in row.roots}}
     states: dict[tuple[tuple[str, int], ...], Fraction] = {tuple(sorted(values.items())): Fraction(1)}
     law: dict[str, Fraction] = {}
-    for place, variable in enumerate(order):
-        needed = {u for later in order[place + 1 :] for u in formulas[later].mentioned}
+    for index, variable in enumerate(order):
+        needed = {u for later in order[index + 1 :] for u in formulas[later].mentioned}
         following: dict[tuple[tuple[str, int], ...], Fraction] = {}
         ones = Fraction(0)
         for state, weight in states.items():

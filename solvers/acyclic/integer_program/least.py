@@ -81,14 +81,14 @@ class _Search:
 
     def solve(self) -> dict[int, Mask]:
         sums = [0, 0]
-        for number, criterion in enumerate(CRITERIA):
+        for index, criterion in enumerate(CRITERIA):
             try:
-                sums[number] = self._fix_criterion(lambda v, parents, by=criterion: by(self.part[v][parents].cost))  # type: ignore[misc]
+                sums[index] = self._fix_criterion(lambda v, parents, by=criterion: by(self.part[v][parents].cost))  # type: ignore[misc]
             except LimitReached as late:
-                sums[number] = late.at_least
+                sums[index] = late.at_least
                 raise Undecided(_cost(sums), None, self.incumbent.chosen) from None
             # fewer columns are left than before, so fewer cycles are possible and the part may fall apart
-            if number == 0 and (split_choice := self._solve_split(sums)) is not None:
+            if index == 0 and (split_choice := self._solve_split(sums)) is not None:
                 return split_choice
         for v in self.variables:
             ranked = sorted((self.part[v][parents].mask, parents) for u, parents in self.columns if u == v)

@@ -357,7 +357,8 @@ class Relaxation:
     @property
     def _size(self) -> int:
         """Steps of a simplex iteration: 10 to 22 ns each, without the entries 16 to 53."""
-        return len(self.columns) + 2 * (self.num_equal + len(self.rows)) + self.highs.getNumNz() // ENTRIES_PER_PIVOT
+        num_entries: int = self.highs.getNumNz()
+        return len(self.columns) + 2 * (self.num_equal + len(self.rows)) + num_entries // ENTRIES_PER_PIVOT
 
     def _run(self, allowed: Bits, limits: Limits, iterations: int | None) -> tuple[bool, Proof]:
         """Solve, within a number of iterations or what the limits leave; return whether to the end, and the proof."""

@@ -329,8 +329,8 @@ class LatticeBuilder:
         stages = self.stages
         layers = [Layer([()], [0])]
         most = UNREACHABLE if limit is None else limit
-        for number, stage in enumerate(stages):
-            layer = self._expand(number, layers[-1], most)
+        for index, stage in enumerate(stages):
+            layer = self._expand(index, layers[-1], most)
             if beam is not None:
                 layer = _best_states(layer, stage, beam)
             layers.append(layer)

@@ -89,7 +89,7 @@ def best_by_bits(bits: Sequence[float]) -> int | None:
     # bits are 0 iff all members have one law, and rounding may hide that
     if top <= BITS_TOLERANCE:
         return None
-    return next(place for place, value in enumerate(bits) if value >= top - BITS_TOLERANCE)
+    return next(index for index, value in enumerate(bits) if value >= top - BITS_TOLERANCE)
 
 
 # --- Entropy of a posterior over SCMs, in bits ------------------------------------------------------------------------
@@ -504,7 +504,7 @@ class Witnesses:
 
 def plain_task(task: Task, scm_class: MechanismClass, worlds: Iterable[EvidenceWorld]) -> Task:
     """Return the noise-free passive task of these worlds, without hidden variables."""
-    named = tuple(evidence_panel_world(f"world{number}", scm_class, world) for number, world in enumerate(worlds))
+    named = tuple(evidence_panel_world(f"world{index}", scm_class, world) for index, world in enumerate(worlds))
     training = Panel(natural(scm_class.observed), named)
     return replace(task, kind=TaskKind.SCM, training=training, extension=None)
 

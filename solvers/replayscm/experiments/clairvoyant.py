@@ -160,7 +160,7 @@ def _fewest_by_maxsat(rows: Sequence[CoverRow]) -> list[int]:
     usable = sorted({world for row in rows for parts in row.alternatives for part in parts for world in part})
     cnf = Cnf()
     literals = {world: cnf.variable(f"x{world}") for world in usable}
-    picked = [[cnf.variable(f"y{number}.{i}") for i in range(len(row.alternatives))] for number, row in enumerate(rows)]
+    picked = [[cnf.variable(f"y{index}.{i}") for i in range(len(row.alternatives))] for index, row in enumerate(rows)]
     solver = CoreGuided(cnf, Budget())
     try:
         for literal in literals.values():

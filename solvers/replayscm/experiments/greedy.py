@@ -94,7 +94,7 @@ class WorldChooser:
         num_vars = len(self.scm_class.observed)
         if self.scm_class.noise.is_silent or num_vars <= MAX_FULL_VARIABLES:
             return list(range(len(self.candidates)))
-        first = [place for place, do in enumerate(self.candidates) if len(do) <= 1]
+        first = [index for index, do in enumerate(self.candidates) if len(do) <= 1]
         others = range(len(first), len(self.candidates))
         # ranked by a hash of id and place: the same in every process, and independent of names
         ranked = sorted(others, key=lambda place: sha256(f"{self.item_id}|{place}".encode()).digest())

@@ -403,9 +403,9 @@ def episode_regrets(
     posterior: of the empty evidence
     """
     regrets = []
-    for number, (do, contexts, rows) in enumerate(steps):
-        if number:
-            regrets.append(step_regret(task, posterior, do, contexts, item_id, number))
+    for index, (do, contexts, rows) in enumerate(steps):
+        if index:
+            regrets.append(step_regret(task, posterior, do, contexts, item_id, index))
         posterior = posterior.condition(EvidenceWorld(do, tuple(rows)))
     return tuple(regrets)
 

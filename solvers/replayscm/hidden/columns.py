@@ -166,8 +166,8 @@ def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
         # inclusion and exclusion over subsets: a column constant on the classes of patterns alike in j parents
         # has 2**(2**j - classes) functions of it
         classes: dict[int, int] = {}
-        for place, pattern in enumerate(met):
-            classes[pattern & subset] = classes.get(pattern & subset, 0) | 1 << place
+        for index, pattern in enumerate(met):
+            classes[pattern & subset] = classes.get(pattern & subset, 0) | 1 << index
         constant = np.ones(len(bits), np.bool_)
         for members in classes.values():
             part = bits & np.uint64(members)
@@ -178,8 +178,8 @@ def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
     some = numbers > 0
     bits, numbers = bits[some], numbers[some] << (1 if met else 0)
     words = np.zeros(len(bits), np.uint64)
-    for place, pattern in enumerate(patterns):
-        words |= (bits >> np.uint64(met.index(pattern & parents)) & np.uint64(1)) << np.uint64(place)
+    for index, pattern in enumerate(patterns):
+        words |= (bits >> np.uint64(met.index(pattern & parents)) & np.uint64(1)) << np.uint64(index)
     return words, numbers
 
 

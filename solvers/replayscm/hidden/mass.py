@@ -455,7 +455,7 @@ class ColumnGroups:
         """Return the sum over the columns of some rows of each group: the last child's weights are added up."""
         if self._sums is None:
             return [self.partial_sum(key, rows) for key, rows in parts]
-        chosen = {v: [key[place] for key, _ in parts] for place, v in enumerate(self.others)}
+        chosen = {v: [key[index] for key, _ in parts] for index, v in enumerate(self.others)}
         added = [[(self.last_signatures[row], self.numbers[row]) for row in rows] for _, rows in parts]
         return self._sums.totals(chosen, added)
 

@@ -196,10 +196,10 @@ class Posterior:
             yield self._term(factor, options, prior, hidden, 0)
             return
         cells = sum(local.num_cells for local in rows.values())
-        for number, (rate, rate_prior) in enumerate(scm_class.noise.grid):
+        for index, (rate, rate_prior) in enumerate(scm_class.noise.grid):
             scaled = scaled_rate(rate)
             options = {v: set_weights(local, v, self.masks[v], scaled) for v, local in rows.items()}
-            yield self._term(base * rate_prior / scaled.base**cells, options, prior, hidden, number)
+            yield self._term(base * rate_prior / scaled.base**cells, options, prior, hidden, index)
 
     def _mixed(self, variable: int, rows: VariableRows) -> tuple[dict[Mask, int], int]:
         """Return weights of parent sets with the rate summed out, and what they are to be divided by."""
@@ -465,7 +465,7 @@ class PosteriorSampler:
 
     def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
         """Return a summand of the mass by its weight, with a key for what its draws share."""
-        places = ((place, weight) for place, (_, _, weight) in enumerate(self._terms))
+        places = ((index, weight) for index, (_, _, weight) in enumerate(self._terms))
         place: int = draw_weighted(rng, places, self._whole)
         columns, term, _ = self._terms[place]
         return place, columns, term

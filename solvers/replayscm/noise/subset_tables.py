@@ -343,10 +343,10 @@ def class_layout(
         first = len(listed)
         starts, targets = list[int](), list[int]()
         num_vars, num_sizes = len(group.endogenous), max_parents + 1
-        for place, v in enumerate(group.endogenous):
+        for index, v in enumerate(group.endogenous):
             keyed = sorted((mask.bit_count(), group.inside(mask), mask) for mask in sets[v])
             for size, inside, mask in keyed:
-                target = (place * num_sizes + size << num_vars - 1) + _without_bit(inside, place)
+                target = (index * num_sizes + size << num_vars - 1) + _without_bit(inside, index)
                 if not targets or targets[-1] != target:
                     starts.append(len(listed) - first)
                     targets.append(target)
@@ -354,10 +354,10 @@ def class_layout(
         coefficients = np.array(
             [
                 [
-                    [_coefficient(size, n, prior) for n in _num_placed(able[v], group, place)]
+                    [_coefficient(size, n, prior) for n in _num_placed(able[v], group, index)]
                     for size in range(num_sizes)
                 ]
-                for place, v in enumerate(group.endogenous)
+                for index, v in enumerate(group.endogenous)
             ],
             np.object_,
         )

@@ -131,9 +131,9 @@ def test_shares_and_votes_are_those_of_the_members() -> None:
 def test_fast_misfits_are_those_of_the_reference() -> None:
     for task in random_tasks(11, 30):
         costs = ModelCosts(task)
-        for number, model in enumerate(reference.all_models(task)):
+        for index, model in enumerate(reference.all_models(task)):
             assert costs.misfit(model) == reference.misfit(model, task)
-            if number > 20:
+            if index > 20:
                 break
 
 

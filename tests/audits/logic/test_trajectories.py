@@ -239,8 +239,8 @@ def test_verdicts_of_answers(items: list[TrajectoryItem]) -> None:
 
 def test_items_depend_on_functions_alone(sources: list[Source], tmp_path: Path) -> None:
     """Files of other formats, names and orders give the same items."""
-    for place, source in enumerate(reversed(sources)):
-        (tmp_path / f"{place}.xml").write_text(source.network.to_sbml())
+    for index, source in enumerate(reversed(sources)):
+        (tmp_path / f"{index}.xml").write_text(source.network.to_sbml())
     others = [*map(Source, read_folder(tmp_path).networks.values())]
     stratum = TRAJECTORY_STRATA["series_n8_k2_partly"]
     for number in range(3):

@@ -373,10 +373,10 @@ def counted(problem: Problem) -> dict[str, tuple[int, int]]:
     gold, order = latent_scm(problem), problem.sealed.latent_order
     bound = problem.sealed.max_predecessors or len(order)
     result = {}
-    for place, variable in enumerate(order):
+    for index, variable in enumerate(order):
         if variable in gold.roots:
             continue
-        nearest = order[max(0, place - bound) : place]
+        nearest = order[max(0, index - bound) : index]
         shown: set[tuple[tuple[str, ...], tuple[int, ...]]] = set()
         subsets = list(combinations(nearest, min(3, len(nearest))))
         for world in problem.task.training.worlds:

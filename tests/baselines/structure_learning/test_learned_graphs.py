@@ -139,8 +139,8 @@ def test_any_graph_becomes_a_dag_that_obeys_and_loses_only_forbidden_edges(data:
     graph = tuple(data.draw(st.integers(0, everything)) & ~(1 << v) for v in range(num_vars))
     placed = orient(disclosed_graph(graph, known), known)
     assert known.admits(placed.dag)
-    for place, variable in enumerate(placed.order):
-        before = sum(1 << u for u in placed.order[:place])
+    for index, variable in enumerate(placed.order):
+        before = sum(1 << u for u in placed.order[:index])
         assert (placed.dag[variable] | known.earlier[variable]) & ~before == 0
     possible = {edge for edge in skeleton(graph) if any(known.allowed[v] >> u & 1 for u in edge for v in edge - {u})}
     assert skeleton(placed.dag) == possible

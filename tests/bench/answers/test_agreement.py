@@ -302,10 +302,10 @@ def _views(answered: Answered) -> dict[str, Mapping[str, Metric]]:
 
 def _attributed(answered: Answered) -> list[Mapping[str, Any]]:
     """Return the lines with their attributions, which `table --attribution` adds."""
-    of = benchmark(answered.name)
-    items = {item.id: item for item in of.items.read_pool(answered.pool).items}
+    bench = benchmark(answered.name)
+    items = {item.id: item for item in bench.items.read_pool(answered.pool).items}
     return [
-        {**line, KEY: line.get(KEY) or of.attribution(items[line["instanceId"]], {}, (), line)}
+        {**line, KEY: line.get(KEY) or bench.attribution(items[line["instanceId"]], {}, (), line)}
         for line in answered.lines
     ]
 

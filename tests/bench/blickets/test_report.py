@@ -439,7 +439,7 @@ def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None
     easy_five = _played(_item((PAIR, SINGLE), 5), "+A +B", "conjunctive AB", "easier", fired=False)
     short = _played(_item((PAIR, TRIPLE), 3, budget=50), "+A +B", "conjunctive AB", "short")
     other = _played(_item((PAIR, TRIPLE), 7), "+A +B", "conjunctive AB", "other")
-    of_items = [one._replace(item=replace(HARD, id=f"made {place}")) for place, one in enumerate(ALL)]
+    of_items = [one._replace(item=replace(HARD, id=f"made {index}")) for index, one in enumerate(ALL)]
     tables = _tables(*of_items, easy_three, easy_five, short, other)
     ours = {number: [row.labels for row in table.rows if row.source is Source.OURS] for number, table in tables.items()}
     assert ours == {

@@ -150,7 +150,7 @@ def test_a_transcript_replays_to_the_same_steps_and_a_false_reading_is_found(
     steps = list(episode.steps)
     again = replay_transcript(subject.benchmark.play.open(item), steps).steps
     assert [_seen(step) for step in again] == [_seen(step) for step in steps]
-    read = [number for number, step in enumerate(steps) if step.reading is not None]
+    read = [index for index, step in enumerate(steps) if step.reading is not None]
     if read:
         number = data.draw(st.sampled_from(read))
         false = replace(steps[number], reading=subject.untrue(steps[number].reading))
@@ -350,12 +350,12 @@ def test_instances_that_ask_different_things_are_no_duplicates(
 
 def _items(name: str, folder: Path) -> Sequence[Any]:
     """Two items of every suite, or of every bundled pool."""
-    of = benchmark(name)
+    bench = benchmark(name)
     if name == "replayscm":
-        return [item for path in bundled_pools() for item in of.items.read_pool(path).items[:2]]
+        return [item for path in bundled_pools() for item in bench.items.read_pool(path).items[:2]]
     path = folder / "pool.jsonl"
-    write_drawn(of, path, list(of.suites.names), 5, 2)
-    return of.items.read_pool(path).items
+    write_drawn(bench, path, list(bench.suites.names), 5, 2)
+    return bench.items.read_pool(path).items
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -377,7 +377,7 @@ def test_what_is_sealed_is_under_one_key_of_the_record(named_items: tuple[str, S
 
 def test_a_record_that_cannot_be_meant_is_one_line(named_items: tuple[str, Sequence[Any]]) -> None:
     name, items = named_items
-    of, record = benchmark(name), benchmark(name).items.record(items[0])
+    bench, record = benchmark(name), benchmark(name).items.record(items[0])
     for wrong in (
         {},
         {**record, "sealed": 3},
@@ -387,7 +387,7 @@ def test_a_record_that_cannot_be_meant_is_one_line(named_items: tuple[str, Seque
         {**record, "id": {1, 2}},
     ):
         with pytest.raises(PoolError) as refused:
-            of.items.item_of_record(wrong)
+            bench.items.item_of_record(wrong)
         assert "\n" not in str(refused.value)
 
 
@@ -424,12 +424,12 @@ each_benchmark = pytest.mark.parametrize("name", NAMES)
 
 @each_benchmark
 def test_every_key_leads_to_an_object_of_its_class(name: str) -> None:
-    of = benchmark(name)
+    bench = benchmark(name)
     common = {key for key in KEYS if key.place}
     assert common >= set(REQUIRED)
-    for key in common | of.provides.keys():
-        provider = of.require(key)
-        assert provider is of.capability(key)
+    for key in common | bench.provides.keys():
+        provider = bench.require(key)
+        assert provider is bench.capability(key)
         assert isinstance(provider, CLASSES.get(key, object)), key
 
 
@@ -437,11 +437,11 @@ def test_every_key_leads_to_an_object_of_its_class(name: str) -> None:
 def test_a_benchmark_without_a_capability_is_refused_with_those_that_have_it(key: Capability[Any]) -> None:
     having = [benchmark(name) for name in NAMES if benchmark(name).has(key)]
     assert having, "a key that nothing provides"
-    for of in {benchmark(name) for name in NAMES} - {*having}:
+    for bench in {benchmark(name) for name in NAMES} - {*having}:
         with pytest.raises(CalibrantError) as refusal:
-            of.require(key)
+            bench.require(key)
         message, _, titles = str(refusal.value).partition("; it supports ")
-        assert message == f"{key.subject} does not support {of.title}"
+        assert message == f"{key.subject} does not support {bench.title}"
         assert titles.replace(" and ", ", ").split(", ") == [benchmark.title for benchmark in having]
 
 
@@ -476,9 +476,9 @@ def _row(name: str, row: str) -> Protocol:
 
 @pytest.mark.parametrize(("name", "row"), [(name, row) for name, rows in ROWS.items() for row in rows])
 def test_rates_and_answers_do_not_move(name: str, row: str) -> None:
-    of = benchmark(name)
-    items = of.items.read_pool(bundled_sample(name)).items[:3]
-    result = measure(of, items, _row(name, row), times=2, seed=5)
+    bench = benchmark(name)
+    items = bench.items.read_pool(bundled_sample(name)).items[:3]
+    result = measure(bench, items, _row(name, row), times=2, seed=5)
     assert (result.moved, result.num_different, result.num_crashed) == ({}, 0, 0)
 
 
@@ -489,9 +489,9 @@ def test_rates_and_answers_do_not_move(name: str, row: str) -> None:
 def test_without_the_canonical_form_they_move(name: str, row: str) -> None:
     protocol = _row(name, row)
     raw = type("Raw", (type(protocol),), {"reads_canonical": False}, frozen=True)()
-    of = benchmark(name)
-    items = of.items.read_pool(bundled_sample(name)).items[:6]
-    result = measure(of, items, raw, times=3, seed=5)
+    bench = benchmark(name)
+    items = bench.items.read_pool(bundled_sample(name)).items[:6]
+    result = measure(bench, items, raw, times=3, seed=5)
     assert result.moved or result.num_different
 
 
@@ -507,9 +507,9 @@ SHOWN_READINGS = {"conjunctive distinct_configurations"}  # a first reading of t
 
 @pytest.mark.parametrize("name", COPIES)
 def test_copies_of_every_kind_have_the_mapped_answers(name: str) -> None:
-    of = benchmark(name)
-    items = of.items.read_pool(bundled_sample("hidden_order" if name == "replayscm" else name)).items[:3]
-    for kind in of.require(VARIANTS).kinds:
-        result = measure(of, items, _row(name, COPIES[name]), times=1, seed=5, change=changer(of, kind))
+    bench = benchmark(name)
+    items = bench.items.read_pool(bundled_sample("hidden_order" if name == "replayscm" else name)).items[:3]
+    for kind in bench.require(VARIANTS).kinds:
+        result = measure(bench, items, _row(name, COPIES[name]), times=1, seed=5, change=changer(bench, kind))
         moved = result.moved.keys() - (SHOWN_READINGS if (name, kind) == ("blickets", "equivalent") else set())
         assert (moved, result.num_different, result.num_crashed) == (set(), 0, 0), kind

@@ -115,12 +115,12 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         "generate", "--benchmark", "logic", "--seed", "2", "--strata", "noisy", "--per-stratum", "32", "--out", pool
     )
     assert made.returncode == 0, made.stderr
-    of = benchmark_of(pool)
+    bench = benchmark_of(pool)
     rng, lines = random.Random(6), []
-    for k, item in enumerate(of.items.read_pool(pool).items):
+    for k, item in enumerate(bench.items.read_pool(pool).items):
         for model in range(9):
             is_right = rng.random() < 0.1 + 0.8 * (k % 8) / 7 * (model + 3) / 11
-            answer = of.training.gold(item) if is_right else {"model": []}
+            answer = bench.training.gold(item) if is_right else {"model": []}
             lines.append(json.dumps({"id": item.id, "model": f"m{model}", "response": json.dumps(answer)}))
     answers.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert called("score", pool, answers, "--out", verdicts).returncode == 0

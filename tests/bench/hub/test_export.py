@@ -28,8 +28,8 @@ PUBLIC = [column.name for column in COLUMNS if not column.sealed]
 
 def _pool(folder: Path, name: str) -> Path:
     path = folder / f"{name}.jsonl"
-    of = benchmark(name)
-    write_drawn(of, path, of.training.stages[:2], 5, 2)
+    bench = benchmark(name)
+    write_drawn(bench, path, bench.training.stages[:2], 5, 2)
     return path
 
 

@@ -58,26 +58,26 @@ def test_published_names_are_the_variants_of_neutral_ones(folder: Path, pool: Pa
     done = called(*COMMAND, "-o", f"networks={folder}", "--names", "real", "--out", real, "--workers", 1)
     assert done.returncode == 0, done.stderr
     assert called("variants", pool, "--kinds", "names", "--out", copies).returncode == 0
-    of = benchmark_of(pool)
-    neutral, named, varied = (of.items.read_pool(path).items for path in (pool, real, copies))
+    bench = benchmark_of(pool)
+    neutral, named, varied = (bench.items.read_pool(path).items for path in (pool, real, copies))
     for item, published, copy in zip(neutral, named, varied, strict=True):
         assert copy.id == f"{item.id}~names-1"
-        assert {**of.items.record(copy), "id": item.id} == of.items.record(published)
+        assert {**bench.items.record(copy), "id": item.id} == bench.items.record(published)
         names = item.sealed.labels["names"].split()
         assert item.task.variables == tuple(f"g{place}" for place in range(1, len(names) + 1))
         assert published.task.variables == tuple(sorted(names))
-        assert not {*names} & {*of.items.prompt(item).split()}
+        assert not {*names} & {*bench.items.prompt(item).split()}
     assert called("variants", pool, "--check", copies).returncode == 0
 
 
 def test_a_system_that_knows_names_has_prior_knowledge_and_one_that_infers_has_none(pool: Path, tmp_path: Path) -> None:
     copies = tmp_path / "copies.jsonl"
     assert called("variants", pool, "--kinds", "names", "--out", copies).returncode == 0
-    of, scores = benchmark_of(pool), []
+    bench, scores = benchmark_of(pool), []
     for path in (pool, copies):
         lines = []
-        for item in of.items.read_pool(path).items:
-            gold = json.dumps(of.training.gold(item))
+        for item in bench.items.read_pool(path).items:
+            gold = json.dumps(bench.training.gold(item))
             lines += [{"instanceId": item.id, "model": "infers", "response": gold}]
             lines += [{"instanceId": item.id, "model": "knows", "response": gold if path == copies else "{}"}]
         answers = tmp_path / f"{path.stem}.answers.jsonl"
@@ -148,8 +148,8 @@ def test_what_does_not_go_together_is_refused(folder: Path, tmp_path: Path, caps
 # --- Series -----------------------------------------------------------------------------------------------------------
 SERIES = ("generate", "--benchmark", "logic", "--form", "series", "--seed", 5, "--per-stratum", 8)
 SIX = {
-    f"net{place}.bnet": text
-    for place, text in enumerate(
+    f"net{index}.bnet": text
+    for index, text in enumerate(
         (
             TOY,
             LOOP,
@@ -197,9 +197,9 @@ def test_series_are_sound_and_rows_are_equal_under_both_names(
     real, runs = tmp_path / "real.jsonl", tmp_path / "runs"
     strata = ("--strata", "series_n8_k2_decided,series_n8_k2_partly", "--names", "real")
     assert called(*SERIES, *strata, "-o", f"networks={six}", "--out", real, "--workers", 1).returncode == 0
-    of = benchmark_of(series)
-    pairs = zip(of.items.read_pool(copies).items, of.items.read_pool(real).items, strict=True)
-    assert all({**of.items.record(copy), "id": item.id} == of.items.record(item) for copy, item in pairs)
+    bench = benchmark_of(series)
+    pairs = zip(bench.items.read_pool(copies).items, bench.items.read_pool(real).items, strict=True)
+    assert all({**bench.items.record(copy), "id": item.id} == bench.items.record(item) for copy, item in pairs)
     assert called("run", "all", series, copies, "--out", runs, "--workers", 1).returncode == 0
     rows = json.loads(called("table", runs, "--consistency", copies, "--pool", series, "--json").stdout)
     assert {row["system"] for row in rows} == {"abstain", "copy", "exact", "majority", "random", "vote"}
@@ -229,11 +229,11 @@ def test_bundled_series_are_what_their_seed_gives(tmp_path: Path) -> None:
 
 def test_prior_knowledge_has_its_sign_and_an_interval(series: Path, copies: Path, tmp_path: Path) -> None:
     """One system knows the network by its names, one infers what the evidence decides, one is misled by names."""
-    of, scores = benchmark_of(series), []
+    bench, scores = benchmark_of(series), []
     for path in (series, copies):
         lines = []
-        for item in of.items.read_pool(path).items:
-            gold = json.dumps(of.training.gold(item))
+        for item in bench.items.read_pool(path).items:
+            gold = json.dumps(bench.training.gold(item))
             decided = gold if item.labels["agree"] == "1" else "{}"
             for model, neutral, named in (("knows", "{}", gold), ("infers", decided, decided), ("misled", gold, "{}")):
                 response = named if path == copies else neutral
@@ -245,7 +245,7 @@ def test_prior_knowledge_has_its_sign_and_an_interval(series: Path, copies: Path
     rows = _probes(called("table", *scores, "--consistency", copies, "--json").stdout)
     assert {row["scale"] for row in rows.values()} == {"rate"}
     assert {system: row["prior_knowledge"] for system, row in rows.items()} == {"knows": 1, "infers": 0, "misled": -1}
-    networks = {item.labels["latent"] for item in of.items.read_pool(series).items}
+    networks = {item.labels["latent"] for item in bench.items.read_pool(series).items}
     assert {row["units"] for row in rows.values()} == {len(networks)} != {16}
     assert {system: row["interval"] for system, row in rows.items()} == {
         "knows": [1, 1],

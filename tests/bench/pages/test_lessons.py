@@ -313,9 +313,9 @@ def test_a_printed_lesson_has_its_answer_on_a_later_page_than_its_question(tmp_p
 def test_models_of_a_class_page_give_what_it_says() -> None:
     """Both of the lamp's models give every row that was seen, and differ in the row asked."""
     pool, item = STEP_ITEMS["replayscm"]
-    of = benchmark_of(pool)
-    (problem,) = (one for one in of.items.read_pool(pool).items if one.id == item)
-    explanations = of.require(EXPLANATIONS)
+    bench = benchmark_of(pool)
+    (problem,) = (one for one in bench.items.read_pool(pool).items if one.id == item)
+    explanations = bench.require(EXPLANATIONS)
     lesson = explanations.lesson(problem, explanations.explain(problem, ()))
     rules = [model.lines[0].removeprefix("X3 = ") for model in lesson.models]
     assert len(lesson.evidence.rows) == 3

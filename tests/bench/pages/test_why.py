@@ -48,15 +48,15 @@ EXAMPLES = {
 
 def page(name: str, num_moves: int = 4) -> str:
     pool = bundled_sample(name)
-    of = benchmark_of(pool)
-    item = next(item for item in of.items.read_pool(pool).items if item.id == EXAMPLES[name])
+    bench = benchmark_of(pool)
+    item = next(item for item in bench.items.read_pool(pool).items if item.id == EXAMPLES[name])
     steps = []
     if name == "blickets":
-        episode = of.play.open(item)
+        episode = bench.play.open(item)
         for thing in item.task.objects[:num_moves]:
             episode.act({"place": thing})
         steps = list(episode.steps)
-    explanations = of.require(EXPLANATIONS)
+    explanations = bench.require(EXPLANATIONS)
     why = explanations.explain(item, steps)
     return why_page(why, explanations.body(why, "why"), pool.name, why.item)
 
@@ -86,11 +86,11 @@ def test_terminal_json_and_page_have_one_reason(name: str, tmp_path: Path) -> No
 
 def test_after_the_moves_of_a_prediction_the_reason_is_another(tmp_path: Path) -> None:
     pool = bundled_sample("blickets")
-    of = benchmark_of(pool)
-    item = next(item for item in of.items.read_pool(pool).items if item.id == EXAMPLES["blickets"])
+    bench = benchmark_of(pool)
+    item = next(item for item in bench.items.read_pool(pool).items if item.id == EXAMPLES["blickets"])
     lines = []
     for model, number in (("short", 1), ("long", 3)):
-        episode = of.play.open(item)
+        episode = bench.play.open(item)
         for thing in item.task.objects[:number]:
             episode.act({"place": thing})
         steps = [{"action": dict(s.action), "reading": s.reading, "cost": s.cost} for s in episode.steps]
@@ -110,8 +110,8 @@ def test_long_tables_are_folded_and_complete() -> None:
     rows = [line["cells"][0] for line in (*shown["lines"], *shown["folded"])]
     assert rows == [f"row {k:02d}" for k in range(MAX_ROWS)]
     assert (len(shown["lines"]), shown["more"]) == (MAX_UNFOLDED, 10)
-    of = benchmark_of(bundled_sample("causim"))
-    why = explain_item(of, of.items.read_pool(bundled_sample("causim")).items[0])
+    bench = benchmark_of(bundled_sample("causim"))
+    why = explain_item(bench, bench.items.read_pool(bundled_sample("causim")).items[0])
     assert isinstance(why, Why)
     page = str(tables_body(why, [table], (), "why"))
     assert [page.count(row) for row in rows] == [1] * MAX_ROWS

@@ -83,9 +83,9 @@ def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
         assert page.violations() == []
         page.reach('[data-key="begin"]')
         page.press("Enter")
-        for number, item in enumerate(items):
-            page.wait(f"state.phase === 'item' && state.item.id.startsWith('item-') && state.number === {number + 1}")
-            page.width(360, dark=bool(number % 2))
+        for index, item in enumerate(items):
+            page.wait(f"state.phase === 'item' && state.item.id.startsWith('item-') && state.number === {index + 1}")
+            page.width(360, dark=bool(index % 2))
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, item.benchmark
             assert (page.violations(), item.benchmark) == ([], item.benchmark)
             solve(page, item)

@@ -58,9 +58,9 @@ def numbers(listed: Remaining) -> dict[str, int]:
 
 def _detector(name: str, moves: str) -> tuple[Any, list[tuple[tuple[str, ...], bool]], Sequence[Step[Any]]]:
     """Return item, what lay on the detector and whether it lit at each reading, and the steps."""
-    of = benchmark_of(POOLS["blickets"])
-    item = next(item for item in of.items.read_pool(POOLS["blickets"]).items if item.id == name)
-    episode = of.play.open(item)
+    bench = benchmark_of(POOLS["blickets"])
+    item = next(item for item in bench.items.read_pool(POOLS["blickets"]).items if item.id == name)
+    episode = bench.play.open(item)
     for move in moves.split():
         episode.act({"place" if move[0] == "+" else "remove": move[1:]})
     readings = [
@@ -155,8 +155,8 @@ def _mechanism(text: str) -> tuple[float, tuple[Any, ...]]:
 
 
 def test_answers_of_worlds() -> None:
-    of = benchmark_of(POOLS["causim"])
-    for item in of.items.read_pool(POOLS["causim"]).items[:6]:
+    bench = benchmark_of(POOLS["causim"])
+    for item in bench.items.read_pool(POOLS["causim"]).items[:6]:
         model, question = item.task.model, item.task.question
         keys = [key for key in question.required_keys(model) if key not in question.do]
         expected: Counter[str] = Counter()
@@ -169,9 +169,9 @@ def test_answers_of_worlds() -> None:
 
 
 def test_models_of_logic() -> None:
-    for number, task in enumerate(random_tasks(5, 12)):
+    for index, task in enumerate(random_tasks(5, 12)):
         expected = [model for _, _, model in logic_reference.family(task)]
-        item = LogicItem(f"item-{number}", task, None)
+        item = LogicItem(f"item-{index}", task, None)
         listed = remaining("logic", item)
         assert {frozenset(text.split("; ")) for text in numbers(listed)} == {
             frozenset(model_texts(model) or ("no clause: every node is 0",)) for model in expected

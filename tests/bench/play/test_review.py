@@ -110,10 +110,10 @@ def test_an_episode_is_chosen_by_the_name_that_the_message_prints(tmp_path: Path
 
 
 def test_the_ideal_learner_of_a_stated_condition_considers_that_condition() -> None:
-    of = benchmark("blickets")
-    item = next(iter(of.suites.draw(["conjunctive"], 20, 1)))
+    bench = benchmark("blickets")
+    item = next(iter(bench.suites.draw(["conjunctive"], 20, 1)))
     informed = replace(item, task=replace(item.task, condition=Condition.CONJUNCTIVE))
-    mixture, stated = (exact_episode(of, shown) for shown in (item, informed))
+    mixture, stated = (exact_episode(bench, shown) for shown in (item, informed))
     assert mixture is not None
     assert stated is not None
     assert (stated.num_moves, stated.decided_at) == (stated.decided_at, stated.num_moves)  # one class, one number
@@ -126,18 +126,18 @@ def test_moves_and_ideal_moves_stand_beside_one_another(page: str, tmp_path: Pat
     assert len(rows) == len(KINDS)
     for kind, (moves, ideal) in zip(KINDS, rows, strict=True):
         pool = pool_file(kind, tmp_path)
-        of, item = benchmark_of(pool), first_item(pool)
-        if not of.is_interactive(item):
+        bench, item = benchmark_of(pool), first_item(pool)
+        if not bench.is_interactive(item):
             assert (moves, ideal) == ("\u2013", "\u2013")
             continue
         called("run", "exact", pool, "--only", item.id, "--out", tmp_path / kind, "--workers", 1)
         (record,) = folder_records(tmp_path / kind)
         assert not isinstance(record.steps, msgspec.UnsetType)
         assert int(ideal.replace(",", "")) == sum(step.cost for step in record.steps)
-        exact = exact_episode(of, item)
+        exact = exact_episode(bench, item)
         assert exact is not None
         assert step_records(exact.steps) == record.steps  # one learner, one class, one episode
-        assert of.play.submitted(exact.steps) is not None
+        assert bench.play.submitted(exact.steps) is not None
         used = f"used {plural(exact.num_moves, 'moves')}"
         assert f"The ideal learner, run exact, chose its own moves and {used}" in page
         shown = called("show", pool, item.id, "--why", "--gold").stdout

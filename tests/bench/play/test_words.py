@@ -52,7 +52,7 @@ def test_typed_and_sent_moves_give_equal_records_that_commands_read(
     assert content(typed) == content(sent)
     (record,) = folder_records(typed)
     assert (record.protocol, record.outcome, record.score["correct"]) == ("human:p1", "found", True)
-    of = benchmark_of(pool)
+    bench = benchmark_of(pool)
     num_moves = len(record.steps) if isinstance(record.steps, list) else 1
     assert isinstance(record.timing.moves, list)
     assert len(record.timing.moves) == num_moves
@@ -63,7 +63,7 @@ def test_typed_and_sent_moves_give_equal_records_that_commands_read(
     assert "human:p1" in called("table", typed).stdout
     if kind == "blickets":  # reading records is the same for all
         assert called("report", typed, "--no-times", "--out", tmp_path / "report.txt").returncode == 0
-    if of.is_interactive(item):
+    if bench.is_interactive(item):
         called("show", pool, item.id, "--run", typed, "--html", tmp_path / "show.html")
         assert "human:p1" in (tmp_path / "show.html").read_text(encoding="utf-8")
 

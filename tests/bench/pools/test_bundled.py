@@ -67,17 +67,17 @@ def test_parts_are_all_places_in_order(name: str) -> None:
     ("name", "stated"), [("logic", ()), ("blickets", ()), ("blickets", ("budget=30",)), ("causim", ())]
 )
 def test_progress_counts_items(name: str, stated: tuple[str, ...], tmp_path: Path) -> None:
-    of, seen = benchmark(name), list[tuple[int, int]]()
-    suites, path = of.suites.names[:2], tmp_path / "pool.jsonl"
+    bench, seen = benchmark(name), list[tuple[int, int]]()
+    suites, path = bench.suites.names[:2], tmp_path / "pool.jsonl"
     options = read_item_options("generate", name, stated)
-    write_drawn(of, path, suites, 3, 3, progress=lambda _, done, total: seen.append((done, total)), options=options)
+    write_drawn(bench, path, suites, 3, 3, progress=lambda _, done, total: seen.append((done, total)), options=options)
     assert seen == [(done, 6) for done in range(7)]
     if not stated:
-        whole = [of.items.record(item) for item in of.suites.draw(suites, 3, 3)]
-        assert [of.items.record(item) for item in of.items.read_pool(path).items] == whole
+        whole = [bench.items.record(item) for item in bench.suites.draw(suites, 3, 3)]
+        assert [bench.items.record(item) for item in bench.items.read_pool(path).items] == whole
     if name != "logic":  # an item is drawn when it is asked for, so progress comes meanwhile
-        items = of.suites.iterate_part(suites[0], 3, range(10**9))
-        assert next(items).id == of.suites.draw(suites[:1], 3, 1)[0].id
+        items = bench.suites.iterate_part(suites[0], 3, range(10**9))
+        assert next(items).id == bench.suites.draw(suites[:1], 3, 1)[0].id
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_progress_of_other_processes_comes_within_a_suite(
         written.append(path.read_bytes())
     assert written[0] == written[1]
     if not stated:
-        of = benchmark(name)
-        drawn = [of.items.record(item) for item in of.suites.draw(suites, 3, count)]
-        assert [of.items.record(item) for item in of.items.read_pool(path).items] == drawn
+        bench = benchmark(name)
+        drawn = [bench.items.record(item) for item in bench.suites.draw(suites, 3, count)]
+        assert [bench.items.record(item) for item in bench.items.read_pool(path).items] == drawn
 
 
 def draw_counting(
@@ -158,20 +158,20 @@ def test_progress_counts_the_questions_of_programs(workers: int, tmp_path: Path)
 @pytest.mark.parametrize("suite", ["3nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"])
 def test_laboratories_of_parts_are_those_of_the_whole_suite(suite: str) -> None:
     """Of three nodes there are so few topologies that later items have those of earlier ones again."""
-    of, count = benchmark("causalab"), 2 * LEAST_PART + 3
-    whole = list(of.suites.draw([suite], 6, count))
-    parts = of.suites.parts(count)
+    bench, count = benchmark("causalab"), 2 * LEAST_PART + 3
+    whole = list(bench.suites.draw([suite], 6, count))
+    parts = bench.suites.parts(count)
     assert len(parts) == 3
-    assert [of.items.record(item) for places in parts for item in of.suites.draw_part(suite, 6, places)] == list(
-        map(of.items.record, whole)
+    assert [bench.items.record(item) for places in parts for item in bench.suites.draw_part(suite, 6, places)] == list(
+        map(bench.items.record, whole)
     )
 
 
 def test_a_part_of_any_suite_is_what_stands_at_its_places() -> None:
     for name in ("blickets", "causim", "replayscm"):
-        of = benchmark(name)
-        suite = of.suites.names[0]
-        assert list(of.suites.draw_part(suite, 2, range(3, 5))) == list(of.suites.draw([suite], 2, 9)[3:5])
+        bench = benchmark(name)
+        suite = bench.suites.names[0]
+        assert list(bench.suites.draw_part(suite, 2, range(3, 5))) == list(bench.suites.draw([suite], 2, 9)[3:5])
 
 
 # --- Notes of `pool check` on ReplaySCM: items that stay open, and headers that contradict their records --------------

@@ -205,9 +205,9 @@ NOTED = ("duplicate", "undecided", "open-cells")
 
 
 def _pool(folder: Path, *items: Any) -> Path:
-    of = benchmark(items[0].benchmark)
+    bench = benchmark(items[0].benchmark)
     path = folder / "pool.jsonl"
-    of.items.write_pool(Pool("made", of.name, tuple(items), {}), path)
+    bench.items.write_pool(Pool("made", bench.name, tuple(items), {}), path)
     return path
 
 

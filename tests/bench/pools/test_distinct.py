@@ -164,10 +164,10 @@ def test_noise_is_part_of_what_is_shown(of: str) -> None:
 
 
 @pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
-def test_part_of_a_pool_is_a_pool(of: Benchmark[Any], tmp_path: Path) -> None:
-    pool = of.items.read_pool(bundled_files()[of.name][0])
-    write_part(of, pool, pool.items[1:3], tmp_path / "part.jsonl")
-    part = of.items.read_pool(tmp_path / "part.jsonl")
+def test_part_of_a_pool_is_a_pool(bench: Benchmark[Any], tmp_path: Path) -> None:
+    pool = bench.items.read_pool(bundled_files()[bench.name][0])
+    write_part(bench, pool, pool.items[1:3], tmp_path / "part.jsonl")
+    part = bench.items.read_pool(tmp_path / "part.jsonl")
     assert list(part.items) == list(pool.items[1:3])
     assert part.name == pool.name
 
@@ -301,7 +301,7 @@ def _meaning(model: Scm, names: tuple[str, ...]) -> tuple[object, ...]:
     new = dict(zip(NAMES, names, strict=True))
     rows = []
     for bits in range(1 << len(NAMES)):
-        values = {name: bits >> place & 1 for place, name in enumerate(NAMES)}
+        values = {name: bits >> index & 1 for index, name in enumerate(NAMES)}
         outputs = [(new[name], evaluate(formula, values)) for name, formula in model.mechanisms.items()]
         rows.append((sorted((new[name], value) for name, value in values.items()), sorted(outputs)))
     return sorted(new[root] for root in ROOTS), sorted(rows)
@@ -314,9 +314,9 @@ def test_keys_are_equal_for_renamings_alone(first: tuple[str, str], second: tupl
     assert (canonical_key(scm_structure(one)) == canonical_key(scm_structure(other))) is is_renaming
 
 
-def _renamed(of: Benchmark[Any], tmp_path: Path, num_items: int = 6) -> tuple[Path, Path]:
+def _renamed(bench: Benchmark[Any], tmp_path: Path, num_items: int = 6) -> tuple[Path, Path]:
     """Return a pool with items, and one with two renamed copies of each."""
-    source, pool, copies = bundled_files()[of.name][0], tmp_path / "pool.jsonl", tmp_path / "copies.jsonl"
+    source, pool, copies = bundled_files()[bench.name][0], tmp_path / "pool.jsonl", tmp_path / "copies.jsonl"
     lines = source.read_text(encoding="utf-8").splitlines()
     jsonl(pool, *lines[: num_items + 1])
     assert main(["variants", str(pool), "--kinds", "rename", "--copies", "2", "--out", str(copies)]) == 0
@@ -324,16 +324,16 @@ def _renamed(of: Benchmark[Any], tmp_path: Path, num_items: int = 6) -> tuple[Pa
 
 
 @pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
-def test_copies_under_other_names_are_in_the_part_of_their_model(of: Benchmark[Any], tmp_path: Path) -> None:
-    pool, copies = _renamed(of, tmp_path)
-    identity = of.require(CHECK).identity
-    originals = [identity.model_keys(item) for item in of.items.read_pool(pool).items]
+def test_copies_under_other_names_are_in_the_part_of_their_model(bench: Benchmark[Any], tmp_path: Path) -> None:
+    pool, copies = _renamed(bench, tmp_path)
+    identity = bench.require(CHECK).identity
+    originals = [identity.model_keys(item) for item in bench.items.read_pool(pool).items]
     assert all(originals)
-    copied = [identity.model_keys(item) for item in of.items.read_pool(copies).items]
+    copied = [identity.model_keys(item) for item in bench.items.read_pool(copies).items]
     assert len(copied) > len(originals) > 1
     assert {*copied} == {*originals}
     assert main(["pool", "split", str(copies), "--by", "model", "--shares", ".5,.5", "--out", str(tmp_path / "a")]) == 0
-    parts = [of.items.read_pool(tmp_path / "a" / name).items for name in ("train.jsonl", "test.jsonl")]
+    parts = [bench.items.read_pool(tmp_path / "a" / name).items for name in ("train.jsonl", "test.jsonl")]
     train, test = ({key for item in part for key in identity.model_keys(item)} for part in parts)
     assert train
     assert test
@@ -351,9 +351,9 @@ def test_copies_under_other_names_are_in_the_part_of_their_model(of: Benchmark[A
 
 @pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
 def test_a_test_apart_from_training_by_model_has_no_renamed_copy(
-    of: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bench: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pool, copies = _renamed(of, tmp_path)
+    pool, copies = _renamed(bench, tmp_path)
     line = ["pool", "distinct", copies, tmp_path / "new.jsonl", "--apart-from", pool]
     capsys.readouterr()
     assert "repeats one of the other pools" in refused(capsys, *line, "--by", "model")
@@ -362,39 +362,39 @@ def test_a_test_apart_from_training_by_model_has_no_renamed_copy(
 
 def test_the_same_scm_under_another_disclosure_is_the_same_unit(tmp_path: Path) -> None:
     """An item about gold and its Alternative-SCM item, which names gold, share it as well."""
-    of = benchmark("replayscm")
-    identity = of.require(CHECK).identity
+    bench = benchmark("replayscm")
+    identity = bench.require(CHECK).identity
     keys = [
-        {key for item in of.items.read_pool(bundled_pool(name)).items for key in identity.model_keys(item)}
+        {key for item in bench.items.read_pool(bundled_pool(name)).items for key in identity.model_keys(item)}
         for name in ("ordered", "block", "hidden-order", "hidden-roots")
     ]
     assert len(keys[0]) > 10
     assert keys[0] == keys[1] == keys[2]
     out = tmp_path / "alternatives.jsonl"
     assert main(["pool", "alternatives", str(bundled_pool("ordered")), str(out), "--open-ended"]) == 0
-    alternatives = [identity.model_keys(item) for item in of.items.read_pool(out).items]
+    alternatives = [identity.model_keys(item) for item in bench.items.read_pool(out).items]
     assert alternatives
     assert all(keys[0] & {*item_keys} for item_keys in alternatives)
 
 
 @pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
 def test_no_part_has_a_model_of_the_pools_that_a_split_is_apart_from(
-    of: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bench: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pool, copies = _renamed(of, tmp_path, num_items=12)
-    keys = of.require(CHECK).identity.model_keys
+    pool, copies = _renamed(bench, tmp_path, num_items=12)
+    keys = bench.require(CHECK).identity.model_keys
     header, *lines = pool.read_text(encoding="utf-8").splitlines()
     known = jsonl(tmp_path / "known.jsonl", header, lines[0])
-    models = {key for item in of.items.read_pool(known).items for key in keys(item)}
+    models = {key for item in bench.items.read_pool(known).items for key in keys(item)}
     line = ["pool", "split", str(copies), "--shares", ".5,.5", "--out", str(tmp_path / "a"), "--apart-from"]
     assert main([*line, str(known)]) == 0
     written = [
-        item for name in ("train", "test") for item in of.items.read_pool(tmp_path / "a" / f"{name}.jsonl").items
+        item for name in ("train", "test") for item in bench.items.read_pool(tmp_path / "a" / f"{name}.jsonl").items
     ]
-    expected = [item.id for item in of.items.read_pool(copies).items if not models & {*keys(item)}]
+    expected = [item.id for item in bench.items.read_pool(copies).items if not models & {*keys(item)}]
     assert sorted(item.id for item in written) == sorted(expected)
     report = json.loads((tmp_path / "a" / "split.json").read_text(encoding="utf-8"))
-    assert report["left_out"] == {str(known): len(of.items.read_pool(copies)) - len(expected)}
+    assert report["left_out"] == {str(known): len(bench.items.read_pool(copies)) - len(expected)}
     assert report["left_out"][str(known)] >= 2
     line[6] = str(tmp_path / "b")
     capsys.readouterr()
@@ -427,8 +427,8 @@ def test_names_and_order_of_the_items_decide_nothing(tmp_path: Path) -> None:
     records = [json.loads(line) for line in reversed(lines)]
     other = jsonl(tmp_path / "other.jsonl", header, *({**r, "id": f"x{n}"} for n, r in enumerate(records)))
     contents = []
-    for number, pool in enumerate((source, other)):
-        folder = tmp_path / str(number)
+    for index, pool in enumerate((source, other)):
+        folder = tmp_path / str(index)
         assert main(["pool", "split", str(pool), "--out", str(folder), "--seed", "5"]) == 0
         parts = [
             (folder / f"{name}.jsonl").read_text("utf-8").splitlines()[1:] for name in ("train", "validation", "test")
@@ -441,7 +441,7 @@ def test_names_and_order_of_the_items_decide_nothing(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(1, 30), min_size=3, max_size=60), st.integers(0, 9))
 def test_parts_have_their_shares_but_for_a_unit(sizes: list[int], seed: int) -> None:
-    units = [(size, bytes([number])) for number, size in enumerate(sizes)]
+    units = [(size, bytes([index])) for index, size in enumerate(sizes)]
     shares = (Fraction(8, 10), Fraction(1, 10), Fraction(1, 10))
     parts = assign_units(units, shares, seed)
     totals = Counter[int]()

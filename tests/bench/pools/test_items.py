@@ -255,9 +255,9 @@ each = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture
 def pool(name: str, tmp_path: Path) -> Path:
-    of = benchmark(name)
+    bench = benchmark(name)
     path = tmp_path / "pool.jsonl"
-    write_drawn(of, path, PUBLIC_SUITES[name], 7, 2)
+    write_drawn(bench, path, PUBLIC_SUITES[name], 7, 2)
     return path
 
 
@@ -283,10 +283,10 @@ def test_no_command_names_what_is_hidden(
     name: str, pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    of = benchmark_of(pool)
-    for item in of.items.read_pool(pool).items:
+    bench = benchmark_of(pool)
+    for item in bench.items.read_pool(pool).items:
         hidden = {item.id, *([item.stratum] if name == "replayscm" else [])}
-        for command, text in _printed(of, pool, item, tmp_path):
+        for command, text in _printed(bench, pool, item, tmp_path):
             assert text, command
             assert not [word for word in hidden if word in text], (command, item.id)
             if command not in ("show", "play", "play --html"):
@@ -295,10 +295,10 @@ def test_no_command_names_what_is_hidden(
 
 @each
 def test_records_hold_public_fields_only(name: str, pool: Path) -> None:
-    of = benchmark_of(pool)
-    for item in of.items.read_pool(pool).items:
+    bench = benchmark_of(pool)
+    for item in bench.items.read_pool(pool).items:
         printed = json.loads(called("show", pool, item.id, "--json").stdout)
-        assert printed.keys() <= set(of.items.public_fields)
+        assert printed.keys() <= set(bench.items.public_fields)
         assert PUBLIC_ID.fullmatch(printed["id"])
         told = json.loads(called("prompts", pool, "--only", item.id).stdout)
         assert told.keys() == PROMPT_FIELDS
@@ -307,10 +307,10 @@ def test_records_hold_public_fields_only(name: str, pool: Path) -> None:
 
 @each
 def test_episodes_have_public_events_only(name: str, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = benchmark_of(pool)
-    if not of.is_interactive(of.items.read_pool(pool).items[0]):
+    bench = benchmark_of(pool)
+    if not bench.is_interactive(bench.items.read_pool(pool).items[0]):
         pytest.skip("no episodes")
-    item = of.items.read_pool(pool).items[0]
+    item = bench.items.read_pool(pool).items[0]
     monkeypatch.setattr("sys.stdin", io.StringIO())
     *events, verdict = map(json.loads, called("play", pool, item.id, "--jsonl").stdout.splitlines())
     assert verdict["event"] == "verdict"  # after the end of the episode
@@ -320,25 +320,25 @@ def test_episodes_have_public_events_only(name: str, pool: Path, monkeypatch: py
 
 
 def test_a_condition_is_shown_to_the_informed_only(tmp_path: Path) -> None:
-    of = benchmark("blickets")
-    write_drawn(of, tmp_path / "pool.jsonl", ["easy-3"], 1, 1)
-    item = of.items.read_pool(tmp_path / "pool.jsonl").items[0]
-    record = of.items.record(item)
+    bench = benchmark("blickets")
+    write_drawn(bench, tmp_path / "pool.jsonl", ["easy-3"], 1, 1)
+    item = bench.items.read_pool(tmp_path / "pool.jsonl").items[0]
+    record = bench.items.record(item)
     assert item.task.condition is None
-    assert "condition" not in public_record(of, item)
-    informed = of.items.item_of_record(record | {"informed": True})
-    assert public_record(of, informed)["condition"] == "moderator"
+    assert "condition" not in public_record(bench, item)
+    informed = bench.items.item_of_record(record | {"informed": True})
+    assert public_record(bench, informed)["condition"] == "moderator"
     for field in ("condition", "strict_singleton", "labels", "sealed"):
         assert field in record
 
 
 def test_a_program_is_hidden_where_sentences_are_shown(tmp_path: Path) -> None:
-    of = benchmark("causim")
-    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 1)
-    item = of.items.read_pool(tmp_path / "pool.jsonl").items[0]
-    record = of.items.record(item)
-    assert public_record(of, item)["program"] == record["program"]
-    assert "program" not in public_record(of, of.items.item_of_record(record | {"view": "prose"}))
+    bench = benchmark("causim")
+    write_drawn(bench, tmp_path / "pool.jsonl", ["chain"], 1, 1)
+    item = bench.items.read_pool(tmp_path / "pool.jsonl").items[0]
+    record = bench.items.record(item)
+    assert public_record(bench, item)["program"] == record["program"]
+    assert "program" not in public_record(bench, bench.items.item_of_record(record | {"view": "prose"}))
 
 
 @each
@@ -378,11 +378,11 @@ def test_answers_under_public_ids_are_scored(name: str, pool: Path, tmp_path: Pa
 
 
 def test_public_ids_depend_on_the_file_alone(tmp_path: Path) -> None:
-    of = benchmark("blickets")
+    bench = benchmark("blickets")
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     for path, seed in ((first, 1), (second, 2)):
-        write_drawn(of, path, ["order"], seed, 2)
-    pools = [PublicPool(of, path) for path in (first, first, second)]
+        write_drawn(bench, path, ["order"], seed, 2)
+    pools = [PublicPool(bench, path) for path in (first, first, second)]
     ids = [[pool.ids.public(item.id) for item in pool.items.items] for pool in pools]
     assert ids[0] == ids[1]
     assert not set(ids[0]) & set(ids[2])

@@ -373,10 +373,10 @@ def _plain_of_noisy_items() -> list[dict[str, float]]:
 
 
 def test_the_top_behaviour_of_an_attribution_is_that_of_all_scms() -> None:
-    of, judged = benchmark("replayscm"), []
+    bench, judged = benchmark("replayscm"), []
     for item, plain in zip(_noisy_items(), _plain_of_noisy_items(), strict=True):
         gold = gold_submission(item)
-        recorded = of.attribution(item, gold, (), of.scoring.score(item, gold, ()))
+        recorded = bench.attribution(item, gold, (), bench.scoring.score(item, gold, ()))
         assert recorded is not None
         assert recorded["posterior"] == plain["best"]
         assert "posterior_upper" not in recorded
@@ -389,10 +389,10 @@ def test_the_top_behaviour_of_an_attribution_is_that_of_all_scms() -> None:
 
 def test_a_top_behaviour_that_is_not_proven_has_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attribution, "MAX_WEIGHED", 1)
-    of, num_intervals = benchmark("replayscm"), 0
+    bench, num_intervals = benchmark("replayscm"), 0
     for item, plain in zip(_noisy_items(), _plain_of_noisy_items(), strict=True):
         gold, best = gold_submission(item), plain["best"]
-        recorded = of.attribution(item, gold, (), of.scoring.score(item, gold, ()))
+        recorded = bench.attribution(item, gold, (), bench.scoring.score(item, gold, ()))
         assert recorded is not None
         if "posterior_upper" in recorded:
             num_intervals += 1

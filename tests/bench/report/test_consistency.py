@@ -44,13 +44,13 @@ def test_figures_are_those_of_the_answers(tmp_path: Path) -> None:
     header, *lines = bundled_sample("causim").read_text(encoding="utf-8").splitlines(keepends=True)
     source.write_text("".join([header, *lines[1::8]]), encoding="utf-8")
     write_variants(source, target, ["rename", "words"], 4, 2)
-    of, maps = benchmark_of(source), read_maps(target).copies
-    originals = [item.id for item in of.items.read_pool(source).items]
+    bench, maps = benchmark_of(source), read_maps(target).copies
+    originals = [item.id for item in bench.items.read_pool(source).items]
     wrong = {name for name, m in maps.items() if m.kind == "rename" and originals.index(m.of) % 2 == 0}
     wrong.add(originals[1])
     with predictions.open("w", encoding="utf-8") as file:
-        for item in (*of.items.read_pool(source).items, *of.items.read_pool(target).items):
-            answer = {} if item.id in wrong else of.training.gold(item)
+        for item in (*bench.items.read_pool(source).items, *bench.items.read_pool(target).items):
+            answer = {} if item.id in wrong else bench.training.gold(item)
             file.write(json.dumps({"id": item.id, "model": "system", "response": json.dumps(answer)}) + "\n")
     out, page = tmp_path / "out.csv", tmp_path / "page.html"
     words = ["report", "--predictions", predictions, "--pool", source, "--pool", target]

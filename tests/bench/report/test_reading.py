@@ -30,8 +30,8 @@ def _pool(name: str) -> Path:
 
 def _lines(name: str, *, with_faults: bool = True) -> list[dict[str, Any]]:
     """Return responses of two systems to two items: right ones, one in another form, and three without an answer."""
-    of, items = benchmark(name), list(calibrant.load_pool(_pool(name)))[:2]
-    first, second = (json.dumps(of.training.gold(item)) for item in items)
+    bench, items = benchmark(name), list(calibrant.load_pool(_pool(name)))[:2]
+    first, second = (json.dumps(bench.training.gold(item)) for item in items)
     if name == "causalab":  # its paper's rule needs a frequency or a hypothesis at the top
         first, second = (json.dumps({"answer": {"answer": json.loads(text)}}) for text in (first, second))
     lines = [

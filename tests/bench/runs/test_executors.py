@@ -415,10 +415,10 @@ def test_rows_of_the_project_declare_every_library_that_they_import(name: str, m
     """A library that `answer` alone imports is noticed at the first item; of rows of the project there is none."""
     for module in OPTIONAL:
         monkeypatch.setitem(sys.modules, module, None)
-    of, declaring = benchmark(name), set()
+    bench, declaring = benchmark(name), set()
     pools = {"replayscm": [small_pool(["or"]).items[0], small_problem(2, rate="1/10"), small_problem(2, num_hidden=1)]}
-    items = pools.get(name) or [next(iter(of.items.read_pool(bundled_pool(name)).items))]
-    rows = protocols_of(of)
+    items = pools.get(name) or [next(iter(bench.items.read_pool(bundled_pool(name)).items))]
+    rows = protocols_of(bench)
     for row in rows:
         protocol = make_protocol(rows, row, {})
         try:
@@ -427,7 +427,7 @@ def test_rows_of_the_project_declare_every_library_that_they_import(name: str, m
             declaring.add(row)
             continue
         for item in items:
-            result = timed_answer(protocol, of.handout(item)).result
+            result = timed_answer(protocol, bench.handout(item)).result
             assert result.outcome != "crashed", (row, result.provenance)
     assert declaring == (DECLARING if name == "replayscm" else set())
 

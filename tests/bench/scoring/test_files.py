@@ -171,11 +171,11 @@ def test_a_report_finds_the_pools_that_a_log_is_about(tmp_path: Path, capsys: py
 
 
 def test_an_episode_is_replayed_and_a_false_reading_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    of, pool = benchmark("blickets"), tmp_path / "pool.jsonl"
-    write_drawn(of, pool, ["conjunctive"], 2, 1)
-    (item,) = of.items.read_pool(pool).items
-    row = protocols_of(of)["exact"]()
-    answer = timed_answer(row, of.handout(item))
+    bench, pool = benchmark("blickets"), tmp_path / "pool.jsonl"
+    write_drawn(bench, pool, ["conjunctive"], 2, 1)
+    (item,) = bench.items.read_pool(pool).items
+    row = protocols_of(bench)["exact"]()
+    answer = timed_answer(row, bench.handout(item))
     assert answer.steps is not None
     steps = [
         {"action": s.action, "reading": s.reading, "refused": s.refused, "cost": s.cost}
@@ -188,7 +188,7 @@ def test_an_episode_is_replayed_and_a_false_reading_refused(tmp_path: Path, caps
     assert answer.result.answer is not None
     read_answer = {**answer.result.answer, "blickets": sorted(answer.result.answer["blickets"])}  # a set, in its order
     assert (line["correct"], line["answer"], line["seconds"]) == (True, read_answer, 0.25)
-    read = next(number for number, step in enumerate(steps) if step["reading"])
+    read = next(index for index, step in enumerate(steps) if step["reading"])
     steps[read]["reading"] = "ACTIVE" if steps[read]["reading"] == "INACTIVE" else "INACTIVE"
     false = _log(tmp_path / "false.eval", [_sample(item.id, store=store)])
     said = refused(capsys, "score", pool, false)

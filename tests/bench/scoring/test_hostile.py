@@ -58,9 +58,9 @@ TEXTS = {f"{piece!r}": (lambda size, piece=piece: piece * (size // len(piece))) 
 
 @cache
 def _rules(name: str) -> AnswerRules:
-    of = benchmark(name)
-    item = calibrant.load_pool(bundled_pool(of.bundled[-1]))[0]
-    return item_rules(of, item)
+    bench = benchmark(name)
+    item = calibrant.load_pool(bundled_pool(bench.bundled[-1]))[0]
+    return item_rules(bench, item)
 
 
 def _seconds(read: Callable[[], object], bound: float) -> float:

@@ -57,8 +57,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     problems = small_pool(["good", "or", "good"])
     write_pool(problems, pool)
     lines: list[dict[str, Any]] = [
-        {"instanceId": problem.id, "model": f"model {number % 2}", "response": text}
-        for number, text in enumerate(TEXTS * 3)
+        {"instanceId": problem.id, "model": f"model {index % 2}", "response": text}
+        for index, text in enumerate(TEXTS * 3)
         for problem in problems.problems
     ]
     return pool, jsonl(tmp_path / "said.jsonl", *lines)

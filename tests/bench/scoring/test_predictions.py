@@ -402,10 +402,10 @@ ANSWERS = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_is_thought_is_no_answer(name: str) -> None:
-    of = benchmark(name)
-    item = of.items.read_pool(bundled_sample(name)).items[0]
+    bench = benchmark(name)
+    item = bench.items.read_pool(bundled_sample(name)).items[0]
     thought, answer = map(json.dumps, ANSWERS[name])
-    rules = item_rules(of, item)
+    rules = item_rules(bench, item)
 
     def read(text: str) -> Reading:
         return read_response(rules, Response(text), ReadingOptions())
@@ -447,15 +447,15 @@ def _columns(name: str) -> list[Metric]:
 
 def _scores(name: str) -> list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Return (setting, score of a right answer, score of none) for the first items of the bundled sample."""
-    of = benchmark(name)
+    bench = benchmark(name)
     scored: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
-    for item in of.items.read_pool(bundled_sample(SAMPLES.get(name, name))).items[:2]:
-        gold = of.training.gold(item)
+    for item in bench.items.read_pool(bundled_sample(SAMPLES.get(name, name))).items[:2]:
+        gold = bench.training.gold(item)
         assert gold is not None
-        pair = [of.scoring.score(item, answer, ()) for answer in (gold, of.scoring.no_answer(item))]
-        answers = (gold, of.scoring.no_answer(item))
+        pair = [bench.scoring.score(item, answer, ()) for answer in (gold, bench.scoring.no_answer(item))]
+        answers = (gold, bench.scoring.no_answer(item))
         for score, answer in zip(pair, answers, strict=True):
-            said = of.attribution(item, answer, (), score)
+            said = bench.attribution(item, answer, (), score)
             if said is not None:
                 score[KEY] = said
         scored.append((item.setting, pair[0], pair[1]))

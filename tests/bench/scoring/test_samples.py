@@ -115,8 +115,8 @@ def test_what_is_kept_of_samples_in_few_bytes_votes_as_they_do(items: list[list[
 def test_every_item_weighs_the_same_however_often_it_was_answered() -> None:
     table = ResultTable(METRICS)
     for instance, told in (("I", [True]), ("J", [True, False, False, False]), ("K", [False])):
-        for number, right in enumerate(told):
-            table.add(run_of(instance, number), verdict(right))
+        for index, right in enumerate(told):
+            table.add(run_of(instance, index), verdict(right))
     (row,) = table.cells()
     assert (row["n"], row["coverage"], row["samples"]) == ("3", "1.000", "1-4")
     assert row["train_exact"] == "0.417"  # (1 + 1/4 + 0) / 3

@@ -97,9 +97,9 @@ def test_all_members_recover_everything_and_one_of_them_its_share(
     name: str, pools: Callable[[str], Path], tmp_path: Path
 ) -> None:
     pool = pools(name)
-    of = benchmark_of(pool)
-    for item in of.items.read_pool(pool).items:
-        hypotheses = of.require(HYPOTHESES)(item)
+    bench = benchmark_of(pool)
+    for item in bench.items.read_pool(pool).items:
+        hypotheses = bench.require(HYPOTHESES)(item)
         if 1 < hypotheses.count <= MAX_LISTED:
             break
     else:
@@ -261,10 +261,10 @@ def test_draws_cover_what_inclusion_and_exclusion_gives() -> None:
 
 
 def test_answers_of_questions_have_the_probability_of_their_worlds() -> None:
-    of = benchmark_of(bundled_sample("causim"))
+    bench = benchmark_of(bundled_sample("causim"))
     checked = 0
-    for item in of.items.read_pool(bundled_sample("causim")).items[::3]:
-        hypotheses = of.require(HYPOTHESES)(item)
+    for item in bench.items.read_pool(bundled_sample("causim")).items[::3]:
+        hypotheses = bench.require(HYPOTHESES)(item)
         model, question = item.task.model, item.task.question
         if prod(len(node.support) for node in model.nodes) > 3_000 or hypotheses.prior is None:
             continue
@@ -290,9 +290,9 @@ def test_answers_of_questions_have_the_probability_of_their_worlds() -> None:
 
 def test_scms_have_the_probability_of_their_draws() -> None:
     """Of draws from the posterior, the most frequent SCMs occur as often as their probability says."""
-    of = benchmark_of(bundled_sample("hidden_order"))
-    item = of.items.read_pool(bundled_sample("hidden_order")).items[12]
-    prior = of.require(HYPOTHESES)(item).prior
+    bench = benchmark_of(bundled_sample("hidden_order"))
+    item = bench.items.read_pool(bundled_sample("hidden_order")).items[12]
+    prior = bench.require(HYPOTHESES)(item).prior
     assert prior is not None
     canonical, rng, number = canonical_task(item.task), Random(4), 400
     posterior = Posterior(canonical.task)

@@ -65,9 +65,9 @@ def test_files_of_a_submission_are_bounded_together(
 ) -> None:
     folder = honest(suite, tmp_path / "submissions" / "honest", "static")
     manifest, total = read_manifest(suite), sum(file.stat().st_size for file in folder.glob("*.jsonl"))
-    for number, (limit, is_read) in enumerate({total: True, total - 1: False}.items()):
+    for index, (limit, is_read) in enumerate({total: True, total - 1: False}.items()):
         monkeypatch.setattr(f"{read_submissions.__module__}.MAX_SUBMISSION_BYTES", limit)
-        scratch = tmp_path / str(number)
+        scratch = tmp_path / str(index)
         scratch.mkdir()
         (entry,) = read_submissions(folder.parent, manifest, scratch)
         assert isinstance(entry, Submission) is is_read
@@ -335,9 +335,9 @@ def test_the_command_fails_where_something_is_red(suite: Path, submissions: Path
 def test_pages_are_accessible_and_fit_a_phone(board: tuple[BoardSummary, Path], suite: Path, tmp_path: Path) -> None:
     site = board[1]
     pages = [site / "index.html", site / "detectors.html", site / "systems/honest/detectors.html"]
-    for number, page in enumerate([*pages, suite / "public" / "index.html"]):
-        width = (DESKTOP, PHONE)[number % 2]
-        measured = measure(page.read_text(), tmp_path, theme=THEMES[number // 2], width=width)
+    for index, page in enumerate([*pages, suite / "public" / "index.html"]):
+        width = (DESKTOP, PHONE)[index % 2]
+        measured = measure(page.read_text(), tmp_path, theme=THEMES[index // 2], width=width)
         assert (measured.violations, measured.requests) == ([], [])
         assert measured.scroll_width <= width
 

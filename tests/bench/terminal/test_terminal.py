@@ -446,7 +446,7 @@ def test_every_column_of_attributions_is_shown_with_its_values_whatever_the_widt
 def columns_of(block: str) -> dict[str, list[str]]:
     """Return the columns of a table by heading; cells are two spaces apart, headings may have one inside."""
     headings, *rows = (re.split(r" {2,}", line.strip()) for line in block.strip().splitlines())
-    return {heading: [row[place] for row in rows] for place, heading in enumerate(headings)}
+    return {heading: [row[index] for row in rows] for index, heading in enumerate(headings)}
 
 
 def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -541,8 +541,8 @@ def test_the_sentence_on_luck_is_about_the_system_with_the_largest_share(
 ) -> None:
     table = ResultTable(benchmark("blickets").metrics)
     for system, listed in kinds.items():
-        for place, kind in enumerate(listed):
-            table.add(*answer(system, f"i{place}", kind))
+        for index, kind in enumerate(listed):
+            table.add(*answer(system, f"i{index}", kind))
     assert table.luck() == sentence
 
 

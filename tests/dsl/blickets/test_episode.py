@@ -88,7 +88,7 @@ def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: s
     again = replay_transcript(BlicketEpisode(item), steps).steps
     assert [replace(step, refused="") for step in again] == [replace(step, refused="") for step in steps]
     grade(item, steps)
-    readings = [number for number, step in enumerate(steps) if step.reading is not None]
+    readings = [index for index, step in enumerate(steps) if step.reading is not None]
     if readings:
         number = data.draw(st.sampled_from(readings))
         other = "INACTIVE" if steps[number].reading == ACTIVE else ACTIVE

@@ -447,7 +447,7 @@ def test_items_of_every_suite_are_of_their_condition_and_of_no_other(suite: str)
 
 
 def test_pool_check_refuses_what_contradicts_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = [(replace(item, id=f"{place}"), holds) for place, (item, holds) in enumerate(_cases())][::5]
+    cases = [(replace(item, id=f"{index}"), holds) for index, (item, holds) in enumerate(_cases())][::5]
     items = [item for item, _ in cases]
     wrong = {item.id for item, holds in cases if not holds}
     assert len(wrong) < len(items)
@@ -461,17 +461,17 @@ def test_pool_check_refuses_what_contradicts_itself(tmp_path: Path, capsys: pyte
 
 def test_attribution_is_of_the_class_that_has_the_mechanism_or_there_is_none() -> None:
     """The class of a mechanism is that of the item with its own condition, whatever condition the item names."""
-    of = benchmark("blickets")
+    bench = benchmark("blickets")
     for (mechanisms, certain, noisy), condition in product(RELATION, Condition):
         for p, conditions in ((1.0, certain), (0.7, noisy)):
             item = _item(condition, mechanisms, p)
-            steps = of.play.open(item).steps
-            said = of.attribution(item, {}, steps, of.scoring.score(item, {}, steps))
+            steps = bench.play.open(item).steps
+            said = bench.attribution(item, {}, steps, bench.scoring.score(item, {}, steps))
             if not conditions:
                 assert said is None
                 continue
             right = replace(item, condition=min(conditions))
-            expected = of.attribution(right, {}, steps, of.scoring.score(right, {}, steps))
+            expected = bench.attribution(right, {}, steps, bench.scoring.score(right, {}, steps))
             assert said is not None
             assert expected is not None
             assert said["class"] == expected["class"]

@@ -293,7 +293,7 @@ def test_comments_blank_lines_and_form_feeds_are_where_python_has_them(
     first: list[str], among: list[tuple[int, str]], feeds: set[int]
 ) -> None:
     """Anywhere between lines; form feeds before lines without indentation; inside a string they are what they are."""
-    lines = [("\f" if number in feeds else "") + line for number, line in enumerate(SOURCE.split("\n"))]
+    lines = [("\f" if index in feeds else "") + line for index, line in enumerate(SOURCE.split("\n"))]
     for place, empty in sorted(among, reverse=True):
         lines.insert(place, empty)
     source = "\n".join([*first, *lines])

@@ -53,7 +53,7 @@ def _may_mention(disclosure: KnownRoots, parent: str, child: str) -> bool:
         case Ordered():
             return disclosure.order.index(parent) < disclosure.order.index(child)
         case Blocks():
-            place = {v: number for number, block in enumerate(disclosure.blocks) for v in block}
+            place = {v: index for index, block in enumerate(disclosure.blocks) for v in block}
             return place[parent] <= place[child]
         case HiddenOrder():
             return True
@@ -72,7 +72,7 @@ def test_admissible_parents_are_those_of_the_table(disclosure: KnownRoots) -> No
 def _has_order(mechanisms: dict[str, Formula]) -> bool:
     """Return whether some order of the endogenous variables has each after all that its mechanism mentions."""
     return any(
-        all(mechanisms[v].mentioned.isdisjoint(order[place:]) for place, v in enumerate(order))
+        all(mechanisms[v].mentioned.isdisjoint(order[index:]) for index, v in enumerate(order))
         for order in permutations(mechanisms)
     )
 

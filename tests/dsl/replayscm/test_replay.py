@@ -308,15 +308,15 @@ def test_interventions_side_by_side_are_what_the_reference_computes_of_each(
     constants = [dict(intervention.constants) for intervention in chosen]
     layout = lay_out(VARIABLES, model.roots, constants)
     values = layout.simulate(Candidate(model.mechanisms, model.order))
-    for number, targets in enumerate(constants):
+    for index, targets in enumerate(constants):
         world = World("w", Intervention(targets), VARIABLES, ("u",), (0,) * len(VARIABLES))
         ones = dict.fromkeys(VARIABLES, 0)
         for row, roots in enumerate(assignments(model.roots)):
             expected = replay_row(model, world, dict(roots))
             for v in VARIABLES:
-                assert layout.block(values[v], number) >> row & 1 == expected[v]
+                assert layout.block(values[v], index) >> row & 1 == expected[v]
                 ones[v] += expected[v]
-        assert [layout.counts(values[v])[number] for v in VARIABLES] == [ones[v] for v in VARIABLES]
+        assert [layout.counts(values[v])[index] for v in VARIABLES] == [ones[v] for v in VARIABLES]
 
 
 # --- the public entry --------------------------------------------------------------------------------------------

@@ -442,7 +442,7 @@ def _checked(model: Scm, worlds: tuple[World, ...]) -> None:
     assert dict(zip(order, wrong, strict=True)) == found
     for place, variable in enumerate(order):
         formula, own = model.mechanisms[variable], judge.facts()[place]
-        names = tuple(name for number, name in enumerate(variables) if own[2] >> number & 1)
+        names = tuple(name for index, name in enumerate(variables) if own[2] >> index & 1)
         made = JudgedMechanism(render(formula), GRAMMAR, 0, names, own, found[variable])
         plain = mechanism_stats(formula)
         assert (made.stats.size, made.stats.depth, made.variables) == (plain.size, plain.depth, plain.variables)
@@ -457,7 +457,7 @@ def _same_table(made: JudgedMechanism, formula: Formula) -> None:
         assert made.table is None
         return
     assert made.table is not None
-    bits = {name: projection(place, number).bits for place, name in enumerate(made.variables)}
+    bits = {name: projection(index, number).bits for index, name in enumerate(made.variables)}
     assert made.table & full_mask(number) == formula.evaluate(bits.__getitem__, full_mask(number))
 
 

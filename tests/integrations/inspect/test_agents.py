@@ -53,9 +53,9 @@ def interactive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 def _actions(pool: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the exact row's actions in each item's episode, the submission too."""
-    of = benchmark(pool.stem)
-    row = protocols_of(of)["exact"]()
-    answers = {item.id: timed_answer(row, of.handout(item)) for item in of.items.read_pool(pool).items}
+    bench = benchmark(pool.stem)
+    row = protocols_of(bench)["exact"]()
+    answers = {item.id: timed_answer(row, bench.handout(item)) for item in bench.items.read_pool(pool).items}
     return {item: [dict(step.action) for step in answer.steps or ()] for item, answer in answers.items()}
 
 
@@ -64,9 +64,9 @@ def _played(pool: Path, folder: Path, replies: Mapping[str, Sequence[ModelOutput
 
     A model knows an item by its prompt: of those that share one, the first is played.
     """
-    of = benchmark(pool.stem)
-    items = of.items.read_pool(pool).items
-    known = {of.items.messages(item)[-1]["content"]: item.id for item in items[::-1]}
+    bench = benchmark(pool.stem)
+    items = bench.items.read_pool(pool).items
+    known = {bench.items.messages(item)[-1]["content"]: item.id for item in items[::-1]}
 
     def reply(messages: list[Any]) -> ModelOutput:
         asked = next(message.text for message in messages if message.role == "user")
@@ -74,7 +74,7 @@ def _played(pool: Path, folder: Path, replies: Mapping[str, Sequence[ModelOutput
         turn = sum(message.role == "assistant" for message in messages)
         return turns[turn].model_copy(deep=True) if turn < len(turns) else said("And so on.")
 
-    task = getattr(adapter, of.name)(str(pool), **options)
+    task = getattr(adapter, bench.name)(str(pool), **options)
     task.dataset = task.dataset.filter(lambda sample: own_id(sample) in known.values())
     return evaluated(task, folder, reply=reply)
 
@@ -111,13 +111,13 @@ def test_two_calls_in_a_message_are_two_steps_in_their_order(interactive: Path, 
 def test_the_same_answer_by_the_tool_submit_is_right(
     interactive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    of = benchmark(interactive.stem)
+    bench = benchmark(interactive.stem)
     replies = {}
     for item, done in _actions(interactive).items():
         kept = [action for action in done if not action.keys() & {"check", "submit", "reactor"}]
         (last,) = [action[verb] for action in done for verb in ("check", "submit") if verb in action]
         dialled = [action["reactor"] for action in done if "reactor" in action]
-        answer = last if of.name == "blickets" else {"frequency": dialled[-1], **last}
+        answer = last if bench.name == "blickets" else {"frequency": dialled[-1], **last}
         replies[item] = [*_experiments(kept), called("submit", answer=json.dumps(answer))]
     log = _played(interactive, tmp_path, replies)
     assert metrics(log)["correct"] == rate(1.0, interactive.stem)
@@ -154,7 +154,7 @@ def test_a_forged_transcript_is_refused_in_a_line_and_the_rest_is_scored(
     log.samples = [first.model_copy(deep=True, update={"epoch": epoch}) for epoch in (1, 2, 3)]
     forged, unreadable, right = log.samples
     steps = forged.store["Transcript:steps"]
-    number = next(number for number, step in enumerate(steps) if step.get("reading") is not None)
+    number = next(index for index, step in enumerate(steps) if step.get("reading") is not None)
     steps[number]["reading"] = "ACTIVE 7"
     unreadable.store["Transcript:steps"][0] = {"nothing": 1}
     again = score(log, verdict(), action="overwrite", display="none")
@@ -197,16 +197,16 @@ def test_an_agent_plays_episodes_and_answers_other_items_at_once(tmp_path: Path)
 # --- Rows of ours through Inspect: what they answer and score there is what `calibrant run` records -------------------
 @pytest.mark.parametrize("row", ["exact", None])
 def test_a_row_scores_as_in_a_run(pool: Path, tmp_path: Path, row: str | None) -> None:
-    of = benchmark(pool.stem)
-    name = row or list(protocols_of(of))[-1]
-    log = evaluated(getattr(adapter, of.name)(str(pool)), tmp_path, solver=protocol(name))
+    bench = benchmark(pool.stem)
+    name = row or list(protocols_of(bench))[-1]
+    log = evaluated(getattr(adapter, bench.name)(str(pool)), tmp_path, solver=protocol(name))
     recorded = {record.instance: record for record in calibrant.run(name, pool, tmp_path / "runs")}
     assert len(samples(log)) == len(recorded) == 4
-    columns = of.metrics.views[of.metrics.default_view].metrics
+    columns = bench.metrics.views[bench.metrics.default_view].metrics
     for sample in samples(log):
         record = recorded[own_id(sample)]
         assert json.loads(sample.output.completion or "{}") == record.answer
-        asked = of.metrics.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
+        asked = bench.metrics.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
         expected = {column.key: column.value(asked) for column in columns} | {
             "correct": record.score["correct"] is True
         }

@@ -53,14 +53,16 @@ def test_a_completion_gets_the_verdict_of_the_public_name(tmp_path: Path) -> Non
         pool = pool_of(name, tmp_path)
         items = calibrant.load_pool(pool)
         texts = [json.dumps(_solved(items[0])), f"It is {json.dumps(_solved(items[1]))}", "no answer", "{}"]
-        of = benchmark(name)
-        replies = {of.items.messages(item)[-1]["content"]: text for item, text in zip(items, texts, strict=True)}
+        bench = benchmark(name)
+        replies = {bench.items.messages(item)[-1]["content"]: text for item, text in zip(items, texts, strict=True)}
 
         def reply(messages: list[Any], replies: dict[str, str] = replies) -> ModelOutput:
             return said(replies[messages[-1].text])
 
         log = evaluated(getattr(adapter, name)(str(pool)), tmp_path, reply=reply)
-        by_prompt = {of.items.messages(item)[-1]["content"]: item for item in items}  # samples are sorted by public ids
+        by_prompt = {
+            bench.items.messages(item)[-1]["content"]: item for item in items
+        }  # samples are sorted by public ids
         for sample in samples(log):
             (prompt,) = (message.text for message in sample.messages if message.role == "user")
             item, text = by_prompt[prompt], replies[prompt]
@@ -189,7 +191,7 @@ def test_metrics_state_the_rates_and_standard_errors_of_the_same_answers(name: s
     pool = tmp_path / "pool.jsonl"
     lines = (CHECKOUT / "bench" / POOLS[name]).read_text(encoding="utf-8").splitlines()
     pool.write_text("\n".join(lines[:13]) + "\n", encoding="utf-8")
-    of, items = benchmark(name), calibrant.load_pool(pool)
+    bench, items = benchmark(name), calibrant.load_pool(pool)
     gold = {item.id: _solved(item) for item in items}
     written = [line for line in listed_predictions(name, [*gold], gold) if line["model"] == "a "]
     assert len(written) == 24
@@ -205,13 +207,13 @@ def test_metrics_state_the_rates_and_standard_errors_of_the_same_answers(name: s
     assert answered.right.key in shown
     for metric in answered.metrics:
         rate, key = expected(answered, verdicts, metric), metric.key
-        fields = [of.metrics.verdict(line, line["setting"], InvalidHandling.PUBLISHED) for line in verdicts]
+        fields = [bench.metrics.verdict(line, line["setting"], InvalidHandling.PUBLISHED) for line in verdicts]
         if key not in shown or rate is None or metric.skill_of or None in map(metric.value, fields):
             continue  # undefined for some answers: Inspect's mean over items, ours is a ratio of sums (docs/inspect.md)
         assert f"{shown[key]['mean']:.{metric.decimals}f}" == rate.text(metric), key
         num_compared += 1
     assert num_compared > 1
-    unit, means = of.metrics.unit, defaultdict[str, list[float]](list)
+    unit, means = bench.metrics.unit, defaultdict[str, list[float]](list)
     for item in items:
         values = [float(line["correct"]) for line in verdicts if line["instanceId"] == item.id]
         means[unit(item.id)].append(sum(values) / len(values))

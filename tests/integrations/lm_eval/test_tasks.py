@@ -69,8 +69,8 @@ def test_strict_and_extracted_verdicts(name: str) -> None:
 
 def test_an_item_with_nothing_held_out_has_no_verdict(tmp_path: Path) -> None:
     """The second of two noisy items; the means are those of the first."""
-    of = benchmark("replayscm")
-    records = [of.items.record(small_problem(seed, rate="1/10", is_episode=False)) for seed in (1, 2)]
+    bench = benchmark("replayscm")
+    records = [bench.items.record(small_problem(seed, rate="1/10", is_episode=False)) for seed in (1, 2)]
     records[1]["sealed"]["heldout"] = []
     lines = [{"format": "calibrant-pool", "version": 1, "name": "noisy"}, *records]
     (tmp_path / "pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -82,13 +82,13 @@ def test_an_item_with_nothing_held_out_has_no_verdict(tmp_path: Path) -> None:
 
 
 def test_a_pool_is_evaluated(tmp_path: Path) -> None:
-    of = benchmark("causim")
-    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 3)
+    bench = benchmark("causim")
+    write_drawn(bench, tmp_path / "pool.jsonl", ["chain"], 1, 3)
     rows = documents("causim", pool=str(tmp_path / "pool.jsonl"))["test"]
-    items = of.items.read_pool(tmp_path / "pool.jsonl").items
+    items = bench.items.read_pool(tmp_path / "pool.jsonl").items
     public = PublicIds.of_pool(tmp_path / "pool.jsonl", items)
     assert rows["id"] == [public.public(item.id) for item in items]
-    assert [of.items.item_of_record(json.loads(record)) for record in rows["record"]] == list(items)
+    assert [bench.items.item_of_record(json.loads(record)) for record in rows["record"]] == list(items)
     assert results(rows[0], [rows[0]["answer"]]) == dict.fromkeys(METRICS, 1.0)
     with pytest.raises(CalibrantError, match="is a pool of CauSim; its task is calibrant_causim"):
         documents("blickets", pool=str(tmp_path / "pool.jsonl"))

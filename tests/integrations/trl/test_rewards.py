@@ -35,8 +35,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """Of every benchmark, as the part of an export with gold has them."""
     folder = tmp_path_factory.mktemp("pools")
     for name in NAMES:
-        of = benchmark(name)
-        write_drawn(of, folder / f"{name}.jsonl", [of.training.stages[0]], 5, 2)
+        bench = benchmark(name)
+        write_drawn(bench, folder / f"{name}.jsonl", [bench.training.stages[0]], 5, 2)
     return list(ExportRows(sorted(folder.glob("*.jsonl")), folder / "rows"))
 
 
@@ -95,14 +95,14 @@ def test_a_step_is_trained(trainer: Any) -> None:
 
 def test_its_table_of_completions_is_scored_by_one_command(trainer: Any, tmp_path: Path) -> None:
     """What the trainer's log writes of a right answer behind a draft, a draft that does not end, and no answer."""
-    of, pool = benchmark("causim"), bundled_sample("causim")
-    items: Any = list(of.items.read_pool(pool).items)[:2]
-    right, other = (json.dumps(of.training.gold(item)) for item in items)
+    bench, pool = benchmark("causim"), bundled_sample("causim")
+    items: Any = list(bench.items.read_pool(pool).items)[:2]
+    right, other = (json.dumps(bench.training.gold(item)) for item in items)
     said = [(items[0], f"<think>{other}</think>{right}"), (items[1], "<think>It"), (items[0], "no"), (items[0], "no")]
     trainer.args.output_dir = str(tmp_path)
     (tmp_path / "completions").mkdir()
     for name, values in (
-        ("prompt", [[{"role": "user", "content": of.items.prompt(item)}] for item, _ in said]),
+        ("prompt", [[{"role": "user", "content": bench.items.prompt(item)}] for item, _ in said]),
         ("completion", [[{"role": "assistant", "content": text}] for _, text in said]),
         ("advantages", [0.0] * len(said)),
     ):
@@ -127,14 +127,14 @@ def test_its_table_of_completions_is_scored_by_one_command(trainer: Any, tmp_pat
 
 
 def test_conversations_of_episodes(trainer: Any) -> None:
-    of = benchmark("blickets")
-    item = next(islice(in_turns(of, (), 5), 1)).item
+    bench = benchmark("blickets")
+    item = next(islice(in_turns(bench, (), 5), 1)).item
     columns = {
         "prompt": [{"role": "user", "content": "p"}],
         "benchmark": "blickets",
-        "record": json.dumps(of.items.record(item)),
+        "record": json.dumps(bench.items.record(item)),
     }
-    said = [{"place": "A"}, {"check": of.training.gold(item)}]
+    said = [{"place": "A"}, {"check": bench.training.gold(item)}]
     played = [{"role": "assistant", "content": json.dumps(one)} for one in said]
     cut = [*played[:1], {"role": "user", "content": "The detector is INACTIVE."}]
     found = trainer._calculate_rewards([columns] * 2, [columns["prompt"]] * 2, [played, cut], [[1]] * 2).tolist()
@@ -149,8 +149,8 @@ def interactive(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]
     """Rows of interactive items as an export with gold has them, prompts as messages."""
     folder = tmp_path_factory.mktemp("interactive")
     for name in ("blickets", "causalab"):
-        of = benchmark(name)
-        write_drawn(of, folder / f"{name}.jsonl", [of.training.stages[0]], 5, 1)
+        bench = benchmark(name)
+        write_drawn(bench, folder / f"{name}.jsonl", [bench.training.stages[0]], 5, 1)
     rows = list(ExportRows(sorted(folder.glob("*.jsonl")), folder / "rows"))
     for row in rows:
         system = [{"role": "system", "content": row["system"]}] if row["system"] else []

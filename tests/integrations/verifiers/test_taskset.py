@@ -112,8 +112,11 @@ def _asked(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def test_a_model_that_answers_at_once(tmp_path: Path) -> None:
-    of, items = benchmark("causim"), _drawn("causim", 2)
-    right = {of.items.prompt(items[0]): json.dumps(of.training.gold(items[0])), of.items.prompt(items[1]): "no idea"}
+    bench, items = benchmark("causim"), _drawn("causim", 2)
+    right = {
+        bench.items.prompt(items[0]): json.dumps(bench.training.gold(items[0])),
+        bench.items.prompt(items[1]): "no idea",
+    }
     with served(lambda messages: right[_asked(messages)[0]]) as url:
         _tool("vf-eval", *_options("causim", url, tmp_path), "-n", 2)
     traces = _traces(tmp_path)
@@ -124,10 +127,13 @@ def test_a_model_that_answers_at_once(tmp_path: Path) -> None:
 
 def test_its_traces_are_scored_by_one_command(tmp_path: Path) -> None:
     """A right answer behind a draft, a draft that does not end, and a model that fails."""
-    of, pool = benchmark("causim"), bundled_sample("causim")
-    items: Any = of.items.read_pool(pool).items
-    golds = [json.dumps(of.training.gold(item)) for item in items]
-    texts = {of.items.prompt(items[0]): f"<think>{golds[1]}</think>{golds[0]}", of.items.prompt(items[1]): "<think>It"}
+    bench, pool = benchmark("causim"), bundled_sample("causim")
+    items: Any = bench.items.read_pool(pool).items
+    golds = [json.dumps(bench.training.gold(item)) for item in items]
+    texts = {
+        bench.items.prompt(items[0]): f"<think>{golds[1]}</think>{golds[0]}",
+        bench.items.prompt(items[1]): "<think>It",
+    }
     options = ("-n", 3, "--env.taskset.pool", pool)
     _play("causim", lambda messages: texts[_asked(messages)[0]], tmp_path, *options)
     (file,) = tmp_path.rglob("traces.jsonl")
@@ -140,7 +146,7 @@ def test_its_traces_are_scored_by_one_command(tmp_path: Path) -> None:
 
 def test_a_model_that_experiments_first(tmp_path: Path) -> None:
     """It places an object, is told of the detector, and hands in the right rule, which one reading does not decide."""
-    of, (item,) = benchmark("blickets"), _drawn("blickets", 1)
+    bench, (item,) = benchmark("blickets"), _drawn("blickets", 1)
     heard: list[str] = []
 
     def model(messages: list[dict[str, Any]]) -> str:
@@ -148,7 +154,7 @@ def test_a_model_that_experiments_first(tmp_path: Path) -> None:
         if len(asked) == 1:
             return json.dumps({"place": "A"})
         heard.append(asked[-1])
-        return "ACTION: " + json.dumps({"check": of.training.gold(item)})
+        return "ACTION: " + json.dumps({"check": bench.training.gold(item)})
 
     options = ("-n", 1, "--env.taskset.task.reward", "attributed")
     (trace,) = _play("blickets", model, tmp_path, *options)
@@ -159,8 +165,8 @@ def test_a_model_that_experiments_first(tmp_path: Path) -> None:
 
 def test_a_model_that_sets_a_property_first_in_a_laboratory(tmp_path: Path) -> None:
     """It is told what its setting changed, then of the reactor, and submits; a wrong try before is no answer."""
-    of, (item,) = benchmark("causalab"), _drawn("causalab", 1)
-    gold = dict(of.training.gold(item) or {})
+    bench, (item,) = benchmark("causalab"), _drawn("causalab", 1)
+    gold = dict(bench.training.gold(item) or {})
     frequency = gold.pop("frequency")
     actions: list[dict[str, Any]] = [
         {"set": item.task.settable[0], "value": 5.0},
@@ -178,16 +184,16 @@ def test_a_model_that_sets_a_property_first_in_a_laboratory(tmp_path: Path) -> N
     (trace,) = _play("causalab", model, tmp_path, "-n", 1)
     assert trace["rewards"]["verdict"]["score"] == 1.0
     assert trace["metrics"]["answered"] == 1.0
-    told = of.play.open(item)
-    assert heard[1:] == [of.play.describe(told, told.act(action)) for action in actions[:-1]]
+    told = bench.play.open(item)
+    assert heard[1:] == [bench.play.describe(told, told.act(action)) for action in actions[:-1]]
     assert f"{item.task.settable[0]}" in heard[1]
     assert len(set(heard)) == 4
 
 
 def test_a_model_that_asks_for_a_world_of_a_causal_model(tmp_path: Path) -> None:
     """It gets the world as a table, and hands in gold."""
-    of, path = benchmark("replayscm"), bundled_sample("replayscm_episodes")
-    gold_by_prompt = {of.items.prompt(item): of.training.gold(item) for item in of.items.read_pool(path).items}
+    bench, path = benchmark("replayscm"), bundled_sample("replayscm_episodes")
+    gold_by_prompt = {bench.items.prompt(item): bench.training.gold(item) for item in bench.items.read_pool(path).items}
     heard: list[str] = []
 
     def model(messages: list[dict[str, Any]]) -> str:
@@ -213,11 +219,11 @@ def test_items_without_end_have_labels_and_come_in_stages() -> None:
 
 
 def test_a_pool_is_a_bounded_taskset(tmp_path: Path) -> None:
-    of = benchmark("causim")
-    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 3)
+    bench = benchmark("causim")
+    write_drawn(bench, tmp_path / "pool.jsonl", ["chain"], 1, 3)
     tasks = _loaded(pool=tmp_path / "pool.jsonl")
     assert tasks.bounded
-    items = of.items.read_pool(tmp_path / "pool.jsonl").items
+    items = bench.items.read_pool(tmp_path / "pool.jsonl").items
     assert [task.lesson.item for task in tasks] == list(items)
 
 

@@ -372,8 +372,8 @@ def narrow_options(seed: int) -> Options:
 def cost_of(options: Options, order: list[int]) -> int | None:
     """By the definition: each takes its cheapest set among those before it."""
     total = 0
-    for place, v in enumerate(order):
-        before = sum(1 << u for u in order[:place])
+    for index, v in enumerate(order):
+        before = sum(1 << u for u in order[:index])
         costs = [cost for own, cost in options[v].items() if not own & ~before]
         if not costs:
             return None

@@ -192,8 +192,8 @@ def test_networks_have_the_expected_noise_worlds_tables_and_marginals() -> None:
             orders = [list(expected["marginals"][parent]) for parent in parents]
             table = conditional_table(model, name)
             assert len(table) == len(known)
-            for number, row in enumerate(known):
-                given, rest = [], number
+            for index, row in enumerate(known):
+                given, rest = [], index
                 for order in reversed(orders):
                     rest, k = divmod(rest, len(order))
                     given.append(symbol(order[k]))

@@ -197,8 +197,8 @@ def _shuffled(task: Task, rng: random.Random) -> Task:
 
 
 def test_order_of_edges_rows_and_columns_changes_nothing() -> None:
-    for number, task in enumerate(random_tasks(21, 12)):
-        family, second = _family(task), _family(_shuffled(task, random.Random(number)))
+    for index, task in enumerate(random_tasks(21, 12)):
+        family, second = _family(task), _family(_shuffled(task, random.Random(index)))
         assert (family.spectrum, family.clauses(), family.edges()) == (
             second.spectrum,
             second.clauses(),
@@ -208,11 +208,11 @@ def test_order_of_edges_rows_and_columns_changes_nothing() -> None:
 
 
 def test_names_change_no_count_without_compression() -> None:
-    for number, task in enumerate(random_tasks(22, 12)):
+    for index, task in enumerate(random_tasks(22, 12)):
         task = replace(task, options=replace(task.options, compress=False))
         names = sorted({n for e in task.prior for n in (e.source, e.target)} | {"absent"} | set(task.setup.stimuli))
         new = dict(
-            zip(names, random.Random(number).sample([f"x{i}" for i in range(len(names))], len(names)), strict=True)
+            zip(names, random.Random(index).sample([f"x{i}" for i in range(len(names))], len(names)), strict=True)
         )
         setup = Setup(
             *(
@@ -276,8 +276,8 @@ def test_draws_of_one_size() -> None:
 
 
 def test_readings_only_remove_members() -> None:
-    for number, task in enumerate(random_tasks(25, 10)):
-        rng = random.Random(number)
+    for index, task in enumerate(random_tasks(25, 10)):
+        rng = random.Random(index)
         family = _family(task)
         for experiment in rng.sample(candidate_experiments(task.setup), 2):
             outcomes = family.outcomes(experiment)
@@ -437,8 +437,8 @@ def test_a_family_straight_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fit", ["0.5", "any"])
 def test_values_of_any_magnitude(fit: str) -> None:
     """Misfits beyond the largest double; the solver and a count of its own agree with the listing."""
-    for number, task in enumerate(random_tasks(31, 4)):
-        rng = random.Random(number)
+    for index, task in enumerate(random_tasks(31, 4)):
+        rng = random.Random(index)
         values = tuple(tuple(rng.choice((None, -1e60, 1e200, 1.5e302)) for _ in row) for row in task.values)
         large = replace(task, values=values, tolerance=Tolerance(fit, 2))
         family = _family(large)

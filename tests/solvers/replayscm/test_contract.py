@@ -269,8 +269,8 @@ def test_restore_replaces_names_in_texts_and_keys_alone() -> None:
 
 
 def _measured(protocol: Protocol) -> Invariance:
-    of = benchmark_of(HIDDEN_ORDER)
-    return measure(of, of.items.read_pool(HIDDEN_ORDER).items[:3], protocol, times=2, seed=3)
+    bench = benchmark_of(HIDDEN_ORDER)
+    return measure(bench, bench.items.read_pool(HIDDEN_ORDER).items[:3], protocol, times=2, seed=3)
 
 
 @pytest.mark.parametrize("protocol", [Exact(), MostPosterior(), FirstFound(), RandomLegal()])

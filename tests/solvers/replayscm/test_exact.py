@@ -249,7 +249,7 @@ def _shuffled(task: Task, rng: Random) -> Task:
     worlds = []
     for world in rng.sample(task.training.worlds, len(task.training.worlds)):
         order = rng.sample(range(world.num_rows), world.num_rows)
-        columns = tuple(sum((column >> r & 1) << place for place, r in enumerate(order)) for column in world.columns)
+        columns = tuple(sum((column >> r & 1) << index for index, r in enumerate(order)) for column in world.columns)
         constants = dict(reversed(list(world.intervention.constants.items())))
         intervention = Intervention(constants, world.intervention.assigned[::-1])
         units = tuple(world.units[r] for r in order)

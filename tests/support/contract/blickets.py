@@ -63,9 +63,9 @@ class Blickets(Subject):
 
     def every(self) -> Sequence[BlicketItem]:
         return [
-            replace(item, id=f"{name}-{place}")
+            replace(item, id=f"{name}-{index}")
             for name, plan in SUITES.items()
-            for place, item in enumerate(islice(sample_items(plan, 3), 2))
+            for index, item in enumerate(islice(sample_items(plan, 3), 2))
         ]
 
     def small(self) -> Sequence[BlicketItem]:

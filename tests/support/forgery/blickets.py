@@ -34,9 +34,9 @@ def items() -> tuple[BlicketItem, ...]:
     """Two of every suite, four of those with late submissions, noise and switches by moves."""
     more = {"forced-moves", "forced-exposure", "noisy-switch", "switch-by-steps", "hard-3"}
     return tuple(
-        replace(item, id=f"{suite} {number}")
+        replace(item, id=f"{suite} {index}")
         for suite in SUITES
-        for number, item in enumerate(islice(sample_items(SUITES[suite], 9), 4 if suite in more else 2))
+        for index, item in enumerate(islice(sample_items(SUITES[suite], 9), 4 if suite in more else 2))
     )
 
 

@@ -129,13 +129,13 @@ class SimulatedParticipant:
     def _play_item(self, state: dict[str, Any]) -> dict[str, Any]:
         """Play one item: moves that are there already are passed over."""
         item = state["item"]["id"]
-        for number, action in enumerate(self._actions(item)):
+        for index, action in enumerate(self._actions(item)):
             if self._rng.random() < self._reload_rate:
                 self._tab = f"{self._rng.getrandbits(64):x}"
                 state = self._state()
             if state["phase"] != "item" or state["item"]["id"] != item:
                 return state
-            if number < state["item"]["moves"]:
+            if index < state["item"]["moves"]:
                 continue
             state = self._post("act", {"action": action}, state)
         return self._state()

@@ -71,8 +71,8 @@ def small_problem(
             "train",
             training,
             [
-                noisy_rows(scm_class, member, do, every, seed=flips, world=number, rates=rates)
-                for number, do in enumerate(training)
+                noisy_rows(scm_class, member, do, every, seed=flips, world=index, rates=rates)
+                for index, do in enumerate(training)
             ],
         ),
         "sealed": {
@@ -108,8 +108,8 @@ def _worlds(
     name: str, interventions: Sequence[Mapping[str, int]], rows: Sequence[Sequence[str]]
 ) -> list[dict[str, Any]]:
     return [
-        {"id": f"{name}_{number}", "constants": dict(do), "rows": list(texts)}
-        for number, (do, texts) in enumerate(zip(interventions, rows, strict=True))
+        {"id": f"{name}_{index}", "constants": dict(do), "rows": list(texts)}
+        for index, (do, texts) in enumerate(zip(interventions, rows, strict=True))
     ]
 
 

@@ -200,8 +200,8 @@ def _evidence(scm_class: MechanismClass) -> list[EvidenceWorld]:
     rate = scm_class.noise.max_rate
     rates = dict.fromkeys(scm_class.endogenous, rate) if rate else {}
     worlds = []
-    for number, do in enumerate([{}, *rng.sample(candidates, NUM_EPISODE_WORLDS - 1)]):
-        rows = noisy_rows(scm_class, member, do, range(8), seed=1, world=number, rates=rates)
+    for index, do in enumerate([{}, *rng.sample(candidates, NUM_EPISODE_WORLDS - 1)]):
+        rows = noisy_rows(scm_class, member, do, range(8), seed=1, world=index, rates=rates)
         worlds.append(EvidenceWorld(do, rows))
     return worlds
 

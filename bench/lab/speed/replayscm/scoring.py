@@ -65,8 +65,8 @@ def write_responses(problems: Sequence[Problem], path: Path, count: int, *, mixe
     speakers = [_Speaker(problem, Random(f"{RESPONSE_SEED} {problem.id}"), mixed=mixed) for problem in problems]
     per_model = -(-count // len(MODELS))
     with path.open("w", encoding="utf-8") as file:
-        for number, speaker in enumerate(islice(cycle(speakers), count)):
-            line = {"instanceId": speaker.problem.id, "model": MODELS[number // per_model], "response": speaker.say()}
+        for index, speaker in enumerate(islice(cycle(speakers), count)):
+            line = {"instanceId": speaker.problem.id, "model": MODELS[index // per_model], "response": speaker.say()}
             file.write(json.dumps(line) + "\n")
     return sum(len(speaker.different) for speaker in speakers)
 

@@ -365,8 +365,8 @@ def shown_twice(problem: Problem, num_worlds: int) -> tuple[int, int]:
     order, gold = problem.sealed.latent_order, latent_scm(problem)
     bound = problem.sealed.max_predecessors or len(order)
     seen = total = 0
-    for place, v in enumerate(order):
-        window = order[max(0, place - bound) : place] if v in gold.mechanisms else ()
+    for index, v in enumerate(order):
+        window = order[max(0, index - bound) : index] if v in gold.mechanisms else ()
         for start in range(max(1, len(window) - 2) if window else 0):
             causes = window[start : start + 3]
             worlds_of = Counter(

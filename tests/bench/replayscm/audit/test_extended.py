@@ -297,10 +297,10 @@ def test_a_trainer_gets_no_verdict_where_there_is_none() -> None:
 @pytest.mark.parametrize("pool", ["hidden-order", "hidden-roots", "ordered"])
 def test_plain_items_without_held_out_cells_have_no_verdict_either(pool: str, tmp_path: Path) -> None:
     """Neither a valid nor an invalid answer, as an object or a text; targets may also leave no cell to score."""
-    of = benchmark("replayscm")
-    success = of.metrics.success
-    item = next(iter(of.items.read_pool(packaged_pool(pool)).items))
-    gold = of.training.gold(item)
+    bench = benchmark("replayscm")
+    success = bench.metrics.success
+    item = next(iter(bench.items.read_pool(packaged_pool(pool)).items))
+    gold = bench.training.gold(item)
     assert gold is not None
     everything = Intervention(assigned=item.task.variables)
     world = replace(item.sealed.heldout.worlds[0], intervention=everything)
@@ -308,10 +308,10 @@ def test_plain_items_without_held_out_cells_have_no_verdict_either(pool: str, tm
     bares = [replace(item, id="bare", sealed=replace(item.sealed, heldout=heldout)) for heldout in heldouts]
     for bare in bares:
         for answer in (gold, {}, {"mechanisms": {"X1": "(((("}}):
-            assert success.judge(of.scoring.score(item, answer, ()), item.setting) is (answer is gold)
-            score = of.scoring.score(bare, answer, ())
+            assert success.judge(bench.scoring.score(item, answer, ()), item.setting) is (answer is gold)
+            score = bench.scoring.score(bare, answer, ())
             assert success.judge(score, bare.setting) is None
-            assert of.attribution(bare, answer, (), score) is None
+            assert bench.attribution(bare, answer, (), score) is None
     path, file = tmp_path / "pool.jsonl", tmp_path / "answers.jsonl"
     write_pool(Pool("pool", [item, *bares[:1]]), path)
     file.write_text("".join(json.dumps({"id": name, "response": "none"}) + "\n" for name in (item.id, "bare")))
@@ -336,20 +336,20 @@ def test_an_environment_rewards_no_answer_where_nothing_is_held_out() -> None:
 @pytest.mark.parametrize("is_episode", [False, True])
 def test_correct_is_null_at_every_door(tmp_path: Path, is_episode: bool) -> None:
     """Scores, records of play, attributions, text views and table values."""
-    of, item = benchmark("replayscm"), small_problem(4, rate="1/20", is_episode=is_episode)
+    bench, item = benchmark("replayscm"), small_problem(4, rate="1/20", is_episode=is_episode)
     bare = replace(item, sealed=replace(item.sealed, heldout=replace(item.sealed.heldout, worlds=())))
     answers: list[dict[str, Any]] = [gold_submission(item), {"mechanisms": {}}]
     for answer in answers:
         steps = submitted_steps(bare, answer) if is_episode else ()
-        score = of.scoring.score(bare, answer, steps)
+        score = bench.scoring.score(bare, answer, steps)
         assert (score["correct"], score["heldoutExact"]) == (None, None)
-        assert of.attribution(bare, answer, steps, score) is None
+        assert bench.attribution(bare, answer, steps, score) is None
         values = {
-            m.key: m.value(of.metrics.verdict(score, bare.setting, InvalidHandling.PUBLISHED))
-            for m in of.metrics.hidden
+            m.key: m.value(bench.metrics.verdict(score, bare.setting, InvalidHandling.PUBLISHED))
+            for m in bench.metrics.hidden
         }
         assert values["task_correct"] is None
-    assert of.scoring.score(item, gold_submission(item), ())["correct"] is not None
+    assert bench.scoring.score(item, gold_submission(item), ())["correct"] is not None
     path, file = tmp_path / "pool.jsonl", tmp_path / "answers.jsonl"
     write_pool(Pool("pool", [bare]), path)
     file.write_text(json.dumps({"id": bare.id, "answer": gold_submission(item)}) + "\n", encoding="utf-8")
@@ -360,11 +360,11 @@ def test_correct_is_null_at_every_door(tmp_path: Path, is_episode: bool) -> None
     if is_episode:
         game = Game(PlayPool(path), bare.id)
         game.give_up()
-        verdict_of_play = game_verdict(of, game.shown, game_record(game, "p1", {}, ""))
+        verdict_of_play = game_verdict(bench, game.shown, game_record(game, "p1", {}, ""))
         assert verdict_of_play["right"] is None
         assert verdict_of_play["score"]["correct"] is None
         episode = ScmEpisode(bare)
         episode.act({"submit": gold_submission(item)})
-        text = of.require(EPISODE_VIEWS).text(bare, episode.steps, "gold")
+        text = bench.require(EPISODE_VIEWS).text(bare, episode.steps, "gold")
         assert "; neither right nor wrong: nothing is held out" in text
         assert "not right" not in text

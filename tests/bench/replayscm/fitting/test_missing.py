@@ -152,10 +152,10 @@ def test_functions_that_may_and_must_fit_are_those_of_a_listing(
     lacking = [row[3] is None and 3 not in was_set for row, was_set in zip(rows, sets, strict=True)]
     assert found["rows_without_target"] == sum(lacking)
     numbers: dict[frozenset[int], list[int]] = {}
-    for place, quantifier in enumerate((any, all)):
+    for index, quantifier in enumerate((any, all)):
         for _, depends in listed_fits(rows, 3, sets, quantifier):
             if len(depends) <= max_parents:
-                numbers.setdefault(depends, [0, 0])[place] += 1
+                numbers.setdefault(depends, [0, 0])[index] += 1
     expected = {frozenset(f"c{k}" for k in depends): number for depends, number in numbers.items()}
     assert {frozenset(parents): [may, must] for parents, may, must in found["by_parents"]} == expected
     assert [found["may"], found["must"]] == [sum(n[i] for n in numbers.values()) for i in (0, 1)]

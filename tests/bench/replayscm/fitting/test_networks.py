@@ -36,7 +36,7 @@ def dags() -> Iterator[Parents]:
 def orders(parents: Parents) -> int:
     """Count the orders in which every variable comes after its parents."""
     return sum(
-        all(parents[NAMES.index(name)] <= set(order[:place]) for place, name in enumerate(order))
+        all(parents[NAMES.index(name)] <= set(order[:index]) for index, name in enumerate(order))
         for order in permutations(NAMES)
     )
 

@@ -66,7 +66,7 @@ def test_pages_have_the_result_the_rows_and_next_commands(
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_are_accessible(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, _ = page_of(name, tmp_path, capsys)
-    for number, width in enumerate((DESKTOP, PHONE)):
-        measured = measure(page, tmp_path, theme=THEMES[number], width=width)
+    for index, width in enumerate((DESKTOP, PHONE)):
+        measured = measure(page, tmp_path, theme=THEMES[index], width=width)
         assert (measured.violations, measured.requests) == ([], [])
         assert measured.scroll_width <= width

@@ -117,10 +117,10 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
     honest = as_completed
 
     def stops(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
-        for number, found in enumerate(honest(make, jobs, execution)):
+        for index, found in enumerate(honest(make, jobs, execution)):
             calls.append(str(found[0]))
             yield found
-            if number == 1:
+            if index == 1:
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

@@ -276,8 +276,8 @@ def test_values_effects_and_differences_are_those_of_the_enumeration() -> None:
             assert (k in effective) == any(len(values) > 1 for values in by_others.values())
     differing = 0
     orders = list(permutations(range(3)))
-    for number, ((first, outputs), (second, others)) in enumerate(product(read_tables, repeat=2)):
-        functions = Decisions([3, 2, 3], orders[number % 6], DecisionBudget())
+    for index, ((first, outputs), (second, others)) in enumerate(product(read_tables, repeat=2)):
+        functions = Decisions([3, 2, 3], orders[index % 6], DecisionBudget())
         difference = functions.find_difference(functions.function_of(first), functions.function_of(second))
         assert (difference is None) == (outputs == others)
         if difference is not None:
