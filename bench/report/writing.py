@@ -110,7 +110,8 @@ def report_text(
             write_atomically(plots / f"{plot.name}.svg", standalone_svg(plot.svg))
     if not is_page:
         tables = [table for section in sections.values() for table in section.tables]
-        fitting = [table for table in map(_without_other_items, tables) if table.headings or contents.tables]
+        is_asked = bool(contents.tables or contents.cohorts)  # what was asked for is printed, with figures or without
+        fitting = [table for table in map(_without_other_items, tables) if table.headings or is_asked]
         return printable(layout.as_terminal(fitting, width) if form == TERMINAL else layout.TEXTS[form](fitting))
     from calibrant.bench.report.overview.page import as_html
 

@@ -68,7 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "unknown kind 'leek'; did you mean leak? known: ",
             "audit causim.jsonl --limit 1 --fail-on leak",
         ),
-        ("play --study study.toml", "study: unknown field `titel`; did you mean title?", ""),
+        ("play --study study.toml", "study: unknown field `titel`; did you mean title or titles?", ""),
         ("list broken.jsonl", "broken.jsonl: line 2: not JSON: ", ""),
         (
             "run exact switches.jsonl --out answers.jsonl",

@@ -467,7 +467,7 @@ def test_progress_is_printed_from_two_seconds_on(
 ) -> None:
     """The first second is made shorter; scores come in shares, and the last share is not the end."""
     monkeypatch.setattr("calibrant.bench.commands.options.PROMPT", 0.001)
-    monkeypatch.setattr("calibrant.bench.commands.options.EVERY", 0.001)
+    monkeypatch.setattr("calibrant.bench.commands.options.OFTEN", 0.001)
     file = tmp_path / "wide.csv"
     data = random_table(3, 15, 400)
     rows = zip(*data.values(), strict=True)
