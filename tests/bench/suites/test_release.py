@@ -161,13 +161,21 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         ("seed = 5\n", "", "suite.toml: pool 1: give one of seed, file and bundled, not none"),
         ('master = "master.key"\n', "", "suite.toml: private gold needs a master, a file with 64 hexadecimal digits"),
         ('name = "questions"', 'name = "detectors"', "suite.toml: two pools have the same name"),
-        ('version = "1.0"', 'version = "mini-1"', "suite.toml: version: Expected `str` matching regex"),
+        (
+            'version = "1.0"',
+            'version = "mini-1"',
+            "suite.toml: version: must have another form (numbers with dots, 1.0 or 1.0.0)",
+        ),
         ("[statements]", '[statements]\njudges = "x"', "suite.toml: statements: unknown key 'judges'; known: judge,"),
         ("harden = {}", "hardn = {}", "suite.toml: pool 2: unknown field `hardn`; did you mean harden? known: "),
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
         ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),
         ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; did you mean chain?"),
-        ("https://example.org", "example.org", "suite.toml: url: Expected `str` matching regex"),
+        (
+            "https://example.org",
+            "example.org",
+            "suite.toml: url: must begin with https:// or http:// and have no blanks",
+        ),
         ("date = 2026-01-02", "date = soon", "suite.toml: not TOML"),
     ],
 )
