@@ -17,11 +17,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 from msgspec import Meta
 
+from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 # --- The limit on the time of a check, and where it stands: verifiers pass checkpoints, the caller listens and
@@ -86,6 +88,12 @@ class Certificate(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     ]
     format: Annotated[str, Meta(description="calibrant-claim")]
     version: Annotated[int, Meta(description="of the format, 1")]
+
+
+def write_claim(folder: Path, number: int, instance: str, certificate: Certificate) -> None:
+    """Write a certificate about an item of a pool as a numbered file, for `calibrant verify` with that pool."""
+    content = {"instance": instance, "certificate": msgspec.to_builtins(certificate)}
+    write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
 
 
 # Given evidence and certificate: why the claim does not follow in the class as worded, or an empty text if it does.

@@ -33,6 +33,7 @@ from calibrant.bench.play.game import (
     ItemKey,
     PlayPool,
     QuestionsStop,
+    Stop,
     balanced_assignment,
     game_record,
     game_verdict,
@@ -319,6 +320,12 @@ class PlayFolder:
         events = (record.event for record in self.events(participant, stop.key) if ANSWERS in record.event)
         return any(event.get(PASSED, True) for event in events)
 
+    def is_done(self, participant: str, stop: Stop) -> bool:
+        """Return whether an item or a page of questions is behind a participant."""
+        if isinstance(stop, QuestionsStop):
+            return self.is_passed(participant, stop)
+        return self.is_closed(participant, stop.key)
+
     def num_tries(self, participant: str, stop: QuestionsStop) -> int:
         """Return how often a page of questions was answered."""
         return sum(ANSWERS in record.event for record in self.events(participant, stop.key))
@@ -461,10 +468,15 @@ class Visit:
         return max(0.0, self.balance)
 
     @property
+    def overtime(self) -> float:
+        """Seconds since a limit ended the stop; 0 before."""
+        return max(0.0, -self.balance)
+
+    @property
     def elapsed(self) -> Elapsed:
         """Seconds that stand in no event yet, until a limit."""
         number = len(self.folder.events(self.participant, self.item))  # first: an event meanwhile makes both void
-        seconds = min(self._clock() - self._since - max(0.0, -self.balance), MAX_IDLE_SECONDS)
+        seconds = min(self._clock() - self._since - self.overtime, MAX_IDLE_SECONDS)
         return Elapsed(*self.item, number, round(seconds, 3))
 
     def _add(self, event: dict[str, Any], *, is_late: bool = False) -> float:
@@ -472,7 +484,7 @@ class Visit:
 
         is_late: a limit made it, which is its time
         """
-        overtime = max(0.0, -self.balance) if is_late else 0.0
+        overtime = self.overtime if is_late else 0.0
         now = self._clock() - overtime
         seconds, self._since = max(0.0, now - self._since), now
         clock, self.page_clock = self.page_clock, msgspec.UNSET

@@ -87,9 +87,7 @@ class Sitting:
 
     def is_done(self, stop: Stop) -> bool:
         """Return whether a stop is behind them."""
-        if isinstance(stop, QuestionsStop):
-            return self._folder.is_passed(self.participant, stop)
-        return self._folder.is_closed(self.participant, stop.key)
+        return self._folder.is_done(self.participant, stop)
 
     @property
     def _stops(self) -> Sequence[Stop]:

@@ -222,16 +222,11 @@ class TerminalStudy:
                 return 1
             if not is_done:
                 break
-        is_late = self._time.balance <= 0 and not all(map(self._is_done, stops))
+        is_late = self._time.balance <= 0 and not all(self._folder.is_done(self._name, stop) for stop in stops)
         self._folder.finish(self._name, is_screened_out=False, is_late=is_late)
         self._echo("The time of the study is up. Thank you." if is_late else "Done. Thank you.")
         self._echo_proof(self._study.terms.completion)
         return 0
-
-    def _is_done(self, stop: Stop) -> bool:
-        if isinstance(stop, QuestionsStop):
-            return self._folder.is_passed(self._name, stop)
-        return self._folder.is_closed(self._name, stop.key)
 
     def _end_unchecked(self) -> int:
         """End the study of who did not answer the questions about instructions rightly; the exit code."""

@@ -32,7 +32,6 @@ from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.runs import audits
 from calibrant.bench.runs.records import RecordKind, Timing
 from calibrant.bench.version import program_version
-from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, require_extra, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, unique_keys
@@ -331,8 +330,7 @@ class FindingsReport(Generic[audits.R]):
         number = 0
         for finding in self.findings():
             if finding.certificate is not None:
-                content = {"instance": finding.instance, "certificate": msgspec.to_builtins(finding.certificate)}
-                write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
+                audits_claims.write_claim(folder, number, finding.instance, finding.certificate)
                 number += 1
         yield f"{plural(number, 'certificates')} written to {folder}"
 

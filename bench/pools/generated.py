@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
-from calibrant.audits.claims import Certificate, verify
+from calibrant.audits.claims import Certificate, verify, write_claim
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS, Drawable, SuiteUnits
 from calibrant.bench.core.items import unknown_item
@@ -28,7 +25,7 @@ from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.bench.runs.workers import as_completed, open_executor, prepare_nothing
 from calibrant.bench.terminal import typed_json
-from calibrant.dsl.atomic_write import write_atomically, write_pieces
+from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.records import item_ids, plain_pool, pool_digest, pool_lines
@@ -359,8 +356,7 @@ def _report(
 def write_proofs(pool: HardenedItems, folder: Path) -> int:
     """Write a file for each certificate, for `calibrant verify` with the original pool; return their number."""
     for index, (instance, certificate) in enumerate(pool.certificates):
-        content = {"instance": instance, "certificate": msgspec.to_builtins(certificate)}
-        write_atomically(folder / f"{index:04}.claim.json", json.dumps(content, indent=1) + "\n")
+        write_claim(folder, index, instance, certificate)
     return len(pool.certificates)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -178,8 +179,8 @@ class Tab:
     def _holds(self, condition: str) -> bool:
         try:
             return bool(self.evaluate(f"Boolean({condition})"))
-        except AssertionError as error:
-            if "navigated or closed" not in str(error):  # Chromium's words for a question that the next page took away
+        except AssertionError as error:  # Chromium's words for a question that the next page took away, or came before
+            if not re.search("navigated or closed|ReferenceError: state is not defined", str(error)):
                 raise
             return False
 

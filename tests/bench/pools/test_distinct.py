@@ -163,7 +163,7 @@ def test_noise_is_part_of_what_is_shown(of: str) -> None:
         assert key(quiet) == key(replace(quiet, sealed=replace(quiet.sealed, noise_seed=99)))
 
 
-@pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
+@pytest.mark.parametrize("bench", benchmarks(), ids=lambda bench: bench.name)
 def test_part_of_a_pool_is_a_pool(bench: Benchmark[Any], tmp_path: Path) -> None:
     pool = bench.items.read_pool(bundled_files()[bench.name][0])
     write_part(bench, pool, pool.items[1:3], tmp_path / "part.jsonl")
@@ -323,7 +323,7 @@ def _renamed(bench: Benchmark[Any], tmp_path: Path, num_items: int = 6) -> tuple
     return pool, copies
 
 
-@pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
+@pytest.mark.parametrize("bench", benchmarks(), ids=lambda bench: bench.name)
 def test_copies_under_other_names_are_in_the_part_of_their_model(bench: Benchmark[Any], tmp_path: Path) -> None:
     pool, copies = _renamed(bench, tmp_path)
     identity = bench.require(CHECK).identity
@@ -349,7 +349,7 @@ def test_copies_under_other_names_are_in_the_part_of_their_model(bench: Benchmar
     assert report["units"] == len({*copied}) == sum(part["units"] for part in report["parts"])
 
 
-@pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
+@pytest.mark.parametrize("bench", benchmarks(), ids=lambda bench: bench.name)
 def test_a_test_apart_from_training_by_model_has_no_renamed_copy(
     bench: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -377,7 +377,7 @@ def test_the_same_scm_under_another_disclosure_is_the_same_unit(tmp_path: Path) 
     assert all(keys[0] & {*item_keys} for item_keys in alternatives)
 
 
-@pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
+@pytest.mark.parametrize("bench", benchmarks(), ids=lambda bench: bench.name)
 def test_no_part_has_a_model_of_the_pools_that_a_split_is_apart_from(
     bench: Benchmark[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,8 +39,8 @@ def pool(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> list[dict[str, Any]]:
-    """Return the records as they are in the file, without what may differ between runs."""
-    lines = (folder / FILE_NAME).read_text(encoding="utf-8").splitlines()
+    """Return the whole lines of the file as records, without what may differ between runs; a kill can tear the last."""
+    *lines, _ = (folder / FILE_NAME).read_text(encoding="utf-8").split("\n")
     return [{key: value for key, value in json.loads(line).items() if key != "timing"} for line in lines]
 
 

@@ -36,7 +36,8 @@ WIDTH, HEIGHT = 1000, 660  # of a screenshot
 GALLERY_HEAD = """# Gallery
 
 Every kind of page, made by the command below it from the files in `docs/examples` and the bundled pools; a click opens
-the page. Pages need no network and can be read by keyboard and on a phone. `make pictures` draws the pictures again.
+the page on the site, in a checkout after `make docs`. Pages need no network and can be read by keyboard and on a phone.
+`make pictures` draws the pictures again.
 """
 MAX_TEXT_CHARS = 6_000
 
