@@ -115,11 +115,13 @@ class ClaimKind:
     data: shape of the certificate's data; other types, missing and unknown fields are refused
     in_words: derives the class from the evidence and data that were checked
     check: reason why the claim does not follow; reads data of that shape only
+    statement: what such a certificate states, in words, for claims whose name does not say it
     """
 
     data: type[msgspec.Struct]
     in_words: Callable[[Any, Certificate], str]
     check: Verifier
+    statement: Callable[[Certificate], str] = lambda certificate: ""
 
     def __call__(self, evidence: Any, certificate: Certificate) -> str:
         msgspec.convert(certificate.data, self.data, strict=True)

@@ -514,11 +514,29 @@ def _missing_words(evidence: Any, certificate: Certificate) -> str:
     return conditional_words(evidence, msgspec.convert(certificate.data, MissingData, strict=True).limits)
 
 
+def _count_statement(certificate: Certificate) -> str:
+    number = int(msgspec.convert(certificate.data, CountData, strict=True).count)
+    return f"{number:,} {'model fits' if number == 1 else 'models fit'}, counted again"
+
+
+def _open_statement(certificate: Certificate) -> str:
+    return (
+        f"{msgspec.convert(certificate.data, OpenData, strict=True).part} is in a model that fits, and not in another"
+    )
+
+
 VERIFIERS: Mapping[str, Verifier] = MappingProxyType(
     {
-        "logic-count": ClaimKind(CountData, _count_words, _count),
-        "logic-open": ClaimKind(OpenData, _open_words, _open),
-        "logic-better": ClaimKind(BetterData, lambda evidence, certificate: class_words(evidence), _better),
-        "logic-missing": ClaimKind(MissingData, _missing_words, _missing),
+        "logic-count": ClaimKind(CountData, _count_words, _count, _count_statement),
+        "logic-open": ClaimKind(OpenData, _open_words, _open, _open_statement),
+        "logic-better": ClaimKind(
+            BetterData,
+            lambda evidence, certificate: class_words(evidence),
+            _better,
+            lambda certificate: "a model of the class has less misfit than the one given",
+        ),
+        "logic-missing": ClaimKind(
+            MissingData, _missing_words, _missing, lambda certificate: "a model that fits is not in the list"
+        ),
     }
 )

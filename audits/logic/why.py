@@ -12,7 +12,7 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import mean_squared_error
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
-from calibrant.solvers.logic.sums import Predictions
+from calibrant.solvers.logic.sums import Predictions, choose_next, rank_new
 from calibrant.solvers.outcome import Found
 
 # --- The parts of the reason for logic models -------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def explain_family(
     """
     task = family.task
     num_questions = len(task.questions)
-    order = [] if predictions is None else _order(task, predictions)
+    order = [] if predictions is None else rank_new(task, predictions)
     state = _state(family, num_questions, predictions)
     witness = _witness(task, predictions, order)
     pair = _pair(family, predictions, witness)
@@ -173,13 +173,6 @@ def _experiments(task: Task) -> list[Experiment]:
     """Return the questions and then the candidates of the next experiment."""
     candidates = candidate_experiments(task.setup)[:MAX_CANDIDATES]
     return [*task.questions, *(c for c in candidates if c not in set(task.questions))]
-
-
-def _order(task: Task, predictions: Predictions) -> list[int]:
-    """Return the experiments neither measured nor asked for, by the expected share of members left, ascending."""
-    barred = {*task.experiments, *task.questions}
-    numbers = [k for k, clamps in enumerate(predictions.experiments) if clamps not in barred]
-    return sorted(numbers, key=lambda k: (predictions.sum_of_squared_counts(k), k))
 
 
 def _state(family: LogicFamily, num_questions: int, predictions: Predictions | None) -> State:
@@ -244,10 +237,11 @@ def _reason(
     if predictions is None:
         return spans(f"{numbers} Their answers were not compared: {cause or 'no experiment was given'}.")
     if witness is None:
-        num_compared = len(_order(task, predictions)) + len(_unmeasured_questions(task))
+        num_compared = len(rank_new(task, predictions)) + len(_unmeasured_questions(task))
         if not num_compared:
-            return spans(f"{numbers} Their answers were not compared: every experiment at hand was measured.")
-        return spans(f"{numbers} They answer alike in the {plural(num_compared, 'experiments')} that were compared.")
+            return spans(f"{numbers} Every experiment at hand was measured.", *_repeat(task, predictions))
+        alike = f"They answer alike in the {plural(num_compared, 'experiments')} that were compared."
+        return spans(f"{numbers} {alike}", *_repeat(task, predictions))
     if pair is None:
         number = len(predictions.outcomes[witness])
         unmeasured = predictions.experiments[witness].text(task.setup)
@@ -260,6 +254,14 @@ def _reason(
         (clamps,),
         f" was never measured: there some of them predict {task.setup.readouts[k]} = {first}, others {second}.",
     )
+
+
+def _repeat(task: Task, predictions: Predictions) -> tuple[str | tuple[str], ...]:
+    """Return the experiment that was done and tells most members apart, if there is one, as spans."""
+    repeat = choose_next(task, predictions, range(len(predictions.experiments)))
+    if repeat is None or repeat.share == 1:
+        return ()
+    return (" They differ where it was measured, most in ", (repeat.experiment.text(task.setup),), ": repeat that one.")
 
 
 def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int]) -> tuple[Fact, ...]:

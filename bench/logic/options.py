@@ -34,10 +34,19 @@ class DataOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         ),
     ] = None
     fit: Annotated[
-        str, Meta(description="Misfit of a model at most (1 + F) times the least.", extra={"metavar": "F"})
+        str,
+        Meta(
+            description="Misfit of a model at most (1 + F) times the least: 0 for optimal models alone, 0.1 for 10 %"
+            " more, any for no limit.",
+            extra={"metavar": "F|any"},
+        ),
     ] = "0"
     size: Annotated[
-        str, Meta(description="Literals of a model beyond those of the least one.", extra={"metavar": "N|none"})
+        str,
+        Meta(
+            description="Literals of a model beyond those of the least one: 0 for the simplest, any for no limit.",
+            extra={"metavar": "N|any"},
+        ),
     ] = "0"
     max_clause: Annotated[
         Annotated[int, Meta(ge=0)] | None, Meta(description="Literals of a clause at most. [default: no limit]")

@@ -17,7 +17,15 @@ from markupsafe import Markup
 from calibrant.audits.logic.trajectories import TrajectoryWhy, explain_trajectories
 from calibrant.audits.logic.why import LogicWhy, explain, explain_family
 from calibrant.audits.why import Why, number_text
-from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, measured_chart, measured_table, percent
+from calibrant.bench.logic.family.words import (
+    LABEL,
+    NO_AUDIT,
+    NO_PROBABILITY,
+    AuditText,
+    measured_chart,
+    measured_table,
+    percent,
+)
 from calibrant.bench.pages import why as pages_why
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.charts import BarRow, bar_rows, figure, text_at, text_width, widest
@@ -76,6 +84,7 @@ def network(why: LogicWhy, prefix: str) -> str:
             ("plus", 9, "M0 0L10 5L0 10z", "fill:var(--scale-3)"),
             ("minus", 8, "M8 0V10", "stroke:var(--bad);stroke-width:2.5;fill:none"),
             ("none", 9, "M0 0L10 5L0 10z", "fill:var(--edge)"),
+            ("none-minus", 8, "M8 0V10", "stroke:var(--edge);stroke-width:2.5;fill:none"),
         )
     )
     label = f"The network: {sum(e.share == 1 for e in why.edges)} edges in all members, "
@@ -176,7 +185,7 @@ def _draw_line(line: _Line, layout: Layers, prefix: str) -> str:
     colour = "edge" if not line.share else "scale-3" if line.sign == 1 else "bad"
     dash = ";stroke-dasharray:6 4" if line.is_open else ""
     width = 1.0 if not line.share else 1.2 + 3.2 * line.share
-    head = "none" if not line.share else "plus" if line.sign == 1 else "minus"
+    head = ("plus" if line.share else "none") if line.sign == 1 else "minus" if line.share else "none-minus"
     end_mark = f' marker-end="url(#{prefix}-{head})"' if line.has_head else ""
     return (
         f'<path d="{path}" style="fill:none;stroke:var(--{colour});stroke-width:{width:.1f}{dash}"{end_mark}>'
@@ -221,17 +230,22 @@ ROW = 26  # height of a row of the heat map
 
 
 def page_body(
-    why: LogicWhy, prefix: str, data_lines: Sequence[str] = (), measured: Sequence[MeasuredCell] = ()
+    why: LogicWhy,
+    prefix: str,
+    data_lines: Sequence[str] = (),
+    measured: Sequence[MeasuredCell] = (),
+    audit: AuditText = NO_AUDIT,
 ) -> Markup:
     """Return the contents of the page.
 
     prefix: of ids; data_lines: label and text of what was read, for data that are no item
-    measured: values beside their predictions
+    measured: values beside their predictions; audit: of another tool's models
     """
     models = "1 model" if why.count.lower == "1" else f"{why.count.in_words()} models"
     content: dict[str, Any] = {
         "why": why,
         "prefix": prefix,
+        "audit": audit,
         "data_lines": [(line[:LABEL].strip(), line[LABEL:]) for line in data_lines],
         "model": model_lines(why),
         "network": Markup(network(why, f"{prefix}-tip")),
@@ -245,7 +259,7 @@ def page_body(
         "spectrum": pages_why.shown_table(spectrum_table(why)),
         "grid": prediction_grid(why),
         "pair": pair_rows(why),
-        "measured": pages_why.shown_table(measured_table(measured)),
+        "measured": pages_why.shown_table(measured_table(measured, why.readouts, audit.answers)),
         "measured_chart": Markup(measured_chart(measured)),
         "no_probability": NO_PROBABILITY,
         "counted": f"{models}, counted exactly, of the class: {why.class_in_words}.",
@@ -281,6 +295,7 @@ def edge_table(why: LogicWhy) -> WhyTable:
     )
     look = frozenset(k for k, edge in enumerate(ordered) if 0 < edge.share < 1)
     caption = "Share of the models that use each edge; → activates, ⊣ inhibits"
+    caption += "; yellow: open, some models have it and some do not" if look else ""
     return WhyTable("Edges", caption, ("edge", "share", "models", "status"), rows, look, numeric=frozenset({1, 2}))
 
 
@@ -308,7 +323,9 @@ def candidate_table(why: LogicWhy) -> WhyTable:
         if len(c.readings) > 1
     )
     readouts = ", ".join(why.readouts)
-    caption = f"Models expected to be left; each: answers of {readouts}, and the models that give them"
+    caption = (
+        f"Models expected to be left; each: answers of {readouts}, and the models that give them; yellow: the best"
+    )
     headings = ("experiment", "left", "answers", "each")
     return WhyTable("Next experiments", caption, headings, rows, frozenset({0}), numeric=frozenset({1, 2}))
 
@@ -316,7 +333,7 @@ def candidate_table(why: LogicWhy) -> WhyTable:
 def spectrum_table(why: LogicWhy) -> WhyTable:
     """Return the members by misfit and size."""
     rows = tuple((f"{p.misfit:,}", str(p.size), number_text(int(p.members))) for p in why.spectrum)
-    caption = "Models by misfit and size"
+    caption = "Models by misfit and size; yellow: the optimum"
     return WhyTable(
         "Misfit and size", caption, ("misfit", "size", "models"), rows, frozenset({0}), numeric=frozenset({0, 1, 2})
     )
@@ -541,18 +558,19 @@ def family_page(
     cause: str = "",
     data_lines: Sequence[str] = (),
     times: ValueTimes = (),
+    audit: AuditText = NO_AUDIT,
 ) -> str:
     """Return the page of a family with members.
 
     name: of the data; predictions: of the candidates, if any; cause: why nothing was predicted
-    data_lines: rows and readings that are used, and notes; times: of the values
+    data_lines: rows and readings that are used, and notes; times: of the values; audit: of another tool's models
     """
     why = explain_family(family, name, predictions, cause)
     try:
         measured = tuple(measured_cells(family, times))
     except LatticeLimitError:  # shares are out of budget
         measured = ()
-    return pages_why.why_page(why, page_body(why, "why", data_lines, measured), "family", name)
+    return pages_why.why_page(why, page_body(why, "why", data_lines, measured, audit), "family", name)
 
 
 EXPLANATIONS: Explainable = LogicExplanations()

@@ -423,4 +423,7 @@ def check_certificate(
         return False, str(refusal)
     claims = bench.require(FINDINGS)
     verdict = audits_claims.verify(certificate, claims.evidence(item), claims.verifiers)
-    return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {verdict.in_words}"
+    kind = claims.verifiers.get(certificate.claim)
+    statement = kind.statement(certificate) if verdict.holds and isinstance(kind, audits_claims.ClaimKind) else ""
+    claim = f"{certificate.claim}: {statement}" if statement else certificate.claim
+    return verdict.holds, verdict.reason or f"{item.id}: {claim}; class: {verdict.in_words}"

@@ -209,6 +209,10 @@ def task_notes(task: Task) -> list[str]:
         ("self-edges, dropped", map(str, sorted(e for e in prior if e.source == e.target))),
         ("stimuli that the prior lacks", (_with_nearest(s, names) for s in setup.stimuli if s not in names)),
         (
+            "inhibitors that the prior lacks, so that inhibiting them changes no prediction",
+            (_with_nearest(i, names) for i in setup.inhibitors if i not in names),
+        ),
+        (
             "readouts that the prior lacks, predicted 0",
             (_with_nearest(r, names) for r in setup.readouts if r not in {*names, *setup.stimuli}),
         ),

@@ -19,6 +19,7 @@ from calibrant.dsl.logic.item import (
     Edge,
     Experiment,
     Model,
+    Setup,
     Task,
     edges_by_target,
     kept_names,
@@ -29,8 +30,9 @@ from calibrant.dsl.logic.item import (
 from calibrant.dsl.logic.item import clause as make_clause
 from calibrant.dsl.logic.reference import broken_rule
 from calibrant.dsl.networks.formulas import Function, NetworkError, Nodes, cover, derive_function, formula_of, restrict
-from calibrant.dsl.networks.network import Network
+from calibrant.dsl.networks.network import Network, SignedEdge
 from calibrant.solvers.logic.network import NodeFormulas
+from calibrant.solvers.networks.cut import shortest_cycle
 from calibrant.solvers.networks.network import prove_signs
 
 # --- Audit of another tool's list of models: members, models outside, certainties that the family does not share ------
@@ -174,13 +176,25 @@ def _misstatements(number: int, entry: ListedModel, task: Task) -> list[Misstate
 
 def mean_squared_error(model: Model, task: Task) -> float:
     """Return the mean of (prediction - value) squared over measured values, not discretised; 0 without any."""
-    squares = []
+    squares = [square for row in _squares(model, task).values() for square in row]
+    return fsum(squares) / len(squares) if squares else 0.0
+
+
+def errors_by_readout(model: Model, task: Task) -> dict[str, float]:
+    """Return the mean squared error of each readout that has a measured value."""
+    return {readout: fsum(row) / len(row) for readout, row in _squares(model, task).items() if row}
+
+
+def _squares(model: Model, task: Task) -> dict[str, list[float]]:
+    """Return (prediction - value) squared of the measured values, by readout."""
+    squares: dict[str, list[float]] = {readout: [] for readout in task.setup.readouts}
     for experiment, row in zip(task.experiments, task.values, strict=True):
         answers = reference.predict(model, task.setup, experiment)
-        differences = [int(a) - value for a, value in zip(answers, row, strict=True) if value is not None]
-        # `**` raises where a product is infinite
-        squares += [difference * difference for difference in differences]
-    return fsum(squares) / len(squares) if squares else 0.0
+        for readout, answer, value in zip(task.setup.readouts, answers, row, strict=True):
+            if value is not None:
+                difference = int(answer) - value
+                squares[readout].append(difference * difference)  # `**` raises where a product is infinite
+    return squares
 
 
 def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
@@ -244,6 +258,9 @@ Functions = Mapping[str, Function]
 _SIGNS = {"+": (1,), "-": (-1,), "both": (1, -1)}
 
 
+NOTHING_LACKING = Setup((), (), ())
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Answers of functions to the measured experiments.
@@ -266,6 +283,8 @@ class Judgement:
 
     reason: "" for a member, else cycle, constant, edge, sign, clause, misfit or size
     detail: of the reason: a node, or source and target of an edge
+    lacks: stimuli, inhibitors and readouts of the data that are no node of the network
+    cycle: a shortest cycle through some node, edge by edge, where that is the reason
     zero: names that nothing drives, read as 0; ignored: stimuli whose rule the clamps override
     substituted: helper and merged nodes, put into those that read them; left_out: nodes that no readout depends on
     functions: of the nodes that are left; prediction: None for a cycle
@@ -287,6 +306,8 @@ class Judgement:
     num_formulas: int | None = None
     num_members: int | None = None
     limit: tuple[int | None, int | None] = (None, None)
+    lacks: Setup = NOTHING_LACKING
+    cycle: tuple[SignedEdge, ...] = ()
 
     @property
     def is_member(self) -> bool:
@@ -310,7 +331,11 @@ def judge_network(
     limit: greatest misfit and size of members; optimal_answers: of the models of least misfit and size, an experiment
     """
     network.require_functions()
-    stimuli = set(task.setup.stimuli)
+    setup, nodes = task.setup, {*network.nodes}
+    lacks = Setup(
+        *(tuple(n for n in names if n not in nodes) for names in (setup.stimuli, setup.inhibitors, setup.readouts))
+    )
+    stimuli = set(setup.stimuli)
     ignored, zero, functions = [], [], {}
     for name in network.nodes:
         function = network.functions.get(name)
@@ -325,7 +350,7 @@ def judge_network(
     try:
         order = [*TopologicalSorter({name: f.inputs for name, f in functions.items()}).static_order()]
     except CycleError:
-        return Judgement(CYCLE, "", tuple(zero), tuple(ignored))
+        return Judgement(CYCLE, "", tuple(zero), tuple(ignored), lacks=lacks, cycle=_name_cycle(functions))
     class_names = kept_names(task.setup) | {name for edge in task.edges for name in (edge.source, edge.target)}
     helpers = {name for name in functions if name not in class_names}
     reduced = _put_in([name for name in order if name in functions], functions, helpers)
@@ -362,7 +387,21 @@ def judge_network(
         num_formulas,
         num_members,
         limit,
+        lacks,
     )
+
+
+def _name_cycle(functions: Functions) -> tuple[SignedEdge, ...]:
+    """Return the edges of a shortest cycle through some node, the same for any order of the file's lines."""
+    names = shortest_cycle({name: sorted(functions[name].inputs) for name in sorted(functions)})
+    first = names.index(min(names))
+    names = [*names[first:], *names[:first]]
+    following = [*names[1:], *names[:1]]
+    signs = (
+        functions[target].signs[functions[target].inputs.index(source)]
+        for source, target in zip(names, following, strict=True)
+    )
+    return tuple(map(SignedEdge, names, following, signs))
 
 
 def _put_in(order: Sequence[str], functions: Functions, helpers: Collection[str]) -> dict[str, Function]:

@@ -38,7 +38,14 @@ from calibrant.dsl.networks.network import Network
 from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured, PictureEdge
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic import sums as logic_sums
-from calibrant.solvers.logic.comparison import Comparison, Judgement, compare_models, judge_network, mean_squared_error
+from calibrant.solvers.logic.comparison import (
+    Comparison,
+    Judgement,
+    compare_models,
+    errors_by_readout,
+    judge_network,
+    mean_squared_error,
+)
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits, class_lattice, lattice_within, search
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
@@ -329,12 +336,14 @@ class LogicFamily(Pictured):
     ) -> logic_sums.NextExperiment | None:
         """Return the candidate of the least expected share of members left, the first of equals; None without any.
 
-        candidates: None for all experiments with at most so many stimuli and inhibitors
+        candidates: None for all experiments with at most so many stimuli and inhibitors that were not done; a list is
+        compared as it is, with those that were done
         """
-        if candidates is None:
-            setup = self.task.setup
-            candidates = candidate_experiments(setup, max_stimuli=max_stimuli, max_inhibitors=max_inhibitors)
-        return logic_sums.choose_next(self.task, self.predict(candidates))
+        if candidates is not None:
+            return logic_sums.choose_next(self.task, self.predict(candidates), range(len(candidates)))
+        tried = candidate_experiments(self.task.setup, max_stimuli=max_stimuli, max_inhibitors=max_inhibitors)
+        predictions = self.predict(tried)
+        return logic_sums.choose_next(self.task, predictions, logic_sums.rank_new(self.task, predictions))
 
     def outcomes(self, experiment: Experiment) -> Mapping[str, int]:
         """Return how many members give each answer of all readouts."""
@@ -501,15 +510,15 @@ def predicted_csv(family: LogicFamily, times: ValueTimes = ()) -> str:
     return _csv(head, rows)
 
 
-def candidates_csv(family: LogicFamily, best: logic_sums.NextExperiment) -> str:
+def candidates_csv(family: LogicFamily, predictions: logic_sums.Predictions) -> str:
     """Return the candidates as CSV: sum of squares of the outcome numbers, share left, outcomes, whether done."""
-    setup, predictions = family.task.setup, best.predictions
+    setup, is_done = family.task.setup, logic_sums.find_done(family.task, predictions.experiments)
     rows = []
     for index, experiment in enumerate(predictions.experiments):
         squares = predictions.sum_of_squared_counts(index)
         share = f"{squares / predictions.count**2:.6g}"
         outcomes = len(predictions.outcomes[index])
-        rows.append((experiment.text(setup), squares, share, outcomes, "yes" if best.is_done[index] else "no"))
+        rows.append((experiment.text(setup), squares, share, outcomes, "yes" if is_done[index] else "no"))
     return _csv(("experiment", "squares", "share", "outcomes", "done"), rows)
 
 
@@ -536,17 +545,12 @@ def family_record(family: LogicFamily, best: logic_sums.NextExperiment | None = 
         "edges": {str(edge): str(number) for edge, number in family.edges().items()},
         "never": [str(edge) for edge in family.never()],
         "mse": mean_squared_error(family.witness, family.task),
+        "mse_by_readout": errors_by_readout(family.witness, family.task),
         "exclusive": [[str(clause) for clause in pair] for pair in exclusive],
         "inclusive": [[str(clause) for clause in pair] for pair in inclusive],
     }
     if best is not None:
-        record["next"] = {
-            "stimuli": sorted(best.experiment.on),
-            "inhibited": sorted(best.experiment.inhibited),
-            "squares": str(best.squares),
-            "share": float(best.share),
-            "behaviours": best.predictions.behaviours,
-        }
+        record["next"] = best.to_dict()
     return record
 
 

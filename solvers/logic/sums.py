@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task
+from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, node_names
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, UNREACHABLE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.network import Columns
 
@@ -534,7 +534,7 @@ class NextExperiment:
     """A candidate and what it is expected to leave, with an exact reading and a uniform member as truth.
 
     number: position among the candidates; squares: sum of squares of its outcome numbers; share: that / count squared
-    is_done: of each candidate whether it is among the task's experiments
+    is_done: of each candidate, see `find_done`
     """
 
     experiment: Experiment
@@ -544,19 +544,55 @@ class NextExperiment:
     predictions: Predictions
     is_done: tuple[bool, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the experiment and what it is expected to leave, ready for JSON."""
+        return {
+            "stimuli": sorted(self.experiment.on),
+            "inhibited": sorted(self.experiment.inhibited),
+            "squares": str(self.squares),
+            "share": float(self.share),
+            "behaviours": self.predictions.behaviours,
+        }
 
-def choose_next(task: Task, predictions: Predictions) -> NextExperiment | None:
-    """Return the first candidate of the least sum of squares; None without candidates or members."""
-    if not predictions.experiments or not predictions.count:
+
+def choose_next(task: Task, predictions: Predictions, numbers: Sequence[int]) -> NextExperiment | None:
+    """Return the first of some candidates of the least sum of squares; None without candidates or members.
+
+    numbers: positions of the candidates that are compared
+    """
+    if not numbers or not predictions.count:
         return None
-    squares = [predictions.sum_of_squared_counts(number) for number in range(len(predictions.experiments))]
-    number = min(range(len(squares)), key=lambda i: (squares[i], i))
-    done = set(task.experiments)
+    squares = {number: predictions.sum_of_squared_counts(number) for number in numbers}
+    number = min(numbers, key=lambda k: (squares[k], k))
     return NextExperiment(
         predictions.experiments[number],
         number,
         squares[number],
         Fraction(squares[number], predictions.count**2),
         predictions,
-        tuple(experiment in done for experiment in predictions.experiments),
+        find_done(task, predictions.experiments),
     )
+
+
+def rank_new(task: Task, predictions: Predictions) -> list[int]:
+    """Return the experiments neither done nor asked for, by the expected share of members left, ascending.
+
+    Of several that differ in clamps without effect alone the first.
+    """
+    barred = {*task.questions}
+    is_done = find_done(task, predictions.experiments)
+    first = {clamps: k for k, clamps in reversed([*enumerate(_effective_clamps(task, predictions.experiments))])}
+    numbers = [k for k in sorted(first.values()) if not is_done[k] and predictions.experiments[k] not in barred]
+    return sorted(numbers, key=lambda k: (predictions.sum_of_squared_counts(k), k))
+
+
+def find_done(task: Task, experiments: Sequence[Experiment]) -> tuple[bool, ...]:
+    """Return of each experiment whether one of the task's has the same clamps, those of nodes without effect apart."""
+    done = {*_effective_clamps(task, task.experiments)}
+    return tuple(clamps in done for clamps in _effective_clamps(task, experiments))
+
+
+def _effective_clamps(task: Task, experiments: Sequence[Experiment]) -> list[Experiment]:
+    """Return the clamps of nodes that the class or the readouts have: no model depends on others."""
+    effective = node_names(task.edges) | {*task.setup.readouts}
+    return [Experiment(entry.on & effective, entry.inhibited & effective) for entry in experiments]

@@ -121,14 +121,14 @@ def _without(graph: Dependencies, removed: Iterable[str]) -> dict[str, list[str]
 def _disjoint_cycles(graph: Dependencies, removed: Iterable[str]) -> list[list[str]]:
     """Return cycles without common nodes that the removed nodes do not break."""
     remaining, cycles = _without(graph, removed), []
-    while cycle := _shortest_cycle(remaining):
+    while cycle := shortest_cycle(remaining):  # short cycles make strong clauses
         cycles.append(cycle)
         remaining = _without(remaining, cycle)
     return cycles
 
 
-def _shortest_cycle(graph: Dependencies) -> list[str]:
-    """Return a shortest cycle through some node of a cycle: short cycles make strong clauses."""
+def shortest_cycle(graph: Dependencies) -> list[str]:
+    """Return a shortest cycle through some node of a cycle, in the order of edges, or none."""
     cycle = find_cycle(graph)
     if len(cycle) < 2:
         return cycle

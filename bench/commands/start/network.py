@@ -343,6 +343,7 @@ def _comparison_lines(comparison: Comparison, files: Sequence[Path]) -> Iterator
 
 
 def _dynamics_lines(network: BooleanNetwork, clamps: Mapping[str, int]) -> Iterator[str]:
+    from calibrant.dsl.networks.network import first_names
     from calibrant.solvers.outcome import Found
 
     held = ", ".join(f"{name} = {value}" for name, value in sorted(clamps.items()))
@@ -361,5 +362,9 @@ def _dynamics_lines(network: BooleanNetwork, clamps: Mapping[str, int]) -> Itera
     if not isinstance(cycles, Found):
         yield f"attractors   not counted: {cycles.reached}"
         return
-    yield f"attractors   {len(cycles.value):,}: period, basin, least state"
-    yield from _some("", [f"{a.period:>8} {a.basin:>8}  {a.state}" for a in cycles.value])
+    yield f"attractors   {len(cycles.value):,}: period, basin, least state, nodes that are 1 in it"
+    rows = []
+    for entry in cycles.value:
+        on = first_names([name for name, bit in zip(network.nodes, entry.state, strict=True) if bit == "1"])
+        rows.append(f"{entry.period:>8} {entry.basin:>8}  {entry.state}  {on}".rstrip())
+    yield from _some("", rows)

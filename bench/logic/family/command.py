@@ -258,7 +258,7 @@ def _function_row(entry: GeneFunctions) -> list[str]:
 
 
 MAX_HEAD = 1_000  # bytes of a first line that show its format
-NO_LIMIT = "none"  # of --size
+NO_LIMIT = ("any", "none")  # of --fit and --size
 
 
 class LogicFamilies:
@@ -341,6 +341,8 @@ def _is_midas(path: Path) -> bool:
 
 def _check_fit(fit: str) -> None:
     """Raise `OptionError` for a tolerance that is no decimal, naming the option and not a file."""
+    if fit in NO_LIMIT:
+        return
     try:
         logic_item.fit_fraction(fit)
     except logic_item.LogicError:
@@ -352,12 +354,12 @@ def _check_fit(fit: str) -> None:
 
 def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[logic_item.Task, Dataset, tuple[str, ...]]:
     options = logic_item.Options(stated.factor, stated.rounding, not stated.no_compress, stated.max_clause or 0)
-    size = None if stated.size == NO_LIMIT else _whole_number(stated.size)
+    size = None if stated.size in NO_LIMIT else _whole_number(stated.size)
     task, dataset = read_data(
         prior,
         data,
         stated.time,
-        fit=stated.fit,
+        fit=logic_item.ANY_FIT if stated.fit in NO_LIMIT else stated.fit,
         size=size,
         options=options,
         normalise=stated.normalise,
@@ -369,7 +371,7 @@ def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[logic_item.Task
 
 def _whole_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise OptionError(f"{short_repr(text)}; a whole number from 0, or {NO_LIMIT}", "--size")
+        raise OptionError(f"{short_repr(text)}; a whole number from 0, or {NO_LIMIT[0]}", "--size")
     return int(text)
 
 

@@ -24,7 +24,7 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.logic import family as logic_family
 from calibrant.solvers.logic.comparison import Comparison, Judgement
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
-from calibrant.solvers.logic.sums import NextExperiment
+from calibrant.solvers.logic.sums import Predictions, find_done
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Certificate
@@ -43,6 +43,7 @@ def counted_record(counted: words.Counted) -> dict[str, Any]:
             "stimuli": list(counted.task.setup.stimuli),
             "inhibitors": list(counted.task.setup.inhibitors),
             "readouts": list(counted.task.setup.readouts),
+            "conditions": [experiment.text(counted.task.setup) for experiment in counted.task.experiments],
         },
         **logic_family.family_record(counted.family, counted.ranking.best),
         "merged_nodes": sorted(counted.task.merged_nodes),
@@ -52,8 +53,12 @@ def counted_record(counted: words.Counted) -> dict[str, Any]:
         "candidates": counted.ranking.num_candidates,
         "next_not_computed": counted.ranking.reason or None,
     }
-    if counted.ranking.best is not None:
-        record["predictions"] = list(_predictions(counted.ranking.best))
+    repeat, predictions = counted.ranking.repeat, counted.ranking.predictions
+    if predictions is not None:
+        record["predictions"] = list(_predictions(counted.task, predictions))
+    record.setdefault("next", None)
+    if repeat is not None:
+        record["repeat"] = repeat.to_dict()
     if counted.members is not None:
         record["listed" if not counted.members.is_drawn else "drawn"] = [
             member_record(model, counted.task) for model in counted.members.models
@@ -76,6 +81,8 @@ def judgement_record(judgement: Judgement) -> dict[str, Any]:
         "ignored": list(judgement.ignored),
         "substituted": list(judgement.substituted),
         "left_out": list(judgement.left_out),
+        "lacks": msgspec.to_builtins(judgement.lacks),
+        "cycle": [edge._asdict() for edge in judgement.cycle],
     }
     if prediction is None or functions is None:
         return record
@@ -110,8 +117,8 @@ def use_record(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _predictions(best: NextExperiment) -> Iterator[dict[str, Any]]:
-    predictions = best.predictions
+def _predictions(task: Task, predictions: Predictions) -> Iterator[dict[str, Any]]:
+    is_done = find_done(task, predictions.experiments)
     for index, experiment in enumerate(predictions.experiments):
         yield {
             "stimuli": sorted(experiment.on),
@@ -119,7 +126,7 @@ def _predictions(best: NextExperiment) -> Iterator[dict[str, Any]]:
             "shares": [float(share) for share in predictions.shares(index)],
             "outcomes": {answers: str(count) for answers, count in predictions.outcomes[index].items()},
             "squares": str(predictions.sum_of_squared_counts(index)),
-            "done": best.is_done[index],
+            "done": is_done[index],
         }
 
 
@@ -180,18 +187,16 @@ def write_outputs(
         yield from _write_folder(counted, out)
     if html is not None:
         words.require_members(counted.family)
-        best = counted.ranking.best
-        predictions = None if best is None else best.predictions
         lines = [*words.data_lines(counted.dataset), *words.merged_lines(counted.task)]
         lines += [f"note      {note}" for note in counted.notes]
-        lines += [f"list      {line}" for entries in words.audit_lines(counted) for line in entries]
         page = family_page(
             counted.family,
             words.item_name(counted.data),
-            predictions,
+            counted.ranking.predictions,
             counted.ranking.reason,
             lines,
             counted.dataset.value_times,
+            words.audit_text(counted),
         )
         write_atomically(html, page)
         yield f"page written to {html}"
@@ -208,10 +213,10 @@ def _write_folder(counted: words.Counted, folder: Path) -> Iterator[str]:
         write_atomically(folder / "predicted.csv", logic_family.predicted_csv(family, counted.dataset.value_times))
     except LatticeLimitError as error:
         yield f"predicted.csv not written: {error}"
-    best = counted.ranking.best
-    if best is not None:
-        write_atomically(folder / "predictions.csv", logic_family.predictions_csv(family, best.predictions))
-        write_atomically(folder / "candidates.csv", logic_family.candidates_csv(family, best))
+    predictions = counted.ranking.predictions
+    if predictions is not None:
+        write_atomically(folder / "predictions.csv", logic_family.predictions_csv(family, predictions))
+        write_atomically(folder / "candidates.csv", logic_family.candidates_csv(family, predictions))
     else:
         yield f"predictions.csv and candidates.csv not written: {counted.ranking.reason or 'no candidate'}"
     write_atomically(folder / "optimum.bnet", _bnet(counted.whole.witness, counted))

@@ -15,16 +15,24 @@ from calibrant.bench.logic.options import FamilyOptions
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.page import WhyTable
 from calibrant.bench.pages.terminal_tables import aligned
+from calibrant.bench.terminal import NextCommand
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.files.networks import ListedModel, read_networks
 from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, model_texts
 from calibrant.dsl.networks.network import read_file
 from calibrant.dsl.text import plural
-from calibrant.solvers.logic.comparison import Comparison, Judgement, Overclaim, mean_squared_error
+from calibrant.solvers.logic.comparison import (
+    Comparison,
+    Judgement,
+    Overclaim,
+    Prediction,
+    errors_by_readout,
+    mean_squared_error,
+)
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell
-from calibrant.solvers.logic.sums import NextExperiment
+from calibrant.solvers.logic.sums import NextExperiment, Predictions, choose_next, find_done, rank_new
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 
 # --- A counted family with what was asked of it -----------------------------------------------------------------------
@@ -40,9 +48,16 @@ class CountedModels:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Candidates of the next experiment; best: None without members or candidates, or where `reason` says why not."""
+    """Candidates of the next experiment.
+
+    best: of those that were not done, None where none tells members apart or nothing was computed
+    repeat: an experiment that was done and still tells members apart, None beside a best one
+    predictions: None without members or candidates, or where `reason` says why not
+    """
 
     best: NextExperiment | None
+    repeat: NextExperiment | None
+    predictions: Predictions | None
     num_candidates: int
     reason: str = ""
 
@@ -81,10 +96,19 @@ class Counted:
 
 def rank_candidates(family: LogicFamily, candidates: Sequence[Experiment]) -> Ranking:
     """Return the best of the candidates, or why there is none."""
+    number = len(candidates)
     try:
-        return Ranking(family.best_next(candidates), len(candidates))
+        predictions = family.predict(candidates)
     except LatticeLimitError as error:
-        return Ranking(None, len(candidates), f"{error}; try a smaller --fit or --size")
+        return Ranking(None, None, None, number, f"{error}; try a smaller --fit or --size")
+    if not number or not predictions.count:
+        return Ranking(None, None, None, number)
+    telling = (
+        choose_next(family.task, predictions, numbers)
+        for numbers in (rank_new(family.task, predictions), range(number))
+    )
+    best, repeat = (entry if entry is not None and entry.share < 1 else None for entry in telling)
+    return Ranking(best, None if best is not None else repeat, predictions, number)
 
 
 def drawn_members(family: LogicFamily, number: int, seed: int) -> Sequence[Model]:
@@ -121,9 +145,9 @@ def require_members(family: LogicFamily) -> None:
 
 # --- A family in words: class, optimum, members, edges, the next experiment, and the audit of a list ------------------
 NO_PROBABILITY = "Shares are of models of this class within these limits; they are no probabilities of nature."
-MAX_PRINTED = 20  # edges, candidates, members, findings
 _WITNESS = "the first optimal model, over values as measured"
 LABEL = 10  # width of the first column
+MAX_PRINTED = 20  # edges, candidates, members, findings
 
 
 def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
@@ -133,7 +157,7 @@ def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
         return
     yield ""
     yield from _open_edges(counted.family)
-    if ranks_candidates and counted.ranking.best is not None:
+    if ranks_candidates and counted.ranking.predictions is not None:
         yield ""
         yield from _candidates(counted)
     if counted.members is not None:
@@ -142,6 +166,9 @@ def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
     for lines in audit_lines(counted):
         yield ""
         yield from lines
+    if counted.judgement is not None and counted.judgement.prediction is not None:
+        yield ""
+        yield from answer_lines(counted.judgement.prediction, counted.task)
 
 
 def _summary(counted: Counted) -> Iterator[str]:
@@ -157,6 +184,11 @@ def _summary(counted: Counted) -> Iterator[str]:
     yield _line("optimum", f"misfit {misfit:,}, proven least, and size {size} at it; {has} both")
     if counted.whole.count:
         yield _line("MSE", f"{mean_squared_error(counted.whole.witness, task):.4f} of {_WITNESS}")
+        errors = errors_by_readout(counted.whole.witness, task)
+        readouts = sorted(errors, key=lambda name: -errors[name])[:MAX_PRINTED]
+        if len(errors) > 1:
+            more = f" and {len(errors) - MAX_PRINTED} more" if len(errors) > MAX_PRINTED else ""
+            yield _line("", f"by readout: {', '.join(f'{name} {errors[name]:.4f}' for name in readouts)}{more}")
     of = "the class has too many models to count" if counted.total is None else f"of {number_text(counted.total)}"
     if counted.is_restricted:
         yield _line("members", f"{number_text(family.count)} of {number_text(counted.whole.count)} within the limits")
@@ -206,16 +238,23 @@ def _range_words(bounds: tuple[float, float]) -> str:
 
 def next_words(counted: Counted) -> str:
     """Return the next experiment in words, or why there is none."""
-    ranking = counted.ranking
-    if ranking.best is None:
+    ranking, setup = counted.ranking, counted.task.setup
+    if ranking.predictions is None:
         return f"not computed: {ranking.reason}" if ranking.reason else "no candidate"
-    best, predictions = ranking.best, ranking.best.predictions
-    if len(predictions.outcomes[best.number]) < 2:
+    if ranking.best is None and ranking.repeat is None:
         return f"none of {ranking.num_candidates} candidates tells members apart"
-    behaviours = f"{predictions.behaviours} behaviours over " if predictions.behaviours is not None else "the best of "
-    rest = f"expected to leave {percent(float(best.share))} of the members"
+    if ranking.best is None:
+        assert ranking.repeat is not None
+        return (
+            f"nothing new among {ranking.num_candidates} candidates tells members apart; repeating"
+            f" {ranking.repeat.experiment.text(setup)}, which was done, is expected to leave"
+            f" {percent(float(ranking.repeat.share))}: its values do not yet separate models within --fit"
+        )
+    behaviours = ranking.predictions.behaviours
+    number = f"{behaviours} behaviours over " if behaviours is not None else "the best of "
+    rest = f"expected to leave {percent(float(ranking.best.share))} of the members"
     candidates = plural(ranking.num_candidates, "candidates")
-    return f"{best.experiment.text(counted.task.setup)}: {rest}; {behaviours}{candidates}"
+    return f"{ranking.best.experiment.text(setup)}: {rest}; {number}{candidates}"
 
 
 def percent(share: float) -> str:
@@ -223,6 +262,10 @@ def percent(share: float) -> str:
     if share in (0, 1):
         return f"{share:.0%}".replace("%", " %")
     return f"{min(99.9, max(0.1, 100 * share)):.1f} %"
+
+
+MAX_READOUTS, MAX_EXPERIMENTS = 12, 60  # of the chart of measured values; the table has all to MAX_MEASURED
+MAX_MEASURED = 2_000
 
 
 def _line(label: str, text: str) -> str:
@@ -253,22 +296,22 @@ def _edge_words(edge: Edge) -> str:
 
 
 def _candidates(counted: Counted) -> Iterator[str]:
-    best = counted.ranking.best
-    assert best is not None
-    predictions = best.predictions
-    order = sorted(
-        range(len(predictions.experiments)), key=lambda number: (predictions.sum_of_squared_counts(number), number)
-    )
+    predictions = counted.ranking.predictions
+    assert predictions is not None
+    is_done = find_done(counted.task, predictions.experiments)
+    done = [number for number, entry in enumerate(is_done) if entry]
+    order = [*rank_new(counted.task, predictions)]
+    order += sorted(done, key=lambda number: (predictions.sum_of_squared_counts(number), number))
     rows = [
         [
             predictions.experiments[number].text(counted.task.setup),
             percent(predictions.sum_of_squared_counts(number) / predictions.count**2),
             str(len(predictions.outcomes[number])),
-            "done" if best.is_done[number] else "",
+            "done" if is_done[number] else "",
         ]
         for number in order[:MAX_PRINTED]
     ]
-    yield "Candidates, those that are expected to leave least first"
+    yield "Candidates, those that are expected to leave least first, and then those that were done"
     yield aligned(["experiment", "left", "readings", ""], rows)
     if len(order) > MAX_PRINTED:
         yield f"and {len(order) - MAX_PRINTED} more; --out or --json has all"
@@ -287,17 +330,35 @@ def _members(counted: Counted) -> Iterator[str]:
         yield f"and {len(members.models) - MAX_PRINTED} more; --out or --json has all"
 
 
+def audit_text(counted: Counted) -> AuditText:
+    """Return the audit of another tool's models, as a page has it."""
+    judgement = counted.judgement
+    lines = [line for entries in audit_lines(counted) for line in entries]
+    if not lines or counted.options.listed is None:
+        return AuditText("")
+    heading = f"The {'list' if judgement is None else 'model'} {counted.options.listed.name}"
+    prediction = None if judgement is None else judgement.prediction
+    return AuditText(heading, lines, () if prediction is None else prediction.answers)
+
+
 def audit_lines(counted: Counted) -> Iterator[Iterator[str]]:
     """Yield the audit of another tool's network, and that of its models."""
-    if counted.judgement is not None:
-        yield judgement_lines(counted.judgement, counted.whole)
-    if counted.comparison is not None:
-        yield comparison_lines(counted.comparison)
+    judgement, comparison = counted.judgement, counted.comparison
+    if judgement is not None:
+        yield judgement_lines(judgement, counted)
+    if comparison is not None:
+        yield comparison_lines(comparison) if judgement is None else model_lines(comparison)
 
 
-def judgement_lines(judgement: Judgement, family: LogicFamily) -> Iterator[str]:
+def judgement_lines(judgement: Judgement, counted: Counted) -> Iterator[str]:
     """Yield what was done to a network before it was judged, its predictions, and what it is to the family."""
     for names, text in (
+        (judgement.lacks.stimuli, "stimuli that the model lacks, so that they change nothing in it"),
+        (
+            judgement.lacks.inhibitors,
+            "inhibited nodes that the model lacks, so that inhibiting them changes nothing in it",
+        ),
+        (judgement.lacks.readouts, "readouts that the model lacks, predicted 0"),
         (judgement.ignored, "rules of stimuli, which the clamps override"),
         (judgement.zero, "driven by nothing, so 0"),
         (judgement.substituted, "merged and helper nodes, put into those that read them"),
@@ -307,13 +368,14 @@ def judgement_lines(judgement: Judgement, family: LogicFamily) -> Iterator[str]:
             yield f"{text}: {listed(names, MAX_PRINTED)}"
     prediction = judgement.prediction
     if prediction is None:
-        yield "The model: not of the class, it has a cycle; nothing further is said of it"
+        yield from _cycle_lines(judgement, counted)
         return
-    least = family.optimum[0]
+    least = counted.whole.optimum[0]
     size = "" if judgement.size is None else f", size {judgement.size}"
-    limits = _limit_words(judgement)
+    limit = judgement.limit[judgement.reason == "size"]
+    detail = judgement.detail.replace(" ", " to ") or ("" if limit is None else f"{limit:,}")
     yield (
-        f"The model: {_REASONS[judgement.reason].format(judgement.detail or limits)}; misfit {prediction.misfit:,}, MSE"
+        f"The model: {_REASONS[judgement.reason].format(detail)}; misfit {prediction.misfit:,}, MSE"
         f" {prediction.mse:.4f}{size}"
     )
     if judgement.num_formulas is not None and judgement.num_members is not None:
@@ -322,46 +384,61 @@ def judgement_lines(judgement: Judgement, family: LogicFamily) -> Iterator[str]:
     elif judgement.model is None and prediction.misfit < least:
         yield f"its misfit is below the least of the class, {least:,}: the prior forbids a better model"
     if prediction.differs:
-        cells = [f"{readout} in experiment {number + 1}" for number, readout in prediction.differs]
-        yield f"measured cells that it predicts as no optimal model does: {len(cells)}: {listed(cells, 5)}"
+        yield f"measured values that it predicts otherwise than every optimal model: {len(prediction.differs)}"
+
+
+def _cycle_lines(judgement: Judgement, counted: Counted) -> Iterator[str]:
+    """Yield the cycle of a network, and the commands that show what it reaches under the clamps of the data."""
+    arrows = {"+": "->", "-": "-|", "both": "-?"}
+    cycle = "".join(f"{edge.source} {arrows[edge.sign]} " for edge in judgement.cycle) + judgement.cycle[0].source
+    yield f"The model: not of the class, whose models have no feedback: it has the cycle {cycle}"
+    yield "so nothing is predicted here; the states that it reaches under the clamps of an experiment:"
+    setup, lacks = counted.task.setup, judgement.lacks
+    commands: dict[str, str] = {}  # of experiments that clamp the same nodes of the network, the first
+    for experiment in counted.task.experiments:
+        clamps = [f"{name}={int(name in experiment.on)}" for name in setup.stimuli if name not in lacks.stimuli]
+        clamps += [f"{name}=0" for name in setup.inhibitors if name in experiment.inhibited - {*lacks.inhibitors}]
+        held = ("--clamp", ",".join(clamps)) if clamps else ()
+        command = NextCommand(("network", counted.options.listed, "--attractors", *held), "")
+        commands.setdefault(command.line, experiment.text(setup))
+    for line, text in [*commands.items()][:MAX_COMMANDS]:
+        yield f"  {text}: {line}"
+    if len(commands) > MAX_COMMANDS:
+        yield f"  and {len(commands) - MAX_COMMANDS} more experiments"
+
+
+MAX_COMMANDS = 6  # to paste, one an experiment
 
 
 _REASONS: Final[Mapping[str, str]] = {
     "": "a member",
     "constant": "not of the class, {} is 1 whatever the stimuli",
-    "edge": "not of the class, which lacks the edge {}",
-    "sign": "not of the class, whose edge {} has another sign",
+    "edge": "not of the class, which has no edge from {}",
+    "sign": "not of the class, whose edge from {} has another sign",
     "clause": "not of the class, whose clauses are too short for the function of {}",
     "misfit": "no member, its misfit is above {}",
     "size": "no member, its size is above {}",
 }
 
 
-def _limit_words(judgement: Judgement) -> str:
-    limit = judgement.limit[judgement.reason == "size"]
-    return "" if limit is None else f"{limit:,}"
-
-
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield the audit of another tool's list."""
+    """Yield the audit of another tool's list; its models are numbered from 1."""
     num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
     share = percent(float(comparison.share))
     yield (
-        f"The list: {_models(comparison.num_listed)}, {comparison.num_distinct} different;"
+        f"The list: {plural(comparison.num_listed, 'models')}, {comparison.num_distinct} different;"
         f" members among them: {comparison.num_members}, {share} of the family; others: {num_outside}"
     )
     if comparison.merged_nodes:
         yield f"merged in the list as in the prior: {listed(comparison.merged_nodes, MAX_PRINTED)}"
     for entry in comparison.outside_class[:MAX_PRINTED]:
-        yield f"model {entry.number}: not of the class, {entry.rule}"
+        yield f"model {entry.number + 1} of the list: not of the class, {entry.rule}"
     for entry in comparison.outside_limits[:MAX_PRINTED]:
-        yield f"model {entry.number}: misfit {entry.misfit:,}, size {entry.size}: beyond the limits"
-    for claim in comparison.overclaims[:MAX_PRINTED]:
-        yield _overclaim(claim)
-    if len(comparison.overclaims) > MAX_PRINTED:
-        yield f"and {len(comparison.overclaims) - MAX_PRINTED} more that the list calls certain; --json has all"
+        yield f"model {entry.number + 1} of the list: misfit {entry.misfit:,}, size {entry.size}: beyond the limits"
+    yield from _overclaim_lines(comparison, "the list")
     for wrong in comparison.misstatements[:MAX_PRINTED]:
-        yield f"model {wrong.number}: {wrong.field} is {wrong.actual:g}, the list states {wrong.stated:g}"
+        stated = f"{wrong.field} is {wrong.actual:g}, the list states {wrong.stated:g}"
+        yield f"model {wrong.number + 1} of the list: {stated}"
     if comparison.unknown_edges:
         edges = listed([_edge_words(edge) for edge in comparison.unknown_edges])
         yield f"edges that the class lacks: {edges}"
@@ -370,23 +447,51 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield f"largest difference of a frequency: {difference}, of {comparison.max_difference_clause}"
 
 
-def _models(number: int) -> str:
-    return "1 model" if number == 1 else f"{number:,} models"
+def model_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield what a single model has or lacks against the members."""
+    share = percent(float(comparison.share))
+    if comparison.num_members:
+        yield f"The model beside all members: it is one of them, {share} of the family"
+    else:
+        yield "The model beside all members: it is none of them"
+    yield from _overclaim_lines(comparison, "the model")
 
 
-def _overclaim(claim: Overclaim) -> str:
+def _overclaim_lines(comparison: Comparison, name: str) -> Iterator[str]:
+    for claim in comparison.overclaims[:MAX_PRINTED]:
+        yield _overclaim(claim, name)
+    if len(comparison.overclaims) > MAX_PRINTED:
+        yield f"and {len(comparison.overclaims) - MAX_PRINTED} more that {name} calls certain; --json has all"
+
+
+def _overclaim(claim: Overclaim, name: str) -> str:
     part = f"clause {claim.part}" if isinstance(claim.part, Clause) else f"edge {_edge_words(claim.part)}"
     members = "1 member has it" if claim.count == 1 else f"{number_text(claim.count)} members have it"
-    return f"{part}: in {'every model' if claim.claimed == 'always' else 'no model'} of the list, but {members}"
+    if name == "the model":
+        return f"{part}: {name} {'has' if claim.claimed == 'always' else 'lacks'} it, {members}"
+    return f"{part}: in {'every model' if claim.claimed == 'always' else 'no model'} of {name}, but {members}"
 
 
-# --- Measured values beside predictions, as a table and drawn ---------------------------------------------------------
-MAX_READOUTS, MAX_EXPERIMENTS = 12, 60  # of the chart of measured values; the table has all to MAX_MEASURED
-MAX_MEASURED = 2_000
+# --- Measured values beside predictions, as a table, drawn, and in lines ----------------------------------------------
 
 
-def measured_table(cells: Sequence[MeasuredCell]) -> WhyTable:
-    """Return measured values beside predictions, those that the first optimal model misses marked."""
+@dataclass(frozen=True)
+class AuditText:
+    """Another tool's models on a page: what was found, and what a single model predicts, a text an experiment."""
+
+    heading: str
+    lines: Sequence[str] = ()
+    answers: Sequence[str] = ()
+
+
+NO_AUDIT = AuditText("")
+
+
+def measured_table(cells: Sequence[MeasuredCell], readouts: Sequence[str], answers: Sequence[str]) -> WhyTable:
+    """Return measured values beside predictions, those that the first optimal model misses marked.
+
+    answers: of another tool's model to the experiments, a digit a readout; none without one
+    """
     listed, times = cells[:MAX_MEASURED], _times(cells)
     rows = tuple(
         (
@@ -397,12 +502,18 @@ def measured_table(cells: Sequence[MeasuredCell]) -> WhyTable:
             str(c.predicted),
             percent(c.share),
             f"{c.square:.4f}",
+            *((answers[c.number - 1][readouts.index(c.readout)],) if answers else ()),
         )
         for c in listed
     )
     missed = frozenset(index for index, cell in enumerate(listed) if cell.square > MISSED)
-    caption = "Measured values, the first optimal model, the share of models that predict 1, and the squared difference"
+    caption = (
+        "Measured values, what the first optimal model predicts, the share of models that predict 1, and the square"
+    )
+    caption += " of the difference; a yellow row is a value on the other side of 1/2 than predicted"
     headings = ("experiment", *(("time",) if times else ()), "readout", "measured", "predicted", "share", "square")
+    if answers:
+        headings, caption = (*headings, "the model"), f"{caption}; the model: that of --of"
     numeric = frozenset(range(len(headings))) - {0, headings.index("readout")}
     return WhyTable("Measured and predicted", caption, headings, rows, missed, numeric=numeric)
 
@@ -445,7 +556,8 @@ def measured_chart(cells: Sequence[MeasuredCell]) -> str:
                 if not times or name == f"measured at {c.time:g}"
             )
             lines.append(Line(name, marks, kind="points"))
-        panels.append(Panel(readout, tuple(lines)))
+        mean = sum(c.square for _, c in values) / len(values)
+        panels.append(Panel(f"{readout}, MSE {mean:.4f}", tuple(lines)))
     return panels_svg(
         panels,
         Axis("experiment", whole=True),
@@ -453,3 +565,34 @@ def measured_chart(cells: Sequence[MeasuredCell]) -> str:
         "Measured and predicted values by readout",
         columns=2,
     )
+
+
+def answer_lines(prediction: Prediction, task: Task) -> Iterator[str]:
+    """Yield the measured values beside the predictions of a network, and those that no optimal model predicts."""
+    differs = {*(prediction.differs or ())}
+    rows = [
+        [
+            str(number + 1),
+            experiment.text(task.setup),
+            readout,
+            f"{value:.3g}",
+            answer,
+            "missed" * ((int(answer) - value) ** 2 > MISSED),
+            word,
+        ]
+        for number, (experiment, values, answers) in enumerate(
+            zip(task.experiments, task.values, prediction.answers, strict=True)
+        )
+        for readout, value, answer in zip(task.setup.readouts, values, answers, strict=True)
+        for word in [OTHERWISE * ((number, readout) in differs)]
+        if value is not None
+    ]
+    # those that differ and those that are missed first: the table is cut
+    order = sorted(range(len(rows)), key=lambda k: (not rows[k][-1], not rows[k][-2], k))[:MAX_PRINTED]
+    yield "Measured values and what the model predicts"
+    yield aligned(["", "experiment", "readout", "measured", "model", "", ""], [rows[k] for k in sorted(order)])
+    if len(rows) > MAX_PRINTED:
+        yield f"and {len(rows) - MAX_PRINTED} more; the page (--html) has all"
+
+
+OTHERWISE = "otherwise than every optimal model"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from pathlib import Path
 
 import pytest
 
+from calibrant.solvers.logic.data import logic_family
+from calibrant.solvers.outcome import Found
 from tests.bench.commands.lines import COMMANDS
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
 from tests.support.browser import needs_chromium, pressed
@@ -131,7 +134,7 @@ def test_a_list_is_compressed_as_the_prior_is(files: tuple[Path, Path], tmp_path
     merged = "merged in the list as in the prior: c"
     assert merged in result.stdout
     assert merged in page.read_text(encoding="utf-8")
-    assert "model 2: misfit 16,100, size 0: beyond the limits" in result.stdout  # c is 0: nothing drives it
+    assert "model 3 of the list: misfit 16,100, size 0: beyond the limits" in result.stdout  # c is 0: nothing drives it
     comparison = json.loads(called("family", *files, *LIMITS, "--of", models, "--json").stdout)["comparison"]
     assert (comparison["members"], comparison["merged_nodes"], comparison["unknown_edges"]) == (2, ["c"], [])
     apart = called("family", *files, *LIMITS, "--no-compress", "--of", models).stdout
@@ -140,7 +143,10 @@ def test_a_list_is_compressed_as_the_prior_is(files: tuple[Path, Path], tmp_path
     bnet.write_text("d, c\nc, !a\n", encoding="utf-8")  # a sign that the prior lacks
     result = called("family", *files, "--of", bnet, "--fail-on", "outside")
     assert "merged and helper nodes, put into those that read them: c" in result.stdout
-    assert "The model: not of the class, whose edge a d has another sign; misfit 26,100, MSE 0.6525" in result.stdout
+    assert (
+        "The model: not of the class, whose edge from a to d has another sign; misfit 26,100, MSE 0.6525"
+        in result.stdout
+    )
     assert (result.returncode, result.stderr) == (1, "outside: the model is none of the class (sign a d)\n")
 
 
@@ -219,6 +225,8 @@ def test_written_files_are_read_back(files: tuple[Path, Path], tmp_path: Path) -
     checked = called("verify", *sorted(certificates.glob("*.claim.json")), certificates / "item.jsonl")
     assert checked.returncode == 0, checked.stdout
     assert checked.stdout.count("ok ") == 4  # the count, and three clauses of which none is in all members
+    assert "cells: logic-count: 4 models fit, counted again; class: " in checked.stdout
+    assert "cells: logic-open: d<-a+b is in a model that fits, and not in another; class: " in checked.stdout
     claim = certificates / "0001.claim.json"
     record = json.loads(claim.read_text(encoding="utf-8"))
     del record["certificate"]["version"]
@@ -308,6 +316,99 @@ def test_lines_are_solid_where_all_members_have_the_edge(files: tuple[Path, Path
     }
 
 
+def test_any_and_none_lift_both_limits(files: tuple[Path, Path]) -> None:
+    printed = {word: called("family", *files, "--fit", word, "--size", word).stdout for word in ("any", "none")}
+    assert "any misfit, any size" in printed["any"]
+    assert printed["none"] == printed["any"]
+
+
+def test_no_experiment_that_was_done_is_proposed(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """Of the models over a -> d and b -> d two answer 1 to a alone, which was done, and two to b alone.
+
+    `e`, which the prior lacks, changes no prediction: a with e inhibited is a.
+    """
+    prior, data = files
+    data.write_text("TR:a,TR:b,TR:ei,DA:ALL,DV:d\n1,0,0,30,0.5\n", encoding="utf-8")
+    page, limits = tmp_path / "page.html", ("--fit", "any", "--size", "any")
+    printed = called("family", *files, *limits, "--next", "--html", page).stdout
+    lines = {line[:10].strip(): line[10:] for line in printed.splitlines()}
+    assert "inhibitors that the prior lacks, so that inhibiting them changes no prediction: e" in printed
+    assert lines["next"].startswith("b: expected to leave ")
+    assert re.findall(r"(?m)^(\S.*?)  +[0-9.]+ %  +\d+(  done)?$", printed) == [
+        *(("b", ""), ("a + b", ""), ("no stimulus", "")),
+        *(("a", "  done"), ("a, e inhibited", "  done")),
+    ]
+    record = json.loads(called("family", *files, *limits, "--json").stdout)
+    assert record["next"]["stimuli"] == ["b"]
+    assert "repeat" not in record
+    assert "<mark>b</mark> was never measured" in page.read_text("utf-8")
+    outcome = logic_family(prior, data, fit="any", size=None)
+    assert isinstance(outcome, Found)
+    best = outcome.value.best_next()
+    assert best is not None
+    assert best.experiment.on == {"b"}
+    data.write_text("TR:a,TR:b,DA:ALL,DV:d\n0,0,30,0\n1,0,30,0.5\n0,1,30,0.5\n1,1,30,0.5\n", encoding="utf-8")
+    printed = called("family", *files, *limits, "--html", page).stdout
+    assert "nothing new among 4 candidates tells members apart; repeating a, which was done" in printed
+    record = json.loads(called("family", *files, *limits, "--json").stdout)
+    assert (record["next"], record["repeat"]["stimuli"]) == (None, ["a"])
+    assert "most in <mark>a</mark>: repeat that one" in page.read_text("utf-8")
+
+
+def test_a_model_with_feedback_is_named_with_commands_that_run(files: tuple[Path, Path], tmp_path: Path) -> None:
+    model = tmp_path / "its model.bnet"
+    model.write_text("a, a\nc, a & !e\ne, d\nd, c\n", encoding="utf-8")
+    printed = called("family", *files, *LIMITS, "--of", model).stdout
+    assert "stimuli that the model lacks, so that they change nothing in it: b" in printed
+    assert "it has the cycle c -> d -> e -| c" in printed
+    commands = dict(re.findall(r"(?m)^  ([^:]+): calibrant (network .*)$", printed))
+    assert commands.keys() == {"a", "b"}  # a + b clamps what a does, for the model lacks b
+    assert "a = 1" in called(*shlex.split(commands["a"])).stdout
+    cycle = json.loads(called("family", *files, "--of", model, "--json").stdout)["model"]["cycle"]
+    assert [(edge["source"], edge["sign"], edge["target"]) for edge in cycle] == [
+        *(("c", "+", "d"), ("d", "+", "e"), ("e", "-", "c")),
+    ]
+
+
+def test_a_model_is_shown_beside_what_was_measured(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """`d, b` misses the reading 0.6 of a; the optimum d <- a predicts it."""
+    model, page = tmp_path / "model.bnet", tmp_path / "page.html"
+    model.write_text("d, b & x\nx, b\n", encoding="utf-8")
+    printed = called("family", *files, *LIMITS, "--of", model, "--html", page).stdout
+    table = printed[printed.index("Measured values and what the model predicts") :].splitlines()
+    assert [re.split(r"  +", line) for line in table[2:]] == [
+        ["1", "a", "d", "0.6", "0", "missed", "otherwise than every optimal model"],
+        ["2", "b", "d", "0.5", "1", "otherwise than every optimal model"],
+        ["3", "no stimulus", "d", "0", "0"],
+        ["4", "a + b", "d", "1", "1"],
+    ]
+    assert "The model beside all members: it is one of them, 25.0 % of the family" in printed
+    assert "clause d<-b: the model has it, 2 members have it" in printed
+    text = page.read_text("utf-8")
+    assert "<h2>The model model.bnet</h2>" in text
+    assert re.sub(r"(?:\s*<[^>]+>\s*)+", " ", text).count(" a d 0.6 1 50.0 % 0.1600 0 ") == 1
+    record = json.loads(called("family", *files, *LIMITS, "--of", model, "--json").stdout)
+    assert [record["data"]["conditions"][number] for number, _ in record["model"]["differs"]] == ["a", "b"]
+    assert record["model"]["lacks"] == {"stimuli": ["a"], "inhibitors": [], "readouts": []}
+
+
+def test_edges_of_no_member_end_as_their_sign_says(tmp_path: Path) -> None:
+    prior, data, page = tmp_path / "prior.sif", tmp_path / "data.csv", tmp_path / "page.html"
+    prior.write_text("a 1 c\na -1 d\n", encoding="utf-8")
+    data.write_text("TR:a,DA:ALL,DV:c,DV:d\n0,30,0,0\n1,30,1,0.2\n", encoding="utf-8")
+    printed = called("family", prior, data, "--html", page).stdout
+    assert "never     a -| d" in printed
+    assert "          by readout: d 0.0200, c 0.0000" in printed
+    record = json.loads(called("family", prior, data, "--json").stdout)
+    assert record["mse_by_readout"] == pytest.approx({"c": 0, "d": 0.02})
+    text = page.read_text("utf-8")
+    assert re.findall(r'url\(#why-tip-([a-z-]+)\)"><title>([^:]*):', text) == [
+        ("none-minus", "a -1 d"),
+        ("plus", "c&lt;-a"),
+    ]
+    assert 'id="why-tip-none-minus"' in text
+
+
 def test_measurements_become_an_item_without_a_sealed_part(files: tuple[Path, Path], tmp_path: Path) -> None:
     pool = tmp_path / "item.jsonl"
     assert called("pool", "convert", *files, "--time", "30", "--fit", "0.5", "--size", "5", "-o", pool).returncode == 0
@@ -323,7 +424,7 @@ def test_measurements_become_an_item_without_a_sealed_part(files: tuple[Path, Pa
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--size", "x"), "a whole number from 0, or none"),
+        (("--size", "x"), "a whole number from 0, or any"),
         (("--fit", "-1"), "a decimal of 0 or more"),
         (("--time", "31"), "no time '31'; there are: 30"),
         (("--given", "d<-q"), "d<-q is no clause of the class"),

@@ -53,7 +53,7 @@ def test_tables() -> None:
         "b,0.5",
         "a + b,1",
     ]
-    assert export.candidates_csv(family, best).splitlines() == [
+    assert export.candidates_csv(family, best.predictions).splitlines() == [
         "experiment,squares,share,outcomes,done",
         "no stimulus,16,1,1,no",
         "a,8,0.5,2,no",
