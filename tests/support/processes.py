@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,28 +74,41 @@ class Cost(NamedTuple):
     seconds: float
 
 
-# `ru_maxrss` of a child begins with what its parent has at the fork, 1.1 GB in a long run of tests: a small process
-# between them starts the command and prints its figure.
+# One interpreter imports the commands; each is a child of it, so that none starts anew. `ru_maxrss` of a child begins
+# with what its parent has at the fork: 100 MB there, 1.1 GB in a long run of tests.
 MEASURE = """
-import resource, subprocess, sys
-code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(code, used.ru_maxrss, used.ru_utime + used.ru_stime)
+import json, os, resource, sys, tempfile
+from calibrant.bench.cli import main
+from calibrant.bench.commands import pool, score, table
+for line in json.load(sys.stdin):
+    with tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if not child:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(errors.fileno(), 2)
+            code = main(line)
+            sys.stderr.flush()
+            os._exit(code)
+        _, status, used = os.wait4(child, 0)
+        errors.seek(0)
+        error = errors.read().decode(errors="replace")
+    print(json.dumps([os.waitstatus_to_exitcode(status), error, used.ru_maxrss, used.ru_utime + used.ru_stime]))
 """
 
 
-def command_cost(*arguments: object, limit: float = 120) -> Cost:
-    """Run the command with warnings as errors; killed after `limit` seconds of the clock, which the code shows.
+def command_costs(lines: Iterable[Sequence[object]], limit: int = 120) -> list[Cost]:
+    """Run commands with warnings as errors, each in a process; `limit` seconds of the processor kill it.
 
     Bounds on time are asserted of `seconds`: those of the clock grow with whatever else the machine does.
     """
-    command = ["timeout", "-s", "KILL", str(limit), sys.executable, "-W", "error", "-m", "calibrant.bench.cli"]
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, *command, *map(str, arguments)],
-        cwd=CHECKOUT, capture_output=True, text=True, errors="replace", check=True,
+        [sys.executable, "-W", "error", "-c", MEASURE, str(limit)],
+        input=json.dumps([list(map(str, line)) for line in lines]),
+        cwd=CHECKOUT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    code, peak, seconds = done.stdout.split()
-    return Cost(int(code), PROGRESS.sub("", done.stderr), int(peak) / 1024, float(seconds))
+    costs = map(json.loads, done.stdout.splitlines())
+    return [Cost(code, PROGRESS.sub("", error), peak / 1024, seconds) for code, error, peak, seconds in costs]
 
 
 def repeated_gzip(path: Path, before: bytes, block: bytes, times: int, after: bytes = b"") -> Path:

@@ -86,7 +86,7 @@ def test_progress_counts_items(name: str, stated: tuple[str, ...], tmp_path: Pat
         ("blickets", ("conjunctive",), 200, ()),
         ("causalab", ("3nodes",), 17, ()),
         ("logic", ("exact",), 4, ()),
-        ("causim", ("chain", "asia", "tree"), 37, ()),  # programs, questions about one model, programs
+        ("causim", ("chain", "asia", "tree"), 17, ()),  # programs, questions about one model, programs
         ("causim", ("chain",), 23, ("types=counterfactual,abduction", "each=3", "versions=1-3")),
         ("causim", ("cancer",), 10_000, ("types=deduction",)),  # which has fewer
     ],
@@ -124,12 +124,11 @@ def draw_counting(
     return seen
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_programs_without_a_question_end_the_suite(workers: int, tmp_path: Path) -> None:
-    """Nothing outside `do` can change in a program of one node."""
+def test_programs_without_a_question_end_the_suite(tmp_path: Path) -> None:
+    """Nothing outside `do` can change in a program of one node; the error comes from a worker, which draws as here."""
     stated = ["versions=1", "types=intervention", "effect=some"]
     with pytest.raises(CalibrantError, match="suite chain: none of 20 programs in a row has such an item"):
-        draw_counting("causim", ["chain"], 1_000, stated, tmp_path / "pool.jsonl", Execution(workers=workers))
+        draw_counting("causim", ["chain"], 1_000, stated, tmp_path / "pool.jsonl", Execution(workers=2))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -22,6 +22,9 @@ from tests.support.commands import CHECKOUT, called, jsonl, refused
 POOL = bundled_sample("causim")
 OF = benchmark("causim")
 ITEM, OTHER = list(calibrant.load_pool(POOL))[:2]
+TWO_ITEMS = "".join(
+    POOL.read_text(encoding="utf-8").splitlines(keepends=True)[:3]
+)  # half a shape's time was the pool's
 GOLD = json.dumps(OF.training.gold(ITEM))
 DRAFT = '{"no": "answer"}'
 TOO_SHORT = GOLD[:-3]
@@ -353,10 +356,11 @@ GROUPS = {
 
 def _score(lines: list[dict[str, Any]], folder: Path, *options: str) -> list[dict[str, Any]]:
     """Return the lines of verdicts; the other item's line keeps a file of failures from being refused."""
-    file = folder / "responses.jsonl"
+    file, pool = folder / "responses.jsonl", folder / "pool.jsonl"
+    pool.write_text(TWO_ITEMS, encoding="utf-8")
     other = {"instanceId": OTHER.id, "model": "m", "response": "none"}
     file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, other]), encoding="utf-8")
-    result = called("score", POOL, file, "--json", *options)
+    result = called("score", pool, file, "--json", *options)
     assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 

@@ -223,6 +223,8 @@ SETUPS: dict[str, PageSetup] = {
         files={"pool.jsonl": first_items("sample_ordered.jsonl", 2)},
         after=require_cluster_records,
     ),
+    # generating 108 problems twice and running two rows on them takes 28 s of a processor
+    "docs/findings.md": PageSetup(smaller={"--per-stratum 12": "--per-stratum 1 --strata hs_n6_easy_calibration"}),
     "docs/difficulty.md": PageSetup(
         exits={"calibrant pool subset": 2},  # of a few items, which is too little
         files={
