@@ -28,7 +28,7 @@ from tests.support.tutorials import cells
 
 # --- Every code block of every page is run, or declared in tests/support/pages/declared.py with the reason why not ----
 # Blocks that need a package of an integration are run by tests/integrations/test_pages.py, cells of tutorials by
-# tests/test_site.py.
+# tests/test_site.py, the preparations of docs/papers.md before the commands of its tables by tests/test_papers_page.py.
 TEXTS = {page_name(path): path.read_text(encoding="utf-8") for path in PAGES}
 UNITS = {page: page_units(page, text) for page, text in TEXTS.items()}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -46,7 +46,7 @@ NEEDED_EXTRAS = {
 }
 
 
-@pytest.mark.parametrize("page", [page for page, units in UNITS.items() if units])
+@pytest.mark.parametrize("page", [page for page, units in UNITS.items() if units and page != "docs/papers.md"])
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

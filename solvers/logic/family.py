@@ -336,8 +336,7 @@ class LogicFamily(Pictured):
     ) -> logic_sums.NextExperiment | None:
         """Return the candidate of the least expected share of members left, the first of equals; None without any.
 
-        candidates: None for all experiments with at most so many stimuli and inhibitors that were not done; a list is
-        compared as it is, with those that were done
+        candidates: also those that were done; None for all new ones with at most so many stimuli and inhibitors
         """
         if candidates is not None:
             return logic_sums.choose_next(self.task, self.predict(candidates), range(len(candidates)))

@@ -21,6 +21,7 @@ from tests.golden.sessions import (
     capture_digests,
     read_digests,
 )
+from tests.support.effort import effort
 from tests.support.shared import shared_file
 
 MAX_DIFF_LINES = 40
@@ -39,8 +40,10 @@ def test_outputs_are_those_that_are_kept(session: Session, tmp_path: Path) -> No
     assert not diff, "\n".join(diff[:MAX_DIFF_LINES])
 
 
-@pytest.mark.parametrize("session", DEVELOPMENT, ids=lambda session: session.name)
+@pytest.mark.soak
+@pytest.mark.parametrize("session", effort(DEVELOPMENT[::3], DEVELOPMENT), ids=lambda session: session.name)
 def test_digests_on_development_pools_are_those_that_are_kept(session: Session, tmp_path: Path) -> None:
+    """Of the settings that reveal most and least, 80 problems each; all four in a soak, and bundled ones above."""
     assert session.pool is not None
     shared_file(session.pool.name, part=session.pool.parent.name)
     assert capture_digests(session, tmp_path) == read_digests()[session.name], f"{DIGESTS.name} has other digests"
