@@ -17,6 +17,7 @@ import typer
 from calibrant.bench.commands import options
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.core.scoring import NO_MODEL
 from calibrant.bench.help import INPUT, OUTPUT
 from calibrant.bench.terminal import json_text
 from calibrant.dsl.atomic_write import whole_file
@@ -273,6 +274,8 @@ def _count(
             counts.add(place, reading)
             if values is None:
                 collected.exclude(context, reading.reason)
+                if context.system == NO_MODEL:
+                    counts.nameless.add(place)
             else:
                 collected.count(context, values, sample, reading.reason)
                 counts.compare(place, *by_rule)

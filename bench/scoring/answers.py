@@ -471,6 +471,7 @@ class ResponseCounts:
     """Numbers of responses by reason and by kind of warning, each with the first place.
 
     num_rated: responses in the rates; only: numbers of answers that only the named rule gets right
+    nameless: excluded responses that name no model, in a file of several
     """
 
     def __init__(self) -> None:
@@ -478,6 +479,7 @@ class ResponseCounts:
         self.reasons: dict[str, _First] = {}
         self.warnings: dict[str, _First] = {}
         self.only = {name: _First() for name in ("published", "chosen", "lenient")}
+        self.nameless = _First()
         self._partial = _First()
         self._firsts = {True: "", False: ""}  # of excluded responses, and of others without an answer
 
@@ -532,6 +534,16 @@ class ResponseCounts:
             names = {"published": "the published rule", "chosen": "the chosen rule", "lenient": "the lenient reader"}
             listed = "; ".join(f"{names[name]} {c.number} (first: {c.first})" for name, c in differing.items())
             yield f"answers that are right by one rule and not by all: {listed}"
+        if self.nameless.number and "no_model" not in self.warnings:  # whose line says what to do
+            subject = (
+                "1 failed request names"
+                if self.nameless.number == 1
+                else f"{self.nameless.number} failed requests name"
+            )
+            yield (
+                f"{subject} no model, and the file has several: under `(no model)` (first: {self.nameless.first}); "
+                "a file for each model, with --model NAME, names it"
+            )
         for kind, count in self.warnings.items():
             yield f"{kind} {count.number} (first: {count.first}): {WARNINGS[kind]}"
 
@@ -550,8 +562,6 @@ WARNINGS = {
     "unknown_stop": "the stop reason is none of the known ones and not used",
     "filters": "lines that differ in `filter` alone are one",
     "no_model": "the lines name no model; --model NAME names it",
-    "no_model_of_failure": "a failed request names no model, and the file has none or several: under `(no model)`; "
-    "a file for each model, with --model NAME, names it",
     "model_overridden": "--model stands in place of the line's model",
     "item_from_prompt": "the item was found by its prompt",
     "duplicate": "the same response again, counted once",

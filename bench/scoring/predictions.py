@@ -483,9 +483,7 @@ class Predictions:
         if model is not None:
             return model
         if all(response.stated_reason in EXCLUDED or response.reason for response in field.responses):
-            if (sole := self._sole_model()) is None:
-                notes.append("no_model_of_failure")
-            return sole
+            return self._sole_model()
         notes.append("no_model")
         return None
 

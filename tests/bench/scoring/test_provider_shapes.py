@@ -492,4 +492,4 @@ def test_failures_without_a_model_are_explained_where_a_file_has_several(tmp_pat
             {"instanceId": ITEM.id, "model": model, "response": GOLD, "sample": k} for k, model in enumerate(models)
         ]
         said = called("score", POOL, jsonl(tmp_path / "in.jsonl", *answers, failed), "--json").stderr
-        assert ("a failed request names no model" in said) is hinted
+        assert ("1 failed request names no model" in said) is hinted
