@@ -294,7 +294,7 @@ def _panel(row: Row) -> str:
     return row.setting if row.stratum in ("", row.setting) else f"{row.setting}, {row.stratum}"
 
 
-KINDS = sections.KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, sections.KIND_METRICS, _panel)
+KINDS = sections.KindPlot("attribution", "Earned, missed, lucky, short", f"{CAPTION} {sections.OTHERS}", _panel)
 
 
 def blicket_section(

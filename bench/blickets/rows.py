@@ -181,7 +181,7 @@ class RandomRow(AgentRow, frozen=True):
 
 
 class Quiet(AgentRow, frozen=True):
-    """One activation, then the first rule that fits."""
+    """Stops at the first activation, and states the first rule that fits."""
 
     name = "quiet"
 

@@ -30,7 +30,7 @@ from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, 
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (
-    KIND_METRICS,
+    OTHERS,
     KindPlot,
     NoAnswersError,
     Plot,
@@ -382,6 +382,7 @@ _GRAPHS_CAPTION = (
 _KINDS_CAPTION = (
     "Shares of answers by what the readings had decided of the {}: earned and missed where they left one, right and"
     " wrong; lucky and short where they left several, right and wrong. A panel for each suite."
+    f" {OTHERS}"
 )
 
 
@@ -465,10 +466,10 @@ KINDS = tuple(
         f"lab-{subject}",
         f"The {subject}: earned, missed, lucky, short",
         _KINDS_CAPTION.format(subject),
-        metrics,
         _suite,
+        part,
     )
-    for subject, metrics in (("frequency", KIND_METRICS), ("graph", tuple(f"{GRAPH}_{key}" for key in KIND_METRICS)))
+    for subject, part in (("frequency", ""), ("graph", f"{GRAPH}_"))
 )
 
 

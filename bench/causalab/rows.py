@@ -54,7 +54,7 @@ class ExactWeights(LabRow, frozen=True):
 
 
 class Greedy(LabRow, frozen=True):
-    """Settings by expected gain, with bases as the benchmark draws them, until graph and frequency are decided."""
+    """Settings by expected gain, until graph and frequency are decided; bases as the benchmark draws them."""
 
     name = "greedy"
 
@@ -66,7 +66,7 @@ class Posterior(LabRow, frozen=True):
 
 
 class Abstain(LabRow, frozen=True):
-    """Records alone: the frequency's equation as they decide it, and no edge between properties; no settings."""
+    """Sets no dial, and states what records decide: the frequency's equation, no edge between properties."""
 
     name = "abstain"
 

@@ -309,14 +309,6 @@ def _figure(key: str) -> Callable[[Score], float]:
     return lambda score: float(score[key])
 
 
-def _graph_kind(kind: str) -> Callable[[Score], float | None]:
-    def value(score: Score) -> float | None:
-        attribution = score.get(core_attribution.KEY)
-        return float(attribution[GRAPH]["kind"] == kind) if isinstance(attribution, Mapping) else None
-
-    return value
-
-
 def _read_attribution(key: str) -> Callable[[Score], float | None]:
     """Return a reader of a number of the attribution; None for runs recorded without it."""
 
@@ -385,7 +377,9 @@ EDGES = (
     Metric("submitted", "Submitted", "the run was ended", _figure("submitted")),
 )
 GRAPH_COLUMNS = tuple(
-    Metric(f"graph_{kind}", f"Graph {kind}", f"the graph was {meaning}", _graph_kind(kind))
+    Metric(
+        f"graph_{kind}", f"Graph {kind}", f"the graph was {meaning}", core_attribution.share_reader(kind, part=GRAPH)
+    )
     for kind, meaning in core_attribution.KIND_MEANINGS.items()
 )
 

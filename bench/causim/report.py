@@ -32,7 +32,7 @@ from calibrant.bench.report.overview.sentences import answer_text, class_sentenc
 from calibrant.bench.report.people import group_people
 from calibrant.bench.report.rows import Answer, Grouping, NamedAnswer, Row, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (
-    KIND_METRICS,
+    OTHERS,
     KindPlot,
     NoAnswersError,
     Plot,
@@ -348,9 +348,8 @@ def _panel(row: Row) -> str:
 KINDS = KindPlot(
     "causim-kinds",
     "Earned, missed, lucky, short",
-    "Shares of answers to questions that are said to have one answer: earned and missed where they have, right and"
-    " wrong; lucky and short where several are right. A panel for each type.",
-    KIND_METRICS,
+    "Shares of answers: of questions that are said to have one answer, earned and missed where they have, right and"
+    f" wrong; lucky and short where several are right. A panel for each type. {OTHERS}",
     _panel,
 )
 

@@ -96,13 +96,13 @@ class NoDo(CausimRow, frozen=True):
 
 
 class GraphOnly(CausimRow, frozen=True):
-    """Given values that `do` does not reach: elsewhere the first value; no mechanism is read."""
+    """Repeats the values given that `do` does not reach; elsewhere the first value, no mechanism is read."""
 
     name = "graph_only"
 
 
 class Copy(CausimRow, frozen=True):
-    """Given values, and over them those of `do`."""
+    """Repeats the values given, and over them those of `do`."""
 
     name = "copy"
 

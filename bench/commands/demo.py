@@ -41,11 +41,19 @@ DATA = Path(__file__).resolve().parents[1] / "suites" / "data"
 SUITE_FILE, CLASS_FILE = DATA / "calibrant_mini.toml", DATA / "class.toml"
 TOY_NETWORKS = Path(calibrant.dsl.networks.__path__[0]) / "data"  # five files, in as many formats
 INTRODUCTION = (
-    "Two or three methods answered the items of each benchmark. Evidence decides an item if all that explains it gives"
-    " the same answer; where it does not, even a right answer is luck. Right is Earned and Lucky together."
+    "Methods answered every item of each benchmark. An item is decided if all that explains what the method was shown,"
+    " or found by its moves, gives one answer; else even a right answer is luck. Shares of all items, together 100 %: "
 )
-UNCOUNTED = "Uncounted: several answers are right, or it was not counted; those that are right are in Right."
-NO_ANSWER = "None: no answer."
+MEANINGS = {
+    "earned": "decided and right",
+    "lucky": "undecided and right",
+    "missed": "decided, wrong",
+    "short": "undecided, wrong",
+    "uncounted": "several answers are right, or too much to count",
+    "invalid": "refused",
+    "no_answer": "none given",
+}
+RIGHT_IS = "Right: Earned, Lucky, and what of Uncounted is right."
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
 
@@ -166,28 +174,36 @@ def _read_answers(records: Path, pools: Mapping[str, Sequence[Path]]) -> dict[st
 
 def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
     """Print for each benchmark what an item asks, a sentence on luck, and the classes of each method's answers."""
-    from calibrant.bench.core.attribution import KIND_MEANINGS, KINDS
+    from calibrant.bench.core.attribution import KINDS, SHARES
     from calibrant.bench.core.registry import benchmark
     from calibrant.bench.pages.terminal_tables import aligned
     from calibrant.bench.protocols import protocols_of
     from calibrant.bench.report.overview.page import benchmark_results
-    from calibrant.bench.report.overview.sentences import count_text, luck_sentence, percent_text
+    from calibrant.bench.report.overview.sentences import count_text, luck_sentence, percents
 
     width = width_of(sys.stdout)
-    meanings = "; ".join(f"{kind.capitalize()}: {meaning}" for kind, meaning in KIND_MEANINGS.items())
-    _print_wrapped(f"{INTRODUCTION} {meanings}. {UNCOUNTED} {NO_ANSWER}", width)
-    headings = ["Method", "Items", "Right", *map(str.capitalize, KINDS), "Uncounted", "None"]
-    for name, listed in answers.items():
-        bench, results = benchmark(name), benchmark_results(name, listed)
+    all_results = {name: benchmark_results(name, listed) for name, listed in answers.items()}
+    tables = {
+        name: {system.name: percents(system) for system in results.systems} for name, results in all_results.items()
+    }
+    present = {key for table in tables.values() for shares in table.values() for key in SHARES if shares[key] != "0 %"}
+    columns = [key for key in SHARES if key in KINDS or key in present]
+    titles = {key: key.replace("_", " ").capitalize() for key in columns}
+    meanings = "; ".join(f"{title}: {MEANINGS[key]}" for key, title in titles.items())
+    _print_wrapped(f"{INTRODUCTION}{meanings}. {RIGHT_IS}", width)
+    for name, results in all_results.items():
+        bench = benchmark(name)
         typer.echo(f"\n{bench.title}: {results.guide.words.task}.")
         _print_wrapped(luck_sentence(results), width)
-        rows = []
-        for system in results.systems:
-            classes = [system.counts[kind] for kind in KINDS]
-            uncounted = system.num_items - sum(classes) - system.unanswered
-            numbers = (system.right, *classes, max(uncounted, 0), system.unanswered)
-            rows.append([system.name, count_text(system.num_items), *(percent_text(n, system) for n in numbers)])
-        typer.echo(aligned(headings, rows))
+        rows = [
+            [
+                system.name,
+                count_text(system.num_items),
+                *(tables[name][system.name][key] for key in ("right", *columns)),
+            ]
+            for system in results.systems
+        ]
+        typer.echo(aligned(["Method", "Items", "Right", *titles.values()], rows))
         about = ((method, inspect.getdoc(protocols_of(bench)[method]) or "") for method in bench.demo_protocols)
         _print_wrapped("; ".join(f"{method}: {re.split(r'[;.:]', text)[0]}" for method, text in about) + ".", width)
 

@@ -19,6 +19,11 @@ KIND_MEANINGS = {
     "short": "undecided and wrong",
 }
 KINDS = tuple(KIND_MEANINGS)  # of audits.attribution, which what only scores does not import
+RIGHT, WRONG = "right", "wrong"  # valid answers whose evidence was not counted
+INVALID, NONE = "invalid", "none"  # answers that are refused, or missing
+CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed", INVALID, NONE)  # in bars: accuracy is where right ends
+RIGHT_CLASSES = ("earned", "lucky", RIGHT)
+SHARE_BY_CLASS = {kind: kind for kind in CLASSES} | dict.fromkeys((RIGHT, WRONG), "uncounted") | {NONE: "no_answer"}
 POSTERIOR = "posterior"
 POSTERIOR_UPPER = "posterior_upper"  # where a more probable answer is not excluded
 UNDEFINED_VERDICT = "neither right nor wrong: nothing is held out"
@@ -86,10 +91,6 @@ def _recorded_attribution(score: Any) -> Mapping[str, Any]:
     return attribution if isinstance(attribution, Mapping) else {}
 
 
-def _kind(kind: str) -> Callable[[Any], float | None]:
-    return lambda score: float(attribution["kind"] == kind) if (attribution := _recorded_attribution(score)) else None
-
-
 def _right_given(decided: bool) -> Callable[[Any], float | None]:
     right = "earned" if decided else "lucky"
 
@@ -132,32 +133,54 @@ def answer_status(score: Any) -> str:
     return "invalid" if problem or "funnel" in verdict or verdict.get("why") else "none"
 
 
-def _outcome(score: Any) -> str | None:
-    """Return which of six things an answer is; None where attributions were not asked for, or its evidence not counted.
+def answer_class(score: Any, *, is_right: bool = False, part: str = "") -> str:
+    """Return which of CLASSES an answer is in: the only place that decides it, so that shares add up everywhere.
 
-    earned | lucky | no_answer | invalid | misfit | open_error. A refusal is one whatever its evidence had left.
+    An answer that is refused or missing is in a class of its own, whatever its evidence had left.
+
+    is_right: the benchmark's verdict, read only where the evidence was not counted
+    part: key of the part of the attribution that is meant; empty for the whole
     """
+    attribution = _recorded_attribution(score)
+    kind = (attribution.get(part, {}) if part else attribution).get("kind")
+    if kind in ("earned", "lucky") or (kind is None and is_right):
+        return str(kind or RIGHT)
+    status = answer_status(score)
+    return status if status != "valid" else str(kind or WRONG)
+
+
+def share_key(score: Any) -> str | None:
+    """Return the key of the share that an answer counts in, of SHARES; None where attributions were not asked for."""
     verdict = score.score if hasattr(score, "score") else score
-    if KEY not in verdict:
-        return None
-    attribution = _recorded_attribution(verdict)
-    if attribution and attribution["kind"] in ("earned", "lucky"):
-        return str(attribution["kind"])
-    status = answer_status(verdict)
-    if status != "valid":
-        return "no_answer" if status == "none" else status
-    if not attribution:
-        return None
-    return "misfit" if attribution["fits"] is False else "open_error"
+    return SHARE_BY_CLASS[answer_class(score)] if KEY in verdict else None
 
 
-def _is_outcome(name: str) -> Callable[[Any], float | None]:
-    return lambda score: None if (outcome := _outcome(score)) is None else float(outcome == name)
+def share_reader(key: str, *, part: str = "") -> Callable[[Any], float | None]:
+    """Return a reader of whether an answer counts in a share; part: as of `answer_class`."""
+
+    def value(score: Any) -> float | None:
+        verdict = score.score if hasattr(score, "score") else score
+        return float(SHARE_BY_CLASS[answer_class(score, part=part)] == key) if KEY in verdict else None
+
+    return value
+
+
+def _is_wrong_and(*, fits: bool) -> Callable[[Any], float | None]:
+    def value(score: Any) -> float | None:
+        key = share_key(score)
+        if key not in ("missed", "short"):
+            return None if key is None else 0.0
+        return float((_recorded_attribution(score)["fits"] is not False) is fits)
+
+    return value
+
+
+_is_misfit = _is_wrong_and(fits=False)
 
 
 def is_misfit(score: Any) -> bool:
     """Return whether an answer is valid and wrong, and contradicts the evidence."""
-    return _outcome(score) == "misfit"
+    return _is_misfit(score) == 1
 
 
 def verdict_text(score: Mapping[str, Any], *, is_right: bool) -> str:
@@ -209,23 +232,32 @@ CHANCE_METRICS = (
     Metric("uniform", "Uniform", "chance where all hypotheses that fit are alike", _expectation("uniform")),
 )
 
+DENOMINATOR = "Earned, Lucky, Missed, Short, Uncounted, Invalid and NoAnswer add up to 1: they are over all answers."
 BASE = (
-    "Earned, Lucky, NoAnswer, Invalid, Misfit and OpenError add up to 1: they are over refusals and the answers whose"
-    " evidence was counted, the others over the latter."
+    f"{DENOMINATOR} Misfit and OpenError divide Missed and Short anew. Decided, Right|decided, Right|undecided, Fits,"
+    " Chance, Best, Skill and Uniform are over the answers whose evidence was counted."
 )
 
-# in the order in which narrow tables fill up: where answers stand, then what that is worth, then the other sums; the
-# first six are shares of refusals and of answers whose evidence was counted, and add up to 1
+# in the order in which narrow tables fill up: the seven classes of answers, which add up to 1; then what they are worth
 ATTRIBUTION_METRICS = (
-    *(Metric(kind, kind.capitalize(), KIND_MEANINGS[kind], _is_outcome(kind)) for kind in ("earned", "lucky")),
-    Metric("no_answer", "NoAnswer", "no answer was given, or none could be read", _is_outcome("no_answer")),
-    Metric("invalid", "Invalid", "an answer that was refused", _is_outcome("invalid")),
-    Metric("misfit", "Misfit", "valid and wrong, and it does not fit the evidence", _is_outcome("misfit")),
-    Metric("open_error", "OpenError", "valid and wrong, though it fits the evidence", _is_outcome("open_error")),
+    Metric("earned", "Earned", KIND_MEANINGS["earned"], share_reader("earned")),
+    Metric("lucky", "Lucky", KIND_MEANINGS["lucky"], share_reader("lucky")),
+    Metric("missed", "Missed", "valid, decided and wrong", share_reader("missed")),
+    Metric("short", "Short", "valid, undecided and wrong", share_reader("short")),
+    Metric(
+        "uncounted",
+        "Uncounted",
+        "valid, and what its evidence decided is not counted, right or wrong",
+        share_reader("uncounted"),
+    ),
+    Metric("invalid", "Invalid", "an answer that was refused", share_reader("invalid")),
+    Metric("no_answer", "NoAnswer", "no answer was given, or none could be read", share_reader("no_answer")),
+    Metric("misfit", "Misfit", "valid and wrong, and it does not fit the evidence", _is_misfit),
+    Metric("open_error", "OpenError", "valid and wrong, though it fits the evidence", _is_wrong_and(fits=True)),
     *CHANCE_METRICS,
-    *(Metric(kind, kind.capitalize(), KIND_MEANINGS[kind], _kind(kind)) for kind in ("missed", "short")),
     Metric("decided", "Decided", "the evidence left one answer", _flag("decided")),
     Metric("right_given_decided", "Right|decided", "right answers where it was decided", _right_given(True), True),
     Metric("right_given_undecided", "Right|undecided", "right answers where it was not", _right_given(False), True),
     Metric("fits", "Fits", "the answer is one of those left", _flag("fits")),
 )
+SHARES = tuple(metric.key for metric in ATTRIBUTION_METRICS[:7])  # they add up to 1

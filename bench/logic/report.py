@@ -14,7 +14,7 @@ from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, 
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence, fit_text
 from calibrant.bench.report.rows import Answer, Grouping, coverage_notes, named_answers, section_rows
 from calibrant.bench.report.sections import (
-    KIND_METRICS,
+    OTHERS,
     KindPlot,
     NoAnswersError,
     ReportContents,
@@ -39,8 +39,7 @@ KINDS = KindPlot(
     "logic-kinds",
     "Earned, missed, lucky, short",
     "Shares of answers by what the data had decided: earned and missed where all models that fit give the same held-out"
-    " answers, right and wrong; lucky and short where they differ, right and wrong.",
-    KIND_METRICS,
+    f" answers, right and wrong; lucky and short where they differ, right and wrong. {OTHERS}",
     lambda row: row.setting,
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.attribution import KEY, SHARES
 from calibrant.bench.core.metrics import SUPPRESSED, UNDEFINED, MetricSet
 from calibrant.bench.core.responses import REASONS
 from calibrant.bench.core.scoring import GROUP
@@ -24,7 +24,7 @@ OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # which few tables h
 LABELS = {"setting": "Setting", "system": "System", GROUP: "Group", "pool": "Pool", "stratum": "Stratum"}
 NEEDED = 4  # columns that come before labels
 GAP = 2  # columns between two cells
-ASKED = {KEY: ("n", *KINDS), REASONS_VIEW: ("n",)}  # by view: what it is asked for; nothing of such a view is left out
+ASKED = {KEY: ("n", *SHARES), REASONS_VIEW: ("n",)}  # by view: what it is asked for; nothing of such a view is left out
 MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or two words
 
 

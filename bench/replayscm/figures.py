@@ -24,7 +24,7 @@ from calibrant.bench.replayscm.expectations import Ambiguities
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.layout import Source, TableRow
 from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, section_rows
-from calibrant.bench.report.sections import KIND_METRICS, KindPlot, Plot, ReportContents, attribution_plot
+from calibrant.bench.report.sections import OTHERS, KindPlot, Plot, ReportContents, attribution_plot
 from calibrant.bench.report.sources import transcripts
 from calibrant.bench.runs.executors import Progress
 from calibrant.dsl.episode import Step
@@ -369,7 +369,7 @@ PAPER = "in the paper"
 KINDS_CAPTION = (
     "Shares of answers by what the training worlds had decided: earned and missed where every SCM that fits them"
     " replays the held-out worlds alike, held-out exact and not; lucky and short where they do not, held-out exact and"
-    " not."
+    f" not. {OTHERS}"
 )
 Looks: TypeAlias = Mapping[str, Look]
 
@@ -401,12 +401,10 @@ def report_plots(
 
 def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
     """Return how many answers were earned, by disclosure and system; None where no answer has an attribution."""
-    attributed = [(origin, score) for origin, score in answers if score.get(KEY)]
-    if not attributed:
-        return None
+    attributed = [(origin, score) for origin, score in answers if KEY in score]
     rows = section_rows(attributed, METRICS, Grouping.SETTING)
     title = "Earned, missed, lucky, short"
-    return attribution_plot(rows, KindPlot("attribution", title, KINDS_CAPTION, KIND_METRICS, lambda row: row.setting))
+    return attribution_plot(rows, KindPlot("attribution", title, KINDS_CAPTION, lambda row: row.setting))
 
 
 def _curves(points: Mapping[str, Sequence[CurvePoint]]) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.answers import rates
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.core.attribution import KINDS
+from calibrant.bench.core.attribution import KINDS, SHARE_BY_CLASS, SHARES
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.scoring import GROUP, PEOPLE, PEOPLE_SYSTEM, options_text, participant_of
@@ -204,12 +204,13 @@ def _means_table(
     items: frozenset[int],
 ) -> Table:
     unit, rows, metrics = _cost_unit(results), [], benchmark(results.name).metrics
+    classes = _classes_of(results)
     for name, listed in answers.items():
         num_people = len({answer.participant for answer in listed})
         num_items = len({answer.outcome.item for answer in listed})
         cells = [
             _share(group_mean(listed, read_right)),
-            *(_share(group_mean(listed, kind_of_answer(kind))) for kind in KINDS),
+            *(_share(group_mean(listed, kind_of_answer(kind, results))) for kind in classes),
             *([_number(group_mean(listed, lambda a: a.outcome.cost))] if unit else []),
             _number(group_mean(listed, lambda a: a.seconds_a_move)),
         ]
@@ -218,12 +219,15 @@ def _means_table(
         outcomes = outcomes_on(system, items)
         cells = [
             _share(item_mean(outcomes, lambda o: float(o.right), metrics, is_share=True)),
-            *(_share(item_mean(outcomes, _kind_of(kind), metrics, is_share=True)) for kind in KINDS),
+            *(_share(item_mean(outcomes, _kind_of(kind, results), metrics, is_share=True)) for kind in classes),
             *([_number(item_mean(outcomes, lambda o: o.cost, metrics, is_share=False))] if unit else []),
             NOTHING,
         ]
         rows.append(TableRow((system.name, "", f"{len({o.item for o in outcomes}):,}"), tuple(cells)))
-    headings = [Heading("right", "Right"), *(Heading(kind, kind.capitalize()) for kind in KINDS)]
+    headings = [
+        Heading("right", "Right"),
+        *(Heading(kind, kind.replace("_", " ").capitalize()) for kind in classes),
+    ]
     headings += [Heading(unit, unit.capitalize())] if unit else []
     headings.append(Heading("seconds_a_move", "Seconds a move"))
     labels = (Heading("system", "System"), Heading("people", "People"), Heading("n", "Items"))
@@ -237,7 +241,7 @@ def _learning_table(results: Results, answers: Mapping[str, Sequence[PersonAnswe
         for position, at in learning_positions(listed):
             cells = [
                 _share(group_mean(at, read_right)),
-                _share(group_mean(at, kind_of_answer("earned"))),
+                _share(group_mean(at, kind_of_answer("earned", results))),
                 *([_number(group_mean(at, lambda a: a.outcome.cost))] if unit else []),
                 _number(group_mean(at, lambda a: a.seconds_a_move)),
             ]
@@ -298,13 +302,23 @@ def _cost_unit(results: Results) -> str:
     return "" if cost is None or not cost.key else cost.unit
 
 
-def _kind_of(kind: str) -> Callable[[Outcome], float | None]:
-    return lambda outcome: None if outcome.is_decided is None else float(outcome.shares.get(kind, 0))
+def _classes_of(results: Results) -> list[str]:
+    """Return the classes that have a column: the four kinds, and what else some answers are; none if none is counted.
+
+    Each is over all answers, so that the columns of a row add up to 1.
+    """
+    present = {SHARE_BY_CLASS[kind] for system in results.systems for kind, number in system.counts.items() if number}
+    return [key for key in SHARES if key in KINDS or key in present] if results.is_counted else []
 
 
-def kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
-    """Return what reads whether an answer is of a kind; None where what the evidence decided is not counted."""
-    read = _kind_of(kind)
+def _kind_of(key: str, results: Results) -> Callable[[Outcome], float | None]:
+    classes = [kind for kind, share in SHARE_BY_CLASS.items() if share == key]
+    return lambda o: float(sum(o.shares.get(kind, 0) for kind in classes)) if results.is_counted else None
+
+
+def kind_of_answer(key: str, results: Results) -> Callable[[PersonAnswer], float | None]:
+    """Return what reads whether an answer is of a kind; None where nothing is counted of what evidence decided."""
+    read = _kind_of(key, results)
     return lambda answer: read(answer.outcome)
 
 
@@ -344,7 +358,7 @@ def _learning_plots(results: Results, timings: Mapping[Subject, PersonTiming], n
     for group in groups_of(results):
         positions = learning_positions(person_answers(group, timings))
         shares.append(_line(f"{group.name}: right", positions, read_right))
-        shares.append(_line(f"{group.name}: earned", positions, kind_of_answer("earned")))
+        shares.append(_line(f"{group.name}: earned", positions, kind_of_answer("earned", results)))
         seconds.append(_line(group.name, positions, lambda answer: answer.seconds_a_move))
     titles = ("People: right answers over items", "People: seconds a move over items")
     for key, title, caption, lines in (

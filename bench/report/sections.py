@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from calibrant.audits.attribution import Kind
 from calibrant.bench.answers.rates import differing_names, natural, option_suffix
-from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.attribution import INVALID, KEY, KINDS, NONE, SHARES, answer_class
 from calibrant.bench.core.metrics import InvalidHandling, Metric, View
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.capabilities import TIMELINES
@@ -147,8 +147,8 @@ def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[
 
 def _num_items(view: View, row: Row) -> int:
     """Return how many items a view is over: of attribution those with an outcome, where evidence may be uncounted."""
-    is_about_evidence = any(metric.key == Kind.EARNED for metric in view.metrics)
-    return row.rates[Kind.EARNED].num_items if is_about_evidence else row.num_items
+    is_about_evidence = any(metric.key == "earned" for metric in view.metrics)
+    return row.rates["earned"].num_items if is_about_evidence else row.num_items
 
 
 def _metric_cells(row: Row, columns: Sequence[Metric]) -> tuple[Cell, ...]:
@@ -161,41 +161,48 @@ def rate_cell(row: Row, column: Metric) -> Cell:
 
 
 # --- The plot of kinds: how many answers were earned, by setting and system -------------------------------------------
-# the end of good is the accuracy; undecided answers are in stripes
+# undecided answers are in stripes; in grey what has no kind
 PARTS = {
-    Kind.EARNED: Part("good"),
-    Kind.LUCKY: Part("good", is_striped=True),
-    Kind.SHORT: Part("bad", is_striped=True),
-    Kind.MISSED: Part("bad"),
+    "earned": Part("good"),
+    "lucky": Part("good", is_striped=True),
+    "short": Part("bad", is_striped=True),
+    "missed": Part("bad"),
+    "uncounted": Part("edge"),
+    "invalid": Part("line"),
+    "no_answer": Part("sunk"),
 }
+OTHERS = "In grey: answers whose evidence was not counted, invalid ones, and none given."
 
 
 class KindPlot(NamedTuple):
     """Subject of a plot of kinds.
 
     name, title, caption: as of the plot
-    metrics: keys of the metrics that are 1 for answers of each kind, in the order of `Kind`
+    part: beginning of the keys of the four kinds, of a part of the attribution; empty for those of the whole
     panel: the title of the panel that has a row
     """
 
     name: str
     title: str
     caption: str
-    metrics: tuple[str, ...]
     panel: Callable[[Row], str]
+    part: str = ""
 
 
-KIND_METRICS = tuple(str(kind) for kind in Kind)
+def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dict[str, float]]]:
+    """Return, by panel and system, the share of each class among all answers, an item as one; together 1.
 
-
-def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dict[Kind, float]]]:
-    """Return, by panel and system, the share of each kind among the answers whose kind is known, an item as one."""
-    sums: dict[str, dict[str, dict[Kind, Fraction]]] = {}
+    Empty where no answer is earned, missed, lucky or short.
+    """
+    sums: dict[str, dict[str, dict[str, Fraction]]] = {}
     for row in rows:
-        kinds = {kind: row.frame.total(row.column_indices[key]) for kind, key in zip(Kind, about.metrics, strict=True)}
-        if any(kinds.values()):
-            of_system = sums.setdefault(about.panel(row), {}).setdefault(row.system, dict.fromkeys(Kind, Fraction()))
-            of_system |= {kind: of_system[kind] + number for kind, number in kinds.items()}
+        keys = {kind: about.part + kind if kind in KINDS else kind for kind in SHARES}
+        numbers = {kind: row.frame.total(row.column_indices[key]) for kind, key in keys.items()}
+        if any(numbers.values()):
+            of_system = sums.setdefault(about.panel(row), {}).setdefault(row.system, dict.fromkeys(SHARES, Fraction()))
+            of_system |= {kind: of_system[kind] + number for kind, number in numbers.items()}
+    if not any(numbers[kind] for by_system in sums.values() for numbers in by_system.values() for kind in KINDS):
+        return {}
     return {
         panel: {
             system: {kind: float(number / sum(kinds.values())) for kind, number in kinds.items()}
@@ -214,7 +221,17 @@ def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
         panel: {system: [kinds[kind] for kind in PARTS] for system, kinds in of_systems.items()}
         for panel, of_systems in shares.items()
     }
-    svg = stacked_svg(panels, {str(kind): part for kind, part in PARTS.items()}, about.title, "share of answers")
+    present = [any(values[k] for bars in panels.values() for values in bars.values()) for k in range(len(PARTS))]
+    parts = {
+        kind.replace("_", " "): part
+        for (kind, part), is_present in zip(PARTS.items(), present, strict=True)
+        if is_present
+    }
+    panels = {
+        panel: {system: [*compress(values, present)] for system, values in bars.items()}
+        for panel, bars in panels.items()
+    }
+    svg = stacked_svg(panels, parts, about.title, "share of answers")
     return Plot(about.name, about.title, about.caption, svg)
 
 
@@ -228,7 +245,7 @@ def chosen_episodes(
     contents: ReportContents,
     items: Mapping[tuple[str, str], Any],
 ) -> Iterator[Timeline]:
-    """Yield the first of each kind, by system and item, among those whose items and transcripts are at hand.
+    """Yield the first of each class, by system and item, among those whose items and transcripts are at hand.
 
     items: by digest of the pool, and id
     """
@@ -239,14 +256,14 @@ def chosen_episodes(
     first: dict[tuple[str, str], AnswerContext] = {}  # by kind and system
     for context, score in sorted(answers, key=lambda answer: (natural(answer[0].system), natural(answer[0].instance))):
         if (context.pool_digest, context.instance) in items and score.get(KEY):
-            first.setdefault((score[KEY]["kind"], context.system), context)
+            first.setdefault((answer_class(score), context.system), context)
     keys = {_key(context) for context in first.values()}
     transcript_by_key = {
         _key(origin.context): origin
         for origin in transcripts(sources, pools, contents.fields)
         if _key(origin.context) in keys
     }
-    for kind in KINDS:
+    for kind in (*KINDS, INVALID, NONE):
         keys_of_kind = [_key(context) for (kind_of_key, _), context in first.items() if kind_of_key == kind]
         transcript = next((transcript_by_key[key] for key in keys_of_kind if key in transcript_by_key), None)
         if transcript is not None:

@@ -207,7 +207,7 @@ def _facts(row: BoardRow) -> list[tuple[str, str]]:
 
 
 def _item_cells(item: ItemResult) -> dict[str, Any]:
-    kinds = ", ".join(dict.fromkeys(kind or "not attributed" for kind in item.kinds))
+    kinds = ", ".join(dict.fromkeys(kind.replace("_", " ") for kind in item.kinds))
     answer = item.answer
     return {
         "id": item.id,

@@ -227,6 +227,6 @@ def _item_lines(row: BoardRow, manifest: Manifest, result_uuid: str) -> Iterator
                 "evaluation": {"score": item.right, "is_correct": item.right == 1.0},
                 "sample_hash": sha256(json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
                 # kinds[0]: that of the first answer, which `answer` and `reason` are about too
-                "metadata": {"verdict": item.kinds[0] or "unknown", "reason": item.reason},
+                "metadata": {"verdict": item.kinds[0], "reason": item.reason},
                 **output,
             }

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.answers.rates import exact_mean, mean_if_known, sum_classes
-from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.attribution import KEY, SHARES, share_key
 from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.responses import Response
@@ -62,7 +62,7 @@ class ItemResult(msgspec.Struct, frozen=True):
     """Answers of a system to one item.
 
     id: public id; right: mean over its answers; answered: whether one of them is an answer
-    kinds: attribution of each answer, null where it is not known; reason: why it is not right, of the first answer
+    kinds: what each answer is, of SHARES (bench.core.attribution); reason: why it is not right, of the first answer
     answer: the first one, as text; num_steps: of its episode
     chance, best: of the guessers with the same evidence, means over the answers; null where they are not known
     unit: of clustering, which items of one latent model share
@@ -73,7 +73,7 @@ class ItemResult(msgspec.Struct, frozen=True):
     right: float
     answered: bool
     num_samples: int
-    kinds: tuple[str | None, ...]
+    kinds: tuple[str, ...]
     reason: str = ""
     answer: str = ""
     num_steps: int = 0
@@ -105,9 +105,9 @@ class CellResult(msgspec.Struct, frozen=True):
 
     @property
     def kinds(self) -> dict[str, float]:
-        """Return the share of items in each class of attribution, several answers by their mean; `none`: not known."""
-        parts = ((kind or "none", Fraction(1, len(item.kinds))) for item in self.items for kind in item.kinds)
-        sums = dict.fromkeys((*KINDS, "none"), 0) | sum_classes(parts)
+        """Return the share of items in each class of answers, together 1; several answers to one by their mean."""
+        parts = ((kind, Fraction(1, len(item.kinds))) for item in self.items for kind in item.kinds)
+        sums = dict.fromkeys(SHARES, 0) | sum_classes(parts)
         return {kind: float(Fraction(number) / len(self.items)) for kind, number in sums.items()}
 
     def _level(self, name: str) -> float | None:
@@ -119,7 +119,7 @@ class _Answer(NamedTuple):
 
     right: bool
     answered: bool
-    kind: str | None
+    kind: str
     reason: str
     text: str
     num_steps: int
@@ -181,7 +181,7 @@ class PoolJudge:
         return _Answer(
             is_answer_right,
             is_answered(self.bench, score, setting),
-            None if attribution is None else str(attribution["kind"]),
+            share_key({**score, KEY: attribution}) or "uncounted",
             "" if is_answer_right else in_one_line(stated)[:MAX_REASON_CHARS],
             text[:MAX_ANSWER_CHARS],
             len(prediction.steps),
@@ -207,7 +207,9 @@ class PoolJudge:
             score = self.bench.scoring.score(item, self.bench.scoring.no_answer(item), ())
             expected = self._expected_rates(item, (), score)
             levels = (expected["draw"], expected["best"])
-            return ItemResult(self.ids[name], item.setting, 0.0, False, 0, (None,), NO_LINE, "", 0, *levels, unit)
+            return ItemResult(
+                self.ids[name], item.setting, 0.0, False, 0, ("no_answer",), NO_LINE, "", 0, *levels, unit
+            )
         first = answers[0]
         return ItemResult(
             id=self.ids[name],

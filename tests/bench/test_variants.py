@@ -141,7 +141,7 @@ def test_boards_have_the_share_of_originals_whose_copies_score_alike(tmp_path: P
     write_variants(source, target, ["rename"], 2, 1)
     judge = PoolJudge(target)
     rights = {name: float(name.startswith("easy") or name.endswith("~rename-2")) for name in judge.ids}
-    items = tuple(ItemResult(public, "", rights[name], True, 1, (None,)) for name, public in judge.ids.items())
+    items = tuple(ItemResult(public, "", rights[name], True, 1, ("uncounted",)) for name, public in judge.ids.items())
     number = sum(name.startswith("easy") for name in judge.ids) // 2
     assert share_consistent(target, CellResult(items)) == number / 24
     assert share_consistent(source, CellResult(items)) is None

@@ -16,7 +16,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, PoolPath, refuse_options
-from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.attribution import KEY, share_key
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.help import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.bench.report.pool_attribution import add_attributions
@@ -95,7 +95,7 @@ def list_items(
     assume: Assumption = None,
     scores: Scores = None,
     kind: Annotated[
-        Literal["earned", "lucky", "short", "missed"] | None,
+        Literal["earned", "lucky", "short", "missed", "uncounted", "invalid", "no_answer"] | None,
         typer.Option("--class", help="With --scores: only answers of this class.", rich_help_panel=ITEMS),
     ] = None,
     system: Annotated[
@@ -118,9 +118,9 @@ def list_items(
 ) -> None:
     """List the items of a pool in the order of the file: id, setting and suite; with --why the reason of each.
 
-    With --scores the answers to them: class (earned, lucky, short or missed), moves, how many hypotheses were left, and
-    whether it is right. With --json an object a line. Of more than 2,000 items --limit 0 lists the ids alone; those of
-    a setting, and reasons, take as long as reading the whole pool.
+    With --scores the answers to them: class (earned, lucky, short, missed or another), moves, how many hypotheses were
+    left, and whether it is right. With --json an object a line. Of more than 2,000 items --limit 0 lists the ids alone;
+    those of a setting, and reasons, take as long as reading the whole pool.
     """
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
@@ -398,7 +398,7 @@ class AnswerFilter:
             attribution = score.get(KEY) or {}
             if self.system not in (None, context.system) or index_by_id.get(context.instance) not in self.indices:
                 continue
-            if self.kind is None or attribution.get("kind") == self.kind:
+            if self.kind in (None, share_key(score)):
                 yield self._row(context, score, attribution)
         if not num_answers:
             names = ", ".join(map(str, sources))
@@ -414,7 +414,7 @@ class AnswerFilter:
         success = self.benchmark.metrics.success
         ties = {"right_of_ties": success.rate(score, context.setting)} if context.is_tied else {}
         return row | {
-            "class": attribution.get("kind"),
+            "class": share_key(score),
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
             COUNTED: attribution.get("class"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class MostPosterior(exact.PlainRow, frozen=True):
-    """A probable model, under the generator's prior, of all that reproduce every row; `exact` out of its reach.
+    """Formulas that reproduce all, probable under the generator's prior; `exact` out of its reach.
 
     Sums over latent orders are exact; where there are too many for more than 16 variables, order MCMC draws members.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from calibrant.audits.why import number_text
-from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.attribution import CLASSES, KEY
 from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.scoring import participant_of
@@ -24,11 +24,10 @@ from calibrant.bench.report.comparisons import PAIRED, describe_pair
 from calibrant.bench.report.comparisons import TITLE as READING_TITLE
 from calibrant.bench.report.layout import Source, Table, TableRow, heading_of, own_rows
 from calibrant.bench.report.overview.contract import Explanation
-from calibrant.bench.report.overview.results import CLASSES, Outcome, Results, read_results
+from calibrant.bench.report.overview.results import Outcome, Results, read_results
 from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
 from calibrant.bench.report.overview.sentences import (
     MAX_TEXT_CHARS,
-    NO_ANSWER,
     TITLES,
     AnswerKey,
     Responses,
@@ -45,7 +44,7 @@ from calibrant.dsl.text import plural
 
 # --- Answers of a benchmark as packed JSON for the page's script: lists behind cells, and embedded responses ----------
 MAX_LISTED = 400_000  # answers of a report that are listed behind cells; beyond, those that are embedded alone
-LETTERS = {kind: kind[0] for kind in CLASSES}  # capitals: without an answer
+LETTERS = {kind: kind[0] for kind in CLASSES}
 assert len(set(LETTERS.values())) == len(CLASSES)
 
 
@@ -74,7 +73,7 @@ def pack_answers(results: Results, responses: Responses, commands: Mapping[str, 
         "hypotheses": results.guide.words.hypotheses,
         "cost": "" if results.guide.words.cost is None else results.guide.words.cost.unit,
         "letters": {letter: kind for kind, letter in LETTERS.items()},
-        "titles": TITLES | {"none": NO_ANSWER},
+        "titles": TITLES,
         "conditions": results.conditions,
         "ids": [in_one_line(item.id) for item in results.items],
         "of": [conditions[item.condition] for item in results.items],
@@ -113,9 +112,7 @@ def _pack_outcomes(
     people = [participant_of(outcome.context.system) for outcome in outcomes]
     return ({"p": people} if any(people) else {}) | {
         "i": [outcome.item for outcome in outcomes],
-        "k": "".join(
-            LETTERS[outcome.kind] if outcome.is_answered else LETTERS[outcome.kind].upper() for outcome in outcomes
-        ),
+        "k": "".join(LETTERS[outcome.kind] for outcome in outcomes),
         "c": [None if outcome.cost is None else _short(outcome.cost) for outcome in outcomes],
         "l": [remaining.setdefault(_members(outcome.members), len(remaining)) for outcome in outcomes],
         "s": samples if any(samples) else None,

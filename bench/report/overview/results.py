@@ -18,7 +18,7 @@ from calibrant.bench.answers.rates import (
     sum_classes,
     weighted_sum,
 )
-from calibrant.bench.core.attribution import KEY, KINDS, answer_status
+from calibrant.bench.core.attribution import CLASSES, INVALID, KEY, NONE, RIGHT_CLASSES, answer_class
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.core.verdict import MeanScore
@@ -26,9 +26,6 @@ from calibrant.bench.report.overview.contract import AnswerGuide, Levels
 from calibrant.bench.report.rows import NamedAnswer
 from calibrant.dsl.errors import in_one_line
 
-RIGHT, WRONG = "right", "wrong"  # classes of answers that no evidence was counted for
-CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed")  # in the order of bars: accuracy is where right ends
-RIGHT_CLASSES = ("earned", "lucky", RIGHT)
 NO_LEVELS = Levels()
 
 
@@ -47,13 +44,14 @@ class Outcome:
 
     item: place in `Results.items`; kind: one of CLASSES, of the chosen one where several are equally good
     shares: of all equally good ones by class; members: what fits its evidence, in decimal; empty if unknown
+    is_decided: whether its evidence left one answer; None where that is not counted
     weight: 1 over the number of answers that the system gave to the item
     """
 
     item: int
     kind: str
     shares: Mapping[str, Number]
-    is_answered: bool
+    is_decided: bool | None
     members: str
     cost: float | None
     context: AnswerContext
@@ -71,13 +69,8 @@ class Outcome:
         return sum((self.shares.get(kind, 0) for kind in RIGHT_CLASSES), start=0)
 
     @property
-    def is_invalid(self) -> bool:
-        """Whether an answer was given, and the benchmark refuses it."""
-        return not self.is_answered and answer_status(self.score) == "invalid"
-
-    @property
-    def is_decided(self) -> bool | None:
-        return None if self.kind in (RIGHT, WRONG) else self.kind in ("earned", "missed")
+    def is_answered(self) -> bool:
+        return self.kind not in (INVALID, NONE)
 
 
 @dataclass
@@ -106,11 +99,6 @@ class SystemResult:
         """Number by class as texts state it: of a group of people of answers, else `counts`."""
         return tally_classes(self.outcomes)
 
-    @cached_property
-    def bar_tally(self) -> dict[str, Number]:
-        """Number by class without wrong answers that are missing or invalid: a bar has these apart."""
-        return tally_classes([o for o in self.outcomes if o.is_answered or o.kind in RIGHT_CLASSES])
-
     def tallied(self, *kinds: str) -> Number:
         """Return the number of these classes together."""
         return sum((self.tally[kind] for kind in kinds), start=0)
@@ -136,30 +124,21 @@ class SystemResult:
 
     @property
     def num_counted(self) -> Number:
-        return sum(self.counts[kind] for kind in KINDS)
-
-    @property
-    def earned_share(self) -> float:
-        """Share of earned answers among refusals and those whose evidence was counted (bench.core.attribution)."""
-        uncounted = (o.weight for o in self.outcomes if o.is_decided is None and o.is_answered)
-        return float(Fraction(self.counts["earned"]) / (self.num_items - sum(uncounted, start=0)))
+        """Number of items of which it is known whether the evidence decided them, answered or not."""
+        return sum((o.weight for o in self.outcomes if o.is_decided is not None), start=0)
 
     @property
     def decided(self) -> Number:
-        return self.counts["earned"] + self.counts["missed"]
+        return sum((o.weight for o in self.outcomes if o.is_decided), start=0)
+
+    def tally_decided(self) -> tuple[Number, Number]:
+        """Return the number that the evidence decided, and of how many that is known, as texts state it."""
+        counted = [outcome for outcome in self.outcomes if outcome.is_decided is not None]
+        return self._tally(outcome for outcome in counted if outcome.is_decided), self._tally(counted)
 
     @property
     def counted_right(self) -> Number:
         return self.counts["earned"] + self.counts["lucky"]
-
-    @cached_property
-    def unanswered(self) -> Number:
-        return self._tally(outcome for outcome in self.outcomes if not outcome.is_answered)
-
-    @cached_property
-    def invalid(self) -> Number:
-        """Return how many of the unanswered have an answer that is refused."""
-        return self._tally(outcome for outcome in self.outcomes if outcome.is_invalid)
 
     def _tally(self, outcomes: Iterable[Outcome]) -> Number:
         """Return a number of outcomes as texts state it."""
@@ -285,7 +264,7 @@ def _attribution(score: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _class_of(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> str:
-    return _attribution(score).get("kind") or (RIGHT if metrics.success.is_right(score, setting) else WRONG)
+    return answer_class(score, is_right=metrics.success.is_right(score, setting))
 
 
 def _tie_shares(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> dict[str, Number]:
@@ -337,7 +316,7 @@ def read_results(
             spent = cost_metric.value(metrics.verdict(score, context.setting, handling))
         kind, members = _class_of(score, context.setting, metrics), str(_attribution(score).get("members", ""))
         shares = _tie_shares(score, context.setting, metrics) or {kind: 1}
-        outcome = Outcome(0, kind, shares, guide.is_answered(score), members, spent, context, score)
+        outcome = Outcome(0, kind, shares, _attribution(score).get("decided"), members, spent, context, score)
         by_system.setdefault(answer.system, []).append((key, outcome))
     order = sorted(
         conditions, key=lambda condition: (metrics.setting_order_key(conditions[condition]), natural(condition))

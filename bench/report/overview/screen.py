@@ -16,17 +16,10 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from calibrant.bench.answers.rates import Interval, Number
-from calibrant.bench.core.attribution import KIND_MEANINGS
+from calibrant.bench.core.attribution import CLASSES, INVALID, KIND_MEANINGS, NONE, RIGHT_CLASSES
 from calibrant.bench.pages.charts import foot_axis, rule
 from calibrant.bench.report.overview.contract import Levels
-from calibrant.bench.report.overview.results import (
-    CLASSES,
-    RIGHT_CLASSES,
-    Outcome,
-    Results,
-    SystemResult,
-    tally_classes,
-)
+from calibrant.bench.report.overview.results import Outcome, Results, SystemResult, tally_classes
 from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
 from calibrant.dsl.text import plural
 
@@ -68,8 +61,7 @@ def _interval_marks(accuracy: float, interval: Interval | None, guess: float | N
 
 def class_bar(system: SystemResult) -> str:
     """Return the bar of classes with the levels marked. Missing and invalid answers are boxes at its end."""
-    counts = [f"{count_text(system.bar_tally[kind])} {kind}" for kind in CLASSES if system.bar_tally[kind]]
-    parts = ", ".join([*counts, refusals_text(system)] if system.unanswered else counts)
+    parts = ", ".join(f"{count_text(number)} {CLASS_NAMES[kind]}" for kind, number in system.tally.items() if number)
     draw = "" if system.levels.draw is None else f"; a draw is right {system.levels.draw:.3f}"
     label = f"{system.name}: {parts} of {count_text(system.tallied(*CLASSES))}{draw}"
     return _plot(label, _bar_marks(system))
@@ -87,20 +79,9 @@ def _bar_marks(system: SystemResult) -> Iterator[str]:
     yield from _level_marks(system.levels)
 
 
-def refusals_text(system: SystemResult) -> str:
-    """Return how many answers are invalid, and how many are missing."""
-    counts = ((system.invalid, "invalid"), (system.unanswered - system.invalid, "no answer"))
-    return ", ".join(f"{count_text(number)} {name}" for number, name in counts if number)
-
-
 def bar_shares(system: SystemResult) -> list[tuple[str, Fraction]]:
-    """Return the segments of a bar in their order: classes of answers, invalid ones, those without one; together 1."""
-    shares = {kind: Fraction(system.counts[kind]) for kind in CLASSES} | dict.fromkeys(("invalid", "none"), Fraction(0))
-    for outcome in system.outcomes:
-        if not outcome.is_answered and outcome.kind not in RIGHT_CLASSES:
-            shares[outcome.kind] -= outcome.weight
-            shares["invalid" if outcome.is_invalid else "none"] += outcome.weight
-    return [(kind, number / system.num_items) for kind, number in shares.items()]
+    """Return the segments of a bar in their order: shares of items by class; together 1."""
+    return [(kind, Fraction(system.counts[kind]) / system.num_items) for kind in CLASSES]
 
 
 def _level_marks(levels: Levels) -> Iterator[str]:
@@ -127,6 +108,7 @@ GLYPHS = {
     "missed": "\N{BALLOT X}",
 }
 DASH = "\N{EN DASH}"
+CLASS_NAMES = {kind: kind for kind in CLASSES} | {NONE: "no answer"}
 UNIFORM = (
     "Uniform: all hypotheses that fit are alike, as in Uniform of the attribution table. Chance and Best there are of a"
     " guesser that weighs them by the generator's prior, where there is one."
@@ -177,7 +159,7 @@ def first_screen(results: Results, options: str) -> dict[str, Any]:
         else "right \N{MIDDLE DOT} wrong",
         "axis": Markup(axis()),
         "legend": list(_legend(results)),
-        "fractions": FRACTIONS if any(_has_fractions(system.bar_tally.values()) for system in results.systems) else "",
+        "fractions": FRACTIONS if any(_has_fractions(system.tally.values()) for system in results.systems) else "",
         "level_headings": _level_headings(results),
         "levels_caption": f"Means over {words.items}; levels are chances of being right. {UNIFORM}",
         "matrix": _matrix(results),
@@ -204,7 +186,7 @@ def _row(system: SystemResult, results: Results) -> dict[str, Any]:
 
 def _counts(system: SystemResult, results: Results) -> str:
     dot = " \N{MIDDLE DOT} "
-    counts = system.bar_tally
+    counts = system.tally
     if results.is_counted:
         text = dot.join(count_text(counts[kind]) for kind in ("earned", "lucky", "short", "missed"))
         plain = counts["right"] + counts["wrong"]
@@ -213,7 +195,8 @@ def _counts(system: SystemResult, results: Results) -> str:
         text = f"{count_text(counts['right'])}{dot}{count_text(counts['wrong'])}"
     if system.is_group:
         text += f" of {count_text(system.tallied(*CLASSES))} answers"
-    return text + (f"; {refusals_text(system)}" if system.unanswered else "")
+    refused = ", ".join(f"{count_text(counts[kind])} {CLASS_NAMES[kind]}" for kind in (INVALID, NONE) if counts[kind])
+    return text + (f"; {refused}" if refused else "")
 
 
 def _level_headings(results: Results) -> list[str]:
@@ -223,7 +206,7 @@ def _level_headings(results: Results) -> list[str]:
 
 
 def _level_cells(system: SystemResult, interval: Interval | None, results: Results) -> list[str]:
-    earned = f"{system.earned_share:.3f}" if system.is_counted else DASH
+    earned = f"{float(Fraction(system.counts['earned']) / system.num_items):.3f}" if system.is_counted else DASH
     reach = DASH if interval is None else f"{interval.low:.3f}{DASH}{interval.high:.3f}"
     cells = [f"{system.num_items:,}", f"{system.accuracy:.3f}", reach, earned]
     cells += [DASH if level is None else f"{level:.3f}" for level in system.levels[:2]]
@@ -240,7 +223,7 @@ def _ceiling_text(levels: Levels) -> str:
 
 
 def _legend(results: Results) -> Iterator[dict[str, Any]]:
-    kinds = {kind for system in results.systems for kind, number in system.bar_tally.items() if number}
+    kinds = {kind for system in results.systems for kind, number in system.tally.items() if number}
     box = '<rect class="class-{}" x="1" y="1" width="16" height="12"/>'
     if results.is_counted:
         for kind in ("earned", "lucky", "short", "missed"):
@@ -250,10 +233,9 @@ def _legend(results: Results) -> Iterator[dict[str, Any]]:
     for kind in ("right", "wrong"):
         if kind in kinds:
             yield {"mark": Markup(box.format(kind)), "text": f"{kind}, the evidence not counted"}
-    if any(system.invalid for system in results.systems):
-        yield {"mark": Markup(box.format("invalid")), "text": "invalid answer"}
-    if any(system.unanswered > system.invalid for system in results.systems):
-        yield {"mark": Markup(box.format("none")), "text": "no answer"}
+    for kind, text in ((INVALID, "invalid answer"), (NONE, "no answer")):
+        if kind in kinds:
+            yield {"mark": Markup(box.format(kind)), "text": text}
     levels, words = [system.levels for system in results.systems], results.guide.words.levels
     guesses = [level.guess for level in levels if level.guess is not None]
     if words.guess and guesses:
@@ -324,17 +306,15 @@ def _lists(results: Results) -> Iterator[dict[str, str]]:
 
 
 def cell_counts(results: Results) -> list[list[Any]]:
-    """Return a row for each system and condition: places of both, answers, then counts by class, then no answer."""
+    """Return a row for each system and condition: places of both, answers, then counts by class."""
     places = {condition: index for index, condition in enumerate(results.conditions)}
     rows: dict[tuple[int, int], list[int]] = {}
-    order = ("earned", "lucky", "right", "wrong", "short", "missed")
     for rank, system in enumerate(results.systems):
         for outcome in system.outcomes:
             key = rank, places[results.items[outcome.item].condition]
-            row = rows.setdefault(key, [0] * (len(order) + 2))
+            row = rows.setdefault(key, [0] * (len(CLASSES) + 1))
             row[0] += 1
-            row[1 + order.index(outcome.kind)] += 1
-            row[-1] += not outcome.is_answered
+            row[1 + CLASSES.index(outcome.kind)] += 1
     return [[*key, *row] for key, row in sorted(rows.items())]
 
 

@@ -14,13 +14,23 @@ import msgspec
 
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.answers.rates import Number
-from calibrant.bench.core.attribution import KEY, KINDS, is_misfit
+from calibrant.bench.core.attribution import (
+    CLASSES,
+    INVALID,
+    KEY,
+    NONE,
+    RIGHT,
+    RIGHT_CLASSES,
+    SHARE_BY_CLASS,
+    SHARES,
+    is_misfit,
+)
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
 from calibrant.bench.core.responses import NO_TEXT, REASONS
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.report.capabilities import RemainingLists
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, answer_levels
-from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Outcome, Results, SystemResult
+from calibrant.bench.report.overview.results import Outcome, Results, SystemResult
 from calibrant.bench.report.sources import context_of, folders_of, items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 from calibrant.bench.scoring.answers import FieldNames
@@ -39,9 +49,9 @@ TITLES = {
     "missed": "Wrong, though decided",
     "right": "Right",
     "wrong": "Wrong",
+    INVALID: "Wrong: an invalid answer",
+    NONE: "No answer",
 }
-NO_ANSWER = "No answer"
-INVALID = "Wrong: an invalid answer"
 MISFIT = "Wrong: it contradicts the evidence"
 MAX_NAMED = 3  # systems that share the first place, in a sentence
 MAX_DENOMINATOR = 100  # denominator of weights of samples that are written as decimals
@@ -138,8 +148,10 @@ def rank_sentence(results: Results) -> RankSentence:
         return RankSentence(f"{listed(equal, MAX_NAMED)} {verb} best, {best.accuracy:.3f}. {agree}")
     ahead, behind = pair
     lucky = count_text(ahead.tally["lucky"])
+    best = results.systems[0]
+    first = "" if ahead is best else f"{best.name} scores best, {best.accuracy:.3f}. "
     return RankSentence(
-        f"{ahead.name} scores {ahead.accuracy:.3f}, {behind.name} {behind.accuracy:.3f}.",
+        f"{first}{ahead.name} scores {ahead.accuracy:.3f}, {behind.name} {behind.accuracy:.3f}.",
         f"{ahead.name} earned {_earned(ahead)}, {behind.name} {_earned(behind)}",
         f": {lucky} right answers of {ahead.name} were not decided by its evidence.",
     )
@@ -152,37 +164,76 @@ def luck_sentence(results: Results) -> str:
     """
     counted = [system for system in results.systems if system.num_counted == system.num_items]
     best, last = results.systems[0], results.systems[-1]
+    of_best, of_last = percents(best), percents(last)
     pair = _discordant_pair(counted)
     if pair is not None:
         ahead, behind = pair
+        of_ahead, of_behind = percents(ahead), percents(behind)
+        first = f"{best.name} is right on {of_best['right']} ({of_best['earned']} earned). "
         return (
-            f"{ahead.name} is right on {percent_text(ahead.right, ahead)} and {behind.name} on"
-            f" {percent_text(behind.right, behind)}, but {ahead.name} earned only"
-            f" {percent_text(ahead.counts['earned'], ahead)}, and {behind.name}"
-            f" {percent_text(behind.counts['earned'], behind)}: what was right beyond that was luck."
+            f"{'' if ahead is best else first}{ahead.name} is right on {of_ahead['right']} and {behind.name} on"
+            f" {of_behind['right']}, but {ahead.name} earned only {of_ahead['earned']}, and {behind.name}"
+            f" {of_behind['earned']}: the rest was luck."
+        )
+    both_fit = all(_fits_evidence(outcome) for system in (best, last) for outcome in system.outcomes)
+    is_luck = all(system.right and system.counts["lucky"] == system.right for system in (best, last))
+    if both_fit and is_luck and last.right < best.right:
+        return (
+            f"{best.name} and {last.name} both explain all that they were shown, and are right on"
+            f" {of_best['right']} and {of_last['right']} of the items: all luck, since other answers explain the same."
         )
     fits = all(_fits_evidence(outcome) for outcome in best.outcomes)
     start = f"{best.name} explains everything that it was shown, and" if fits else best.name
-    sentence = f"{start} is right on {percent_text(best.right, best)} of what is asked"
+    sentence = f"{start} is right on {of_best['right']} of the items"
     if best.right and best.counts["lucky"] == best.right:
         sentence += ": all of it luck, since other answers explain the same"
     elif best.right and best.counts["earned"] == best.right:
         sentence += ", all of it earned"
     elif best.right:
-        names = {"earned": "earned", "lucky": "luck", "right": "not counted"}
-        parts = [f"{percent_text(best.counts[kind], best)} {name}" for kind, name in names.items() if best.counts[kind]]
+        names = {"earned": "earned", "lucky": "luck"}
+        parts = [f"{of_best[kind]} {name}" for kind, name in names.items() if best.counts[kind]]
+        parts += ["the others not counted"] if best.counts[RIGHT] else []
         sentence += f": {listed(parts, len(parts))}"
     if last.right < best.right:
-        sentence += f"; {last.name} is right on {percent_text(last.right, last)}"
+        sentence += f"; {last.name} is right on {of_last['right']}"
     return f"{sentence}."
 
 
-def percent_text(number: Number, system: SystemResult) -> str:
-    """Return a number of a system's items in percent: whole where it is above 1, and never 0 or 100 by rounding."""
-    share = 100 * Fraction(number) / system.num_items
-    if 0 < share < 1 or 99 < share < 100:
-        return f"{float(share):.1f} %"
-    return f"{round(share)} %"
+def percents(system: SystemResult) -> dict[str, str]:
+    """Return the shares of a system's items in whole percent by the keys of SHARES, together 100; and `right`.
+
+    Earned and Lucky together are rounded first: they are Right where nothing right is uncounted. What is not none is
+    never 0, and what is not all never 100: `<1 %` and `>99 %`.
+    """
+    numbers: dict[str, Number] = dict.fromkeys(SHARES, 0)
+    for kind, number in system.counts.items():
+        numbers[SHARE_BY_CLASS[kind]] += number
+    counted = {"earned": numbers["earned"], "lucky": numbers["lucky"]}
+    others = {key: number for key, number in numbers.items() if key not in counted}
+    counted_percent, *others_percent = _divide_percent([sum(counted.values()), *others.values()], 100)
+    shares = dict(zip(counted, _divide_percent([*counted.values()], counted_percent), strict=True))
+    shares |= dict(zip(others, others_percent, strict=True))
+    shares["right"] = (
+        round(100 * Fraction(system.right) / system.num_items) if system.counts[RIGHT] else counted_percent
+    )
+    numbers["right"] = system.right
+    return {key: _percent_text(shares[key], numbers[key], system.num_items) for key in numbers}
+
+
+def _percent_text(percent: int, number: Number, total: int) -> str:
+    if percent == 0 and number:
+        return "<1 %"
+    return ">99 %" if percent == 100 and number < total else f"{percent} %"
+
+
+def _divide_percent(numbers: Sequence[Number], total: int) -> list[int]:
+    """Return `total` divided as numbers are, whole: rounded down, then one more where the remainders are largest."""
+    exact = [Fraction(number) * total / (sum(numbers) or 1) for number in numbers]
+    parts = [int(part) for part in exact]
+    by_remainder = sorted(range(len(parts)), key=lambda k: parts[k] - exact[k])
+    for k in by_remainder[: total - sum(parts)] if any(numbers) else ():
+        parts[k] += 1
+    return parts
 
 
 def _fits_evidence(outcome: Outcome) -> bool:
@@ -246,7 +297,7 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
     name = everyone if len(ties) == len(counted) else decided.name
     uncounted = decided.num_items - decided.num_counted
     name += f"; {count_text(uncounted)} more not counted" if uncounted else ""
-    yield Figure("decided", of_text(decided.tallied("earned", "missed"), decided.tallied(*KINDS)), words.decided, name)
+    yield Figure("decided", of_text(*decided.tally_decided()), words.decided, name)
     lucky = max(
         (system for system in counted if system.counted_right),
         key=lambda s: Fraction(s.counts["lucky"]) / Fraction(s.counted_right),
@@ -386,8 +437,8 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
             outcome.levels = answer_levels(results.guide, key[:2], item, raw.steps, outcome.score)
         if key in chosen and responses.num_bytes < MAX_DETAIL_BYTES:
             explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
-            if outcome.is_invalid or (outcome.kind == "short" and is_misfit(outcome.score)):
-                explanation = replace(explanation, title=INVALID if outcome.is_invalid else MISFIT)
+            if outcome.kind == "short" and is_misfit(outcome.score):
+                explanation = replace(explanation, title=MISFIT)
             if raw.answer == NOT_STORED:
                 explanation = replace(explanation, response="", response_note=NOT_STORED)
             elif missing_text(outcome.score):

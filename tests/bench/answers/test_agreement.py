@@ -45,7 +45,7 @@ NUM_ITEMS = 12
 PEOPLE = tuple(f"human:p{k}" for k in range(7))
 SYSTEMS = ("a", "a (chosen)", "a ", "m")
 REFUSAL = "I cannot help."
-SIX = ("earned", "lucky", "no_answer", "invalid", "misfit", "open_error")
+SEVEN = ("earned", "lucky", "missed", "short", "uncounted", "invalid", "no_answer")
 DASH = "\N{EN DASH}"
 COMPARED: Counter[str] = Counter()
 
@@ -415,34 +415,65 @@ def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
 
 
 @pytest.mark.usefixtures("counted")
-def test_six_outcomes_add_up_to_1(answered: Answered) -> None:
+def test_shares_of_all_answers_add_up_to_1_wherever_they_stand(answered: Answered) -> None:
     """Refusals are NoAnswer, whatever was decided, and no rate leaves them out (docs/chance.md)."""
     rows = json.loads(printed("table", answered.scores, "--attribution", "--pool", answered.pool, "--json"))["rows"]
-    lines = _attributed(answered)
+    given = list(map(json.loads, answered.predictions.read_text(encoding="utf-8").splitlines()))
+    setting = {line["instanceId"]: line["setting"] for line in answered.lines}
     for row in rows:
-        figures = [row[key] for key in SIX]
-        assert figures == [None] * 6 or sum(figures) == pytest.approx(1)
-        COMPARED["six outcomes"] += 1
+        compare("shares", sum(row[key] for key in SEVEN), pytest.approx(1))
+        compare(
+            "causes of wrong answers", row["missed"] + row["short"], pytest.approx(row["misfit"] + row["open_error"])
+        )
         if not row["system"].startswith("people"):
             model = {SHOWN.get(name, name): name for name in SYSTEMS}[row["system"]]
-            chosen = [line for line in lines if (line["model"], line["setting"]) == (model, row["setting"])]
-            rate = expected(answered, chosen, next(m for m in answered.metrics if m.key == "no_answer"))
-            compare("refusals", row["no_answer"], None if rate is None else float(rate.mean))
-    assert any((row["no_answer"] or 0) > 0 for row in rows)
-    table = [
-        row
-        for row in csv.DictReader(io.StringIO(_report(answered, "csv")))
-        if row["column"] in SIX and "attribution" in row["table"]
-    ]
+            refusals: dict[str, list[bool]] = {}
+            for line in given:
+                if (line["model"], setting[line["id"]]) == (model, row["setting"]):
+                    refusals.setdefault(line["id"], []).append(line["response"] == REFUSAL)
+            share = sum(Fraction(sum(listed), len(listed)) for listed in refusals.values()) / len(refusals)
+            compare("refusals", row["no_answer"], pytest.approx(float(share)))
+    assert any(row["no_answer"] > 0 for row in rows)
     sums: dict[tuple[str, ...], float] = defaultdict(float)
-    for row in table:
-        sums[row["setting"], row.get("stratum", ""), row["system"]] += (
-            0 if row["value"] == DASH else float(row["value"])
-        )
-    assert sums
+    for line in csv.DictReader(io.StringIO(_report(answered, "csv"))):
+        if line["column"] in SEVEN and "attribution" in line["table"]:
+            sums[line["setting"], line.get("stratum", ""), line["system"]] += float(line["value"])
     for total in sums.values():
-        assert total == 0 or total == pytest.approx(1, abs=0.0031)
-        COMPARED["six outcomes of a report"] += 1
+        compare("shares of a report", total, pytest.approx(1, abs=0.0036))
+    assert sums
+
+
+@pytest.mark.usefixtures("counted")
+def test_pictures_and_figures_of_a_page_are_those_shares(answered: Answered) -> None:
+    """Bars are whole, their counts are of all items, and what is missed is what the table calls so."""
+    rows = json.loads(printed("table", answered.scores, "--attribution", "--pool", answered.pool, "--json"))["rows"]
+    page = _report(answered, "html")
+    lines = re.findall(r'<tr data-system="([^"]*)" data.*?aria-label="[^"]*: ([^":;]*) of ([\d.]+)[";].*?</tr>', page)
+    for _, text, number in lines:
+        counts = [float(part.split()[0]) for part in text.split(", ")]
+        compare("counts of a bar", sum(counts), pytest.approx(float(number), abs=0.006 * len(counts)))
+    for bar in re.findall(r'<svg class="row-plot"[^>]*>.*?</svg>', page):
+        if widths := re.findall(r'<rect class="class-\w+"[^>]* width="([\d.]+)%"', bar):
+            compare("bars", sum(map(float, widths)), pytest.approx(100, abs=0.001))
+    systems = [row for row in rows if not row["system"].startswith("people")]
+    (card,) = re.findall(r'<li data-figure="missed"><b>([^<]*)</b>', page) or ("0",)
+    people = sum(float(n) for name, text, _ in lines if "people" in name for n in re.findall(r"([\d.]+) missed", text))
+    compare("card", float(card) - people, pytest.approx(sum(row["n"] * row["missed"] for row in systems), abs=0.006))
+    plots = answered.pool.with_name("plots")
+    options = ("--pool", answered.pool, "--attribution", "--no-times", "--format", "csv", "--plots", plots)
+    printed("report", answered.scores, *options)
+    pictures = [
+        f
+        for name in ("attribution", "lab-frequency", "lab-graph", "causim-kinds", "logic-kinds")
+        for f in plots.glob(f"{name}.svg")
+    ]
+    for group in (part for file in pictures for part in file.read_text(encoding="utf-8").split("<g ")[1:]):
+        of_bar: dict[str, float] = defaultdict(float)
+        for y, width in re.findall(r'<rect x="[\d.]+" y="([\d.]+)" width="([\d.]+)"', group):
+            of_bar[y] += float(width)
+        for length in of_bar.values():
+            compare("charts", length, pytest.approx(420 if length > 200 else 180, abs=0.4))
+    assert COMPARED["charts"]
 
 
 @pytest.mark.usefixtures("counted")
@@ -470,6 +501,7 @@ def test_lists_boards_and_difficulty_state_the_expected_rates(answered: Answered
         file.write_text("".join(json.dumps(line) + "\n" for line in answers if line["model"] == system))
         cell = BoardCell.of_result("pool", judge.score_file(file))
         compare("board", cell.rate, float(rate.mean))
+        compare("shares of a board", sum(cell.kinds.values()), pytest.approx(1))
         compare("board, intervals", (cell.low, cell.high), pytest.approx(rate.interval, abs=1e-6))
 
 

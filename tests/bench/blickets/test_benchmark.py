@@ -86,7 +86,7 @@ def test_a_run_goes_on_and_its_table_counts_by_condition(
     assert [(row["n"], row["coverage"], row["benchmark"]) for row in rows.values()] == [(2, 1.0, "blickets")] * 3
     assert (rows["conjunctive"]["accuracy"], rows["conjunctive"]["earned"]) == (1.0, 1.0)
     assert main(["table", str(tmp_path / "out"), "--attribution"]) == 0
-    assert "Earned  Lucky  NoAnswer" in capsys.readouterr().out.splitlines()[0]
+    assert "Earned  Lucky  Missed  Short" in capsys.readouterr().out.splitlines()[0]
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.audits.attribution import Kind
 from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.audits.claims import ClaimStatus
 from calibrant.baselines.blickets.context import first_firings
@@ -255,10 +254,9 @@ def test_shares_are_of_the_answers_under_each_condition() -> None:
     rows = _rows(_answers("a", "easy-3", "earned earned lucky short"), _answers("b", "hard-3", "missed earned"))
     found = kind_shares(rows, KINDS)
     assert list(found) == ["moderator, easy-3", "moderator, hard-3"]
-    assert found["moderator, easy-3"] == {
-        "a": {Kind.EARNED: 0.5, Kind.MISSED: 0, Kind.LUCKY: 0.25, Kind.SHORT: 0.25},
-    }
-    assert found["moderator, hard-3"]["b"][Kind.MISSED] == 0.5
+    others = dict.fromkeys(("missed", "uncounted", "invalid", "no_answer"), 0)
+    assert found["moderator, easy-3"] == {"a": {"earned": 0.5, "lucky": 0.25, "short": 0.25} | others}
+    assert found["moderator, hard-3"]["b"]["missed"] == 0.5
 
 
 def test_answers_without_attribution_give_no_plot() -> None:

@@ -103,12 +103,13 @@ def test_a_question_weighs_the_same_however_often_it_was_answered() -> None:
     assert [row.cells[3].text for row in ours] == ["0.500"]
 
 
-def test_attribution_states_the_number_of_questions_that_its_shares_are_over() -> None:
-    """Two refusals, and four answers to questions whose evidence is not counted: NoAnswer is 1 of 2, not of 6."""
+def test_shares_of_attribution_are_over_the_questions_that_accuracy_is_over() -> None:
+    """Two refusals, and four answers to questions whose evidence is not counted: NoAnswer is 2 of 6."""
     found = tables(*(answer(k, {**(NONE if k < 2 else YES), KEY: None}) for k in range(6)))
     (row,) = found["causim-attribution"].rows
-    assert row.labels[-1] == "2"
-    assert figures(found["causim-attribution"], "m")["no_answer"][0] == "1.000"
+    assert row.labels[-1] == "6"
+    shares = figures(found["causim-attribution"], "m")
+    assert [shares[key][0] for key in ("earned", "uncounted", "no_answer")] == ["0.000", "0.667", "0.333"]
     assert next(line.labels[-1] for line in found["causim"].rows) == "6"
 
 
@@ -241,7 +242,7 @@ def test_the_command_writes_every_format(verdicts: Path, tmp_path: Path) -> None
     answered = {row["value"] for row in rows if row["table"] == "causim" and row["column"] == "answered"}
     assert answered == {"0.500"}
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<b>" not in re.sub(r"<b>[\w ]+[.:]?</b>", "", page)
+    assert "<b>" not in re.sub(r"<b>[\w .]+[.:]?</b>", "", page)
     assert "&lt;b&gt;" in page
     saved = {path.name for path in (tmp_path / "plots").iterdir()}
     assert {"causim-profile.svg", "causim-kinds.svg"} <= saved

@@ -54,7 +54,7 @@ def test_causes_of_wrong_answers_to_replayscm(tmp_path: Path) -> None:
         texts.append(json.dumps({"mechanisms": dict.fromkeys(problem.task.disclosure.endogenous, root)}))
     rates = _rates(tmp_path, HIDDEN_ORDER, dict(zip([p.id for p in problems], texts, strict=True)))
     assert [rates[key] for key in ("no_answer", "invalid", "misfit", "open_error")] == [0.25, 0.25, 0.5, 0.0]
-    assert rates["short"] + rates["missed"] == 1.0
+    assert rates["short"] + rates["missed"] == 0.5
 
 
 @pytest.mark.parametrize(

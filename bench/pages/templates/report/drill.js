@@ -3,7 +3,7 @@
   const overview = document.getElementById("overview");
   const drill = document.getElementById("drill");
   const side = document.getElementById("side");
-  const GLYPHS = { earned: "✓", lucky: "≈", right: "✓", wrong: "✗", short: "○", missed: "✗" };
+  const GLYPHS = { earned: "✓", lucky: "≈", right: "✓", wrong: "✗", short: "○", missed: "✗", invalid: "–", none: "–" };
   const PAGE = 200;
   let filter = "";
   let shown = PAGE;
@@ -15,10 +15,9 @@
   // answers of one system under one condition, or of all systems to one item
   const row = (pack, system, at) => {
     const of = pack.systems[system];
-    const letter = of.k[at];
-    const kind = pack.letters[letter.toLowerCase()];
+    const kind = pack.letters[of.k[at]];
     return {
-      system, at, item: of.i[at], kind, answered: letter === letter.toLowerCase(), cost: of.c[at], left: pack.left[of.l[at]] ?? "",
+      system, at, item: of.i[at], kind, cost: of.c[at], left: pack.left[of.l[at]] ?? "",
       sample: of.s ? of.s[at] : 0, person: of.p ? of.p[at] : "", file: of.f && of.f[at] >= 0 ? pack.files[of.f[at]] : "", line: of.n ? of.n[at] : 0,
     };
   };
@@ -45,7 +44,7 @@
   const itemAnswers = (pack, item) => pack.systems.flatMap((of, system) => of.i.map((one, at) => (one === item ? row(pack, system, at) : null)).filter(Boolean));
 
   const chip = (tone, text) => make("li", { class: tone }, text);
-  const classMark = (answer) => make("span", { class: `class ${answer.kind}` }, `${GLYPHS[answer.kind]} ${answer.kind}${answer.answered ? "" : ", no answer"}`);
+  const classMark = (answer) => make("span", { class: `class ${answer.kind}` }, `${GLYPHS[answer.kind]} ${answer.kind === "none" ? "no answer" : answer.kind}`);
 
   const listTable = (pack, answers, current, bySystem) => {
     const heads = [bySystem ? "System" : "Item", "Class", ...(pack.cost ? [pack.cost[0].toUpperCase() + pack.cost.slice(1)] : []), "Left"];
@@ -78,7 +77,7 @@
 
   const filters = (answers, update) => {
     const count = (test) => answers.filter(test).length;
-    const entries = [["right", (a) => ["earned", "lucky", "right"].includes(a.kind)], ...["earned", "lucky", "short", "missed"].map((kind) => [kind, (a) => a.kind === kind]), ["no answer", (a) => !a.answered]];
+    const entries = [["right", (a) => ["earned", "lucky", "right"].includes(a.kind)], ...["earned", "lucky", "short", "missed"].map((kind) => [kind, (a) => a.kind === kind]), ["invalid", (a) => a.kind === "invalid"], ["no answer", (a) => a.kind === "none"]];
     const box = make("div", { class: "filters", role: "group", "aria-label": "Classes" });
     entries.forEach(([name, test]) => {
       const number = count(test);
@@ -112,7 +111,7 @@
 
   const responseView = (pack, answer) => {
     const detail = detailOf(pack, answer);
-    const title = detail?.title ?? (answer.answered ? pack.titles[answer.kind] : pack.titles.none);
+    const title = detail?.title ?? pack.titles[answer.kind];
     const box = make("article", { class: "response" }, make("h1", { tabindex: "-1" }, title));
     if (!detail) {
       const where = answer.line ? `line ${answer.line} of ${answer.file}` : "the input";
@@ -121,7 +120,7 @@
       box.append(make("p", { class: "reason" }, detail.sentences.join(" ")));
       const right = ["earned", "lucky", "right"].includes(answer.kind);
       const chips = make("ul", { class: "chips" }, chip(right ? "good" : "bad", right ? "✓ correct" : "✗ wrong"));
-      if (answer.kind !== "right" && answer.kind !== "wrong") chips.append(["earned", "missed"].includes(answer.kind) ? chip("good", "✓ decided") : chip("warn", "≈ undecided"));
+      if (["earned", "missed", "lucky", "short"].includes(answer.kind)) chips.append(["earned", "missed"].includes(answer.kind) ? chip("good", "✓ decided") : chip("warn", "≈ undecided"));
       (detail.chips ?? []).slice(0, 4).forEach(([tone, text]) => chips.append(chip(tone, text)));
       const panel = (heading, content, note) => make("section", { class: "panel", "aria-label": heading }, make("h2", {}, heading), content, make("p", { class: "note" }, note ?? ""));
       const gold = detail.gold ?? "";

@@ -82,7 +82,7 @@ const report = (() => {
 
   // CSV of the counts behind the first screen
   const csv = () => {
-    const lines = [["benchmark", "condition", "system", "answers", "earned", "lucky", "right", "wrong", "short", "missed", "no_answer"]];
+    const lines = [["benchmark", "condition", "system", "answers", "earned", "lucky", "right", "wrong", "short", "missed", "invalid", "no_answer"]];
     names.forEach((name) => {
       const pack = read(`pack-${name}`);
       pack.cells.forEach(([system, condition, ...counts]) => lines.push([name, pack.conditions[condition], pack.systems[system].name, ...counts]));

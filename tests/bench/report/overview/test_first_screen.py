@@ -34,7 +34,7 @@ from calibrant.bench.report.overview.sentences import (
     class_sentence,
     five_figures,
     luck_sentence,
-    percent_text,
+    percents,
     rank_sentence,
 )
 from calibrant.bench.report.rows import named_answers
@@ -206,7 +206,10 @@ def test_classes_sum_to_items_and_blue_ends_at_accuracy(answers: list[tuple[int,
         items.setdefault(item, []).append(kind)
     share = sum(Fraction(sum(k in ("earned", "lucky") for k in kinds), len(kinds)) for kinds in items.values())
     assert system.num_items == len(items)
-    assert sum(system.counts[kind] for kind in KINDS) == len(items)
+    assert sum(system.counts.values()) == len(items)
+    percent = {"<1 %": 0, ">99 %": 100}
+    shown = [text for key, text in percents(system).items() if key != "right"]
+    assert sum(percent[text] if text in percent else int(text[:-2]) for text in shown) == 100
     assert system.right == share
     parts = re.findall(r'<rect class="class-(\w+)" x="([\d.]+)%" y="8" width="([\d.]+)%"', class_bar(system))
     blue = sum(float(width) for name, _, width in parts if name in ("earned", "lucky"))
@@ -257,26 +260,47 @@ def test_a_first_reader_is_told_what_was_luck() -> None:
     lucky = [("a", item, scored("lucky")) for item in range(4)]
     honest = [("b", item, scored("earned")) for item in range(3)] + [("b", 3, scored("short"))]
     assert luck_sentence(results_of([*lucky, *honest])) == (
-        "a is right on 100 % and b on 75 %, but a earned only 0 %, and b 75 %: what was right beyond that was luck."
+        "a is right on 100 % and b on 75 %, but a earned only 0 %, and b 75 %: the rest was luck."
     )
     explains = "explains everything that it was shown, and is right on"
-    assert luck_sentence(results_of(honest)) == f"b {explains} 75 % of what is asked, all of it earned."
+    assert luck_sentence(results_of(honest)) == f"b {explains} 75 % of the items, all of it earned."
     assert luck_sentence(results_of(lucky)) == (
-        f"a {explains} 100 % of what is asked: all of it luck, since other answers explain the same."
+        f"a {explains} 100 % of the items: all of it luck, since other answers explain the same."
     )
     mixed = [("c", 0, scored("earned")), ("c", 1, scored("lucky")), ("c", 2, scored("missed"))]
     wrong = [("d", item, scored("missed")) for item in range(3)]
     assert luck_sentence(results_of([*mixed, *wrong])) == (
-        f"c {explains} 67 % of what is asked: 33 % earned and 33 % luck; d is right on 0 %."
+        f"c {explains} 67 % of the items: 34 % earned and 33 % luck; d is right on 0 %."
     )
     uncounted = [("e", 0, {**scored("earned"), KEY: None}), ("e", 1, scored("earned"))]
-    assert "50 % earned and 50 % not counted" in luck_sentence(results_of(uncounted))
+    assert "50 % earned and the others not counted" in luck_sentence(results_of(uncounted))
+    luckless = [("f", item, scored("lucky" if item else "short")) for item in range(4)]
+    assert luck_sentence(results_of([*lucky, *luckless])) == (
+        "a and f both explain all that they were shown, and are right on 100 % and 75 % of the items: all luck, since"
+        " other answers explain the same."
+    )
+    best = [("z", item, scored("earned")) for item in range(4)]
+    lucky = [("a", item, scored("lucky" if item else "short")) for item in range(4)]
+    honest = [("b", item, scored("earned" if item > 1 else "short")) for item in range(4)]
+    assert luck_sentence(results_of([*best, *lucky, *honest])).startswith("z is right on 100 % (100 % earned). a is")
+    assert rank_sentence(results_of([*best, *lucky, *honest])).plain.startswith("z scores best, 1.000. a scores 0.750")
 
 
 def test_a_rate_that_is_not_0_or_100_is_not_printed_as_such() -> None:
     (system,) = results_of([("a", item, scored("earned" if item else "short")) for item in range(400)]).systems
-    assert [percent_text(number, system) for number in (0, 1, 2, 399, 400)] == [
-        *("0 %", "0.2 %", "0.5 %", "99.8 %", "100 %"),
+    assert [percents(system)[key] for key in ("right", "earned", "lucky", "short")] == [">99 %", ">99 %", "0 %", "<1 %"]
+
+
+def test_whole_percents_of_classes_add_up_to_100() -> None:
+    """Three thirds are 34, 33 and 33; of right answers those that were earned and lucky are rounded together."""
+    kinds = ["earned", "lucky", "missed", *("short",) * 3]
+    shares = percents(results_of([("a", item, scored(kind)) for item, kind in enumerate(kinds)]).systems[0])
+    assert [shares[key] for key in ("right", "earned", "lucky", "missed", "short")] == [
+        "33 %",
+        "17 %",
+        "16 %",
+        "17 %",
+        "50 %",
     ]
 
 
