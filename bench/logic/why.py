@@ -24,6 +24,7 @@ from calibrant.bench.logic.family.words import (
     AuditText,
     measured_chart,
     measured_table,
+    number_experiments,
     percent,
 )
 from calibrant.bench.pages import why as pages_why
@@ -261,6 +262,7 @@ def page_body(
         "pair": pair_rows(why),
         "measured": pages_why.shown_table(measured_table(measured, why.readouts, audit.answers)),
         "measured_chart": Markup(measured_chart(measured)),
+        "experiments": [f"{number} {text}" for number, text in number_experiments(measured).items()],
         "no_probability": NO_PROBABILITY,
         "counted": f"{models}, counted exactly, of the class: {why.class_in_words}.",
         "json_text": pages_why.page_json(why),

@@ -21,7 +21,6 @@ from calibrant.bench.logic.family.words import (
     listed_members,
     percent,
     rank_candidates,
-    read_models,
     require_members,
 )
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
@@ -32,10 +31,11 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.logic import item as logic_item
 from calibrant.dsl.logic.files.midas import Dataset, candidate_experiments, read_candidates
-from calibrant.dsl.logic.files.networks import ListedModel, bnet_text, table_rows
+from calibrant.dsl.logic.files.networks import ListedModel, bnet_text, read_networks, table_rows
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
+from calibrant.dsl.networks.network import read_file
 from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import Judgement
@@ -383,11 +383,22 @@ def _restrict(family: LogicFamily, stated: FamilyOptions) -> LogicFamily:
     return family
 
 
+MAX_HEAD_BYTES = 1 << 16
+
+
+def _read_models(path: Path) -> Sequence[ListedModel] | BooleanNetwork:
+    """Return the models of a list of clauses, or the network of a file of any format."""
+    content = read_file(path)
+    if path.suffix.lower() == ".csv" or b"<-" in content[:MAX_HEAD_BYTES].partition(b"\n")[0]:
+        return read_networks(path)
+    return parse_network(content, path.name)
+
+
 def _audited(stated: FamilyOptions, family: LogicFamily) -> tuple[Sequence[ListedModel], Judgement | None]:
     """Return the models of another tool; of its network the judgement, and the model if it is of the class."""
     if stated.listed is None:
         return (), None
-    models = read_models(stated.listed)
+    models = _read_models(stated.listed)
     if not isinstance(models, BooleanNetwork):
         return models, None
     judgement = family.judge(models)

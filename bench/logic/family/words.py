@@ -18,9 +18,8 @@ from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.terminal import NextCommand
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.files.midas import Dataset
-from calibrant.dsl.logic.files.networks import ListedModel, read_networks
+from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, model_texts
-from calibrant.dsl.networks.network import read_file
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import (
     Comparison,
@@ -33,7 +32,6 @@ from calibrant.solvers.logic.comparison import (
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell
 from calibrant.solvers.logic.sums import NextExperiment, Predictions, choose_next, find_done, rank_new
-from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 
 # --- A counted family with what was asked of it -----------------------------------------------------------------------
 
@@ -124,17 +122,6 @@ def listed_members(family: LogicFamily, number: int) -> Sequence[Model]:
 def item_name(data: Path) -> str:
     """Return the id of the item that a file of data becomes."""
     return data.name.partition(".")[0] or data.name
-
-
-MAX_HEAD_BYTES = 1 << 16
-
-
-def read_models(path: Path) -> Sequence[ListedModel] | BooleanNetwork:
-    """Return the models of a list of clauses, or the network of a file of any format."""
-    content = read_file(path)
-    if path.suffix.lower() == ".csv" or b"<-" in content[:MAX_HEAD_BYTES].partition(b"\n")[0]:
-        return read_networks(path)
-    return parse_network(content, path.name)
 
 
 def require_members(family: LogicFamily) -> None:
@@ -531,12 +518,12 @@ def _times(cells: Sequence[MeasuredCell]) -> list[float]:
 def measured_chart(cells: Sequence[MeasuredCell]) -> str:
     """Return a panel for each readout, measured and predicted by experiment; empty where there are many.
 
-    Times of the same treatments stand above each other; experiments are numbered as the table lists them.
+    Times of the same treatments stand above each other; experiments are numbered.
     """
     readouts, times = list(dict.fromkeys(cell.readout for cell in cells)), _times(cells)
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(cell.experiment for cell in cells), 1)}
     if not cells or len(readouts) > MAX_READOUTS or max(cell.number for cell in cells) > MAX_EXPERIMENTS:
         return ""
+    numbers = {text: number for number, text in number_experiments(cells).items()}
     panels = []
     for readout in readouts:
         values = [(numbers[c.experiment] if times else c.number, c) for c in cells if c.readout == readout]
@@ -563,8 +550,18 @@ def measured_chart(cells: Sequence[MeasuredCell]) -> str:
         Axis("experiment", whole=True),
         Axis("value", 0, 1),
         "Measured and predicted values by readout",
-        columns=2,
+        columns=1 if len(panels) <= MAX_STACKED else 2,
     )
+
+
+MAX_STACKED = 4  # panels one below the other, so that a phone has them whole
+
+
+def number_experiments(cells: Sequence[MeasuredCell]) -> dict[int, str]:
+    """Return the experiments by their number on the chart; of several times a treatment has one."""
+    if not _times(cells):
+        return {cell.number: cell.experiment for cell in cells}
+    return dict(enumerate(dict.fromkeys(cell.experiment for cell in cells), 1))
 
 
 def answer_lines(prediction: Prediction, task: Task) -> Iterator[str]:
