@@ -116,6 +116,10 @@ Results: TypeAlias = Annotated[
     ),
     WRITES_RESULTS,
 ]
+Finished: TypeAlias = Annotated[
+    bool,
+    typer.Option("--finished", help="With --results: those alone who came to the end.", rich_help_panel=OUTPUT),
+]
 Review: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -156,6 +160,7 @@ def play(
     study: StudyPath = None,
     static: Static = None,
     results: Results = None,
+    finished: Finished = False,
     downloads: Downloads = None,
     review: Review = None,
 ) -> int:
@@ -177,8 +182,12 @@ def play(
             "--review": review,
         }
         _refuse_second({name: value for name, value in actions.items() if value})
-        return _play_study(study, participant, static, results, downloads, review, port, serve=serve)
-    of_studies = {"--static": static, "--results": results, "--import": downloads or None}
+        if results is None:
+            refuse_options({"--finished": finished}, "it is of results: give --results")
+        else:
+            return _write_results(study, results, participant, port, is_finished=finished)
+        return _play_study(study, participant, static, downloads, review, port, serve=serve)
+    of_studies = {"--static": static, "--results": results, "--finished": finished, "--import": downloads or None}
     refuse_options(of_studies, "it is of studies: give --study")
     if pool is None:
         raise typer.BadParameter("give a pool, or --study", param_hint="POOL")
@@ -224,6 +233,7 @@ def _play_one(
 ) -> int:
     """Play one item in the terminal."""
     from calibrant.bench.pages.capabilities import TIMELINES
+    from calibrant.bench.play.clocks import ticking
     from calibrant.bench.play.folder import Player, PlayFolder, check_participant
     from calibrant.bench.play.game import PlayPool, aid_config
     from calibrant.bench.play.terminal import TerminalGame, input_lines
@@ -242,7 +252,9 @@ def _play_one(
             timelines(player.game.shown, player.game.steps, "you")
         game = TerminalGame(player, typer.echo, is_stored=out is not None, aid=aid)
         lines = input_lines(None if jsonl else partial(typer.echo, nl=False))
-        if not (game.play_json if jsonl else game.play)(lines):
+        with ticking(lambda: folder.store_elapsed({name: player.elapsed})):
+            is_ended = (game.play_json if jsonl else game.play)(lines)
+        if not is_ended:
             typer.echo(f"left open; its moves are in {out}, and the same command goes on from here", err=True)
             return 1
         right = game.verdict(as_json=jsonl)
@@ -295,11 +307,21 @@ def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None,
     return 0
 
 
+def _write_results(file: Path, results: Path, participant: str | None, port: int | None, *, is_finished: bool) -> int:
+    """Write the results of a study, and print means."""
+    from calibrant.bench.play.results import summary_lines, write_results
+    from calibrant.bench.play.study.config import Study
+
+    refuse_options({"--port": port}, "it is of the server: give --serve")
+    refuse_options({"--participant": participant}, "results are of all participants")
+    typer.echo("\n".join(summary_lines(write_results(results, Study(file), finished_only=is_finished))))
+    return 0
+
+
 def _play_study(
     file: Path,
     participant: str | None,
     static: Path | None,
-    results: Path | None,
     downloads: list[Path] | None,
     review: Path | None,
     port: int | None,
@@ -322,12 +344,6 @@ def _play_study(
         refuse_options({"--participant": participant}, "the files name theirs")
         for line in import_downloads(study, downloads):
             typer.echo(line)
-        return 0
-    if results is not None:
-        from calibrant.bench.play.results import summary_lines, write_results
-
-        refuse_options({"--participant": participant}, "results are of all participants")
-        typer.echo("\n".join(summary_lines(write_results(results, study))))
         return 0
     if static is not None:
         write_atomically(static, static_page(study, participant or ""))

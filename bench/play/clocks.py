@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Annotated
@@ -49,9 +52,9 @@ class StudyTime:
         return max(0.0, -self.balance)
 
 
-# --- Seconds that stand in no event yet: a server stores them, so that the next one goes on where a killed one was ----
+# --- Seconds that stand in no event yet: a program stores them, so that the next one goes on where a killed one was ---
 CLOCK_FILE = "clock.json"
-STORE_SECONDS = 1.0  # between two times at which a server stores them: what a kill may lose
+STORE_SECONDS = 1.0  # between two times at which a program stores them: what a kill may lose
 
 
 class Elapsed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,3 +83,26 @@ def read_elapsed(folder: Path) -> dict[str, Elapsed]:
 def write_elapsed(folder: Path, elapsed: Mapping[str, Elapsed]) -> None:
     """Store them in the place of those before."""
     write_privately(folder / CLOCK_FILE, msgspec.json.encode(elapsed).decode())
+
+
+@contextmanager
+def ticking(tick: Callable[[], None]) -> Iterator[None]:
+    """Call a function every STORE_SECONDS in a thread, and once at the end."""
+    is_over = threading.Event()
+
+    def run() -> None:
+        is_waiting = True
+        while is_waiting:
+            is_waiting = not is_over.wait(STORE_SECONDS)
+            try:
+                tick()
+            except Exception:  # a fault of the program, or a full disk: the next may succeed
+                traceback.print_exc()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

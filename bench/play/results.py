@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -58,6 +59,8 @@ from calibrant.dsl.text import plural
 
 SEPARATOR = " | "  # between hypotheses in a cell
 CODEBOOK_TITLE = "# Columns of the results of "
+RECORDS = "Records: "  # of the codebook, before the folder
+FINISHED = "finished"
 
 
 # --- Columns of the tables: a field is a column, and its description stands in the codebook ---------------------------
@@ -210,7 +213,8 @@ def codebook_text(study: Study, rows: Sequence[PersonRow], file: Path) -> str:
 
     file: of the people, after which the other tables are named
     """
-    lines = [f"{CODEBOOK_TITLE}{study.terms.title}", "", "Times are seconds; an empty cell is no value."]
+    lines = [f"{CODEBOOK_TITLE}{study.terms.title}", "", f"{RECORDS}{_records_place(study, file)}", ""]
+    lines.append("Times are seconds; an empty cell is no value.")
     places, texts = study.question_places, dict[str, str]()
     for name, question in study.questions:
         values = f"{value_text(question)}{MAY_BE_EMPTY if question.get('optional') else ''}"
@@ -464,7 +468,7 @@ def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
 
 
 def _state(row: PersonRow) -> str:
-    return "finished" if row.finished[:1].isdigit() else row.finished or "not finished"
+    return FINISHED if row.finished[:1].isdigit() else row.finished or "not finished"
 
 
 def _value(row: PersonRow, value: float) -> Value:
@@ -500,27 +504,49 @@ def _csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def write_results(file: Path, study: Study) -> list[PersonRow]:
+def write_results(file: Path, study: Study, *, finished_only: bool = False) -> list[PersonRow]:
     """Write the rows of a study: as JSON, or as CSV with the moves and the codebook beside them; return them.
 
     Files are readable by their owner alone: they have what participants typed. `CalibrantError` if those that are there
     are of another study.
+
+    finished_only: rows of participants who came to the end
     """
     codebook = file.with_name(f"{file.stem}.codebook.md")
     if file.suffix != ".json" and codebook.is_file():
-        with codebook.open(encoding="utf-8", errors="replace") as before:
-            title = before.readline().strip().removeprefix(CODEBOOK_TITLE)
-        if title != study.terms.title:
-            raise CalibrantError(f"{file}: it is of the study {short_repr(title)}; give --results another name")
+        _refuse_other_study(file, codebook, study)
     _close_late(study)
     rows = person_rows(study.out, study.pools, study.page_groups)
+    if finished_only:
+        rows = [row for row in rows if _state(row) == FINISHED]
+        if not rows:
+            raise CalibrantError(f"{study.out}: no participant came to the end yet; leave out --finished for all")
     if file.suffix == ".json":
         write_privately(file, json_text(rows))
         return rows
+    names = {row.participant for row in rows}
+    moves = (move for move in move_rows(study.out, study.pools) if not finished_only or move.participant in names)
     write_privately(file, csv_text(rows, (name for name, _ in study.questions)))
-    write_privately(_moves_file(file), moves_text(move_rows(study.out, study.pools)))
+    write_privately(_moves_file(file), moves_text(moves))
     write_privately(codebook, codebook_text(study, rows, file))
     return rows
+
+
+def _refuse_other_study(file: Path, codebook: Path, study: Study) -> None:
+    """Raise `CalibrantError` if a codebook is of a study of another title, or with its records elsewhere."""
+    title, _, text = codebook.read_text(encoding="utf-8", errors="replace").partition("\n")
+    title = title.strip().removeprefix(CODEBOOK_TITLE)
+    if title != study.terms.title:
+        raise CalibrantError(f"{file}: it is of the study {short_repr(title)}; give --results another name")
+    records = next((line.removeprefix(RECORDS) for line in text.splitlines() if line.startswith(RECORDS)), None)
+    if records is not None and records != _records_place(study, file):
+        problem = f"it is of a study of the same title, whose records are in {short_repr(records)}"
+        raise CalibrantError(f"{file}: {problem}; give --results another name")
+
+
+def _records_place(study: Study, file: Path) -> str:
+    """Return the folder of a study's records, from that of its results: both may move together."""
+    return Path(os.path.relpath(study.out, file.parent)).as_posix()
 
 
 def _moves_file(file: Path) -> Path:

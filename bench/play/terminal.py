@@ -9,8 +9,11 @@ from shlex import quote
 from time import monotonic
 from typing import Any
 
+from msgspec.structs import replace
+
 from calibrant.bench.core.typed_moves import Verb, WordsError
-from calibrant.bench.play.folder import Player, PlayFolder
+from calibrant.bench.play.clocks import Elapsed, ticking
+from calibrant.bench.play.folder import Player, PlayFolder, Visit
 from calibrant.bench.play.game import AID, Completion, ItemStop, Practice, QuestionsStop, Stop, aid_config
 from calibrant.bench.play.study import pages
 from calibrant.bench.play.study.config import Study
@@ -172,7 +175,9 @@ def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> i
     """Play what a participant has not done yet; 0 if all is done, 1 if something is left open."""
     name = study.require_participant(participant)
     with PlayFolder(study.out, study.pools, study.config) as folder:
-        return TerminalStudy(study, folder, name, input_lines(None), echo).play()
+        game = TerminalStudy(study, folder, name, input_lines(None), echo)
+        with ticking(game.store_elapsed):
+            return game.play()
 
 
 class TerminalStudy:
@@ -194,6 +199,14 @@ class TerminalStudy:
         self._echo = echo
         self._clock = clock
         self._time = folder.time_study(name, study.terms.limit, clock)
+        self._visit: Visit | None = None
+
+    def store_elapsed(self) -> None:
+        """Store the seconds that stand in no event yet, so that `quit` and a kill give none back."""
+        if self._folder.has_begun(self._name) and not self._folder.has_finished(self._name):
+            entry = Elapsed("", "", 0, 0.0) if self._visit is None else self._visit.elapsed
+            used = round(min(self._time.seconds, self._study.terms.limit), 3)
+            self._folder.store_elapsed({self._name: replace(entry, study_seconds=used)})
 
     def play(self) -> int:
         """Play what is not done yet; the exit code."""
@@ -297,6 +310,7 @@ class TerminalStudy:
         if self._time.balance <= 0 and not self._folder.events(self._name, stop.key):
             return False
         player = Player(self._folder, self._name, stop.key, self._clock, limit=stop.limit, study=self._time)
+        self._visit = player
         player.close_if_late()
         game = TerminalGame(player, self._echo, is_stored=True, aid=study.terms.aid)
         kind = game.game.pool.words.kind[0].capitalize()
@@ -320,7 +334,7 @@ class TerminalStudy:
             self._echo(f"\n{stop.title}{limit}")
             if stop.instructions:
                 self._echo(f"\n{pages.consent_text(stop.instructions)}\n")
-            player = pages.PagePlayer(self._folder, self._name, stop, self._time, self._clock)
+            self._visit = player = pages.PagePlayer(self._folder, self._name, stop, self._time, self._clock)
             answers = _ask_all(player, self._lines, self._echo)
             if answers is None:
                 return self._folder.is_passed(self._name, stop)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -19,7 +18,7 @@ from markupsafe import Markup
 from calibrant.bench.core.typed_moves import WordsError
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.pages.tokens import contrast_rules
-from calibrant.bench.play.clocks import STORE_SECONDS, Elapsed
+from calibrant.bench.play.clocks import Elapsed, ticking
 from calibrant.bench.play.folder import Clock, PageClock, PlayFolder, check_participant
 from calibrant.bench.play.game import ENGLISH, ItemStop, Language, Plan, Practice, Terms, aid_config
 from calibrant.bench.play.participants import Sitting, StaleError
@@ -381,31 +380,8 @@ def open_service(
             write_address(folder.folder, address)
             if names:
                 _write_links(folder.folder / LINKS, address, names, public_origin)
-        with _ticking(routes.tick):
+        with ticking(routes.tick):
             yield Service(server, address, routes.warm_up)
-
-
-@contextmanager
-def _ticking(tick: Callable[[], None]) -> Iterator[None]:
-    """Call a function again and again in a thread, and once at the end."""
-    is_over = threading.Event()
-
-    def run() -> None:
-        is_waiting = True
-        while is_waiting:
-            is_waiting = not is_over.wait(STORE_SECONDS)
-            try:
-                tick()
-            except Exception:  # a fault of the program, or a full disk: the next may succeed
-                traceback.print_exc()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def serve_until_stopped(service: Service) -> None:

@@ -508,6 +508,8 @@ def static_page(study: Study, participant: str = "") -> str:
         "stops": stops,
         "digests": digests,
     }
+    # answers of another study in the same browser are not taken for those of this one
+    plan["key"] = hashlib.sha256(json.dumps([plan, str(study.section.out)]).encode()).hexdigest()[:32]
     return play_page(study.terms.title, participant, json.dumps(plan), langs=study.terms.langs)
 
 
@@ -519,9 +521,7 @@ def _refuse_served_terms(study: Study) -> None:
         "completion": study.terms.completion is not None,
         "groups": bool(study.terms.groups),
         "limit": bool(study.terms.limit) or any(stop.limit for stop in stops),
-        "instructions with questions": any(
-            isinstance(stop, QuestionsStop) and stop.checks_instructions for stop in stops
-        ),
+        "instructions with questions": any(isinstance(s, QuestionsStop) and s.checks_instructions for s in stops),
     }
     for name, is_used in unsupported.items():
         if is_used:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.play.clocks import CLOCK_FILE, Elapsed, read_elapsed, write_elapsed
+from calibrant.bench.play.clocks import CLOCK_FILE, Elapsed, read_elapsed, ticking, write_elapsed
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.participants import Sitting
 from calibrant.bench.play.results import move_rows, person_rows, write_results
 from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.terminal import TerminalStudy
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.play.test_service import Client
 from tests.bench.play.test_start import served_study
@@ -42,6 +43,31 @@ def killed_sitting(path: Path, name: str, clock: Callable[[], float]) -> Iterato
 
 
 # --- A killed server gives no time back -------------------------------------------------------------------------------
+
+
+def test_a_terminal_that_is_left_gives_back_no_time(tmp_path: Path) -> None:
+    """7 and 10 seconds of an item that `quit` leaves and 3 after them are 20; pauses do not count."""
+    path, now = limited_study(tmp_path, study=200), [0.0]
+    study = Study(path)
+
+    def lines(*typed: tuple[float, str]) -> Iterator[str]:
+        for seconds, line in typed:
+            now[0] += seconds
+            yield line
+
+    for seconds in (7, 10):
+        with PlayFolder(study.out, study.pools, study.config) as folder:
+            game = TerminalStudy(study, folder, "w1", lines((seconds, "quit")), lambda text: None, lambda: now[0])
+            with ticking(game.store_elapsed):
+                assert game.play() == 1
+        now[0] += 1000  # nobody plays
+    entry = read_elapsed(study.out)["w1"]
+    assert (entry.seconds, entry.study_seconds) == (10, 17)  # the 7 are in the event of the second opening
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        TerminalStudy(study, folder, "w1", lines((3, "give up")), lambda text: None, lambda: now[0]).play()
+    last = [row for row in move_rows(study.out, study.pools) if row.event in ("open", "give_up")]
+    assert sum(row.seconds for row in last) == 20
+    assert last[-1].study_seconds == 20
 
 
 def test_a_kill_gives_back_no_time_of_an_item_and_of_the_study(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from textwrap import dedent
 
 import pytest
 
+from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import balanced_assignment
 from calibrant.bench.play.results import write_results
 from calibrant.bench.play.study.config import Study
@@ -72,6 +73,42 @@ def test_two_studies_have_their_files_side_by_side_and_none_replaces_the_other(t
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
     with pytest.raises(CalibrantError, match="of the study 'three'"):
         write_results(tmp_path / "people2.csv", Study(path))
+
+
+def test_a_study_of_the_same_title_replaces_no_results(tmp_path: Path) -> None:
+    path, other = full_study(tmp_path), tmp_path / "other.toml"
+    other.write_text(path.read_text(encoding="utf-8").replace('"pilot"', '"pilot2"'), encoding="utf-8")
+    for file in (path, other):
+        with sitting_of(file, "w1") as sitting:
+            sitting.begin(agreed=False)
+    file = tmp_path / "people.csv"
+    assert called("play", "--study", path, "--results", file).returncode == 0
+    before = file.read_bytes()
+    refused = called("play", "--study", other, "--results", file)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert "a study of the same title, whose records are in 'pilot'; give --results another name" in refused.stderr
+    assert file.read_bytes() == before
+    assert called("play", "--study", path, "--results", file).returncode == 0
+
+
+def test_results_of_those_alone_who_finished(tmp_path: Path) -> None:
+    path, file = full_study(tmp_path), tmp_path / "people.csv"
+    study = Study(path)
+    for name in ("w1", "w2"):
+        with sitting_of(path, name) as sitting:
+            sitting.begin(agreed=False)
+    refused = called("play", "--study", path, "--results", file, "--finished")
+    assert "no participant came to the end yet; leave out --finished for all" in refused.stderr
+    assert not file.exists()
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        folder.finish("w2", is_screened_out=False)
+        folder.finish("w1", is_screened_out=True)
+    printed = called("play", "--study", path, "--results", file, "--finished").stdout
+    assert printed.splitlines()[0] == "1 participant: 1 finished"
+    for table in (file, tmp_path / "people.moves.csv"):
+        rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8")))
+        assert {row["participant"] for row in rows} == {"w2"}
+    assert "give --results" in called("play", "--study", path, "--finished").stderr
 
 
 def test_the_summary_names_whom_means_count(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // a page without a server: answers stay in this browser until they are saved as a file
 const saved = { stops: {}, place: 0, begun: false, agreed: false, participant: "", drafts: [{}], since: 0 };
-const storageKey = () => `calibrant-${EMBEDDED.plan.digests.join("-").slice(0, 80)}-${EMBEDDED.participant}`;
+const storageKey = () => `calibrant-${EMBEDDED.plan.key}-${EMBEDDED.participant}`;
 function keep() { try { localStorage.setItem(storageKey(), JSON.stringify(saved)); } catch { /* kept in this window alone */ } }
 function localState() {
   const plan = EMBEDDED.plan, items = plan.stops.filter((s) => s.phase === "item");
@@ -49,7 +49,7 @@ function localRequest(path, body) {
 }
 function download() {
   const data = { participant: saved.participant, agreed: saved.agreed, digests: EMBEDDED.plan.digests, stops: Object.values(saved.stops), version: 1 };
-  const link = el("a", { href: URL.createObjectURL(new Blob([JSON.stringify(data)], { type: "application/json" })), download: `${saved.participant}.json` });
+  const link = el("a", { href: URL.createObjectURL(new Blob([JSON.stringify(data)], { type: "application/json" })), download: `${saved.participant}-${EMBEDDED.plan.key.slice(0, 6)}.json` });
   document.body.append(link);
   link.click();
   link.remove();
