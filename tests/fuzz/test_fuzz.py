@@ -38,8 +38,9 @@ from tests.fuzz.submissions import answer, response
 from tests.oracles.independent import Judge, WrongVerdictError, spelled
 from tests.support.effort import effort
 
-EPISODES, LOGIC_FILES, NETWORK_FILES, READINGS, FORMAT_FILES = 1_000, 2_000, 2_000, 1_500, 1_500
-SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
+# about a second of each kind; `python -m tests.fuzz` and a soak have as many as one likes
+EPISODES, LOGIC_FILES, NETWORK_FILES, READINGS, FORMAT_FILES = 1_000, 2_000, 1_000, 1_500, 750
+SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 2_000, 500, 200, 4_000, 4_000, 1_500
 
 
 @pytest.fixture(scope="module")

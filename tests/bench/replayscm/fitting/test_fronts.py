@@ -183,21 +183,21 @@ def test_a_budget_that_ends_is_stated_with_bounds(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,b,c,d,e,f,F\n" + "".join(",".join(map(str, row)) + "\n" for row in rows), "utf-8")
     options = ("--target", "F", "--errors", "front", "--operators", "sop", "--max-parents", "6")
-    done = called("fit", table, *options)
+    page = tmp_path / "page.html"
+    done = called("fit", table, *options, "--html", page)
+    assert done.returncode == 0
     assert "proven as far as the budget goes" in done.stdout
     assert "the budget of 30,000 conflicts ended: with fewer than" in done.stdout
     assert "not proven least:" in done.stdout
-    answer = calibrant.fit(table, target="F", errors="front", operators="sop", max_parents=6).to_dict()
+    fitted = calibrant.fit(table, target="F", errors="front", operators="sop", max_parents=6)
+    answer, frame = fitted.to_dict(), fitted.to_frame("pandas")
     proven, left = answer["front"], answer["open"]
     assert len(proven) > 2
     assert left["points"][-1]["errors"] == 0
     assert tuple(left["at_least"]) > tuple(proven[-1]["size"])
     assert all(tuple(point["size"]) >= tuple(left["at_least"]) for point in left["points"])
-    page = tmp_path / "page.html"
-    frame = calibrant.fit(table, target="F", errors="front", operators="sop", max_parents=6).to_frame("pandas")
     assert frame["proof"].tolist() == ["least"] * len(proven) + ["not proven"] * len(left["points"])
     assert frame["errors"].tolist()[-1] == 0
-    assert called("fit", table, *options, "--html", page).returncode == 0
     text = page.read_text("utf-8")
     assert "the budget of 30,000 conflicts ended: with fewer than" in text
     assert text.count("(not proven least)") == len(left["points"])
