@@ -6,6 +6,7 @@ T = sets of variables. Sets are masks, bit per variable.
 A local score is a difference of sums over configurations: BDeu of a child given S is F(S + child) - F(S), where F(T)
 sums lgamma(a + n) - lgamma(a) over the configurations of T that occur, with a = imaginary rows over the number of all
 configurations of T. K2 and likelihoods split alike. So each set of variables refines the rows once for all children.
+BDs has imaginary rows by the configurations of S that occur: F(S + child) has a term for each child.
 """
 
 from __future__ import annotations
@@ -23,18 +24,22 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
+MAX_SERIES = 1 / 16  # imaginary rows below which 12 terms of Taylor's series have an error of 3e-16
 MAX_ALONE = 64  # rows of a pattern that may be counted by their number
-BY_CONFIGURATIONS, BY_CELL, BY_LIKELIHOOD = 0, 1, 2  # how a term depends on a count
+BY_CONFIGURATIONS, BY_CELL, BY_LIKELIHOOD, BY_OCCURRENCE, BY_OCCUPIED = range(5)  # how a term depends on a count
 
 
 class Levels(NamedTuple):
     """Rows by pattern, and the terms of a score.
 
     codes: [v, r] values from 0; levels: [v] numbers of values; weights: [g, r] rows of each pattern that count
-    kind: BY_CONFIGURATIONS: a = priors[0] over the configurations; BY_CELL: a = priors[t]; BY_LIKELIHOOD: n log n
+    kind: BY_CONFIGURATIONS: a = priors[0] over the configurations; BY_CELL: a = priors[t]; BY_LIKELIHOOD: n log n;
+        BY_OCCURRENCE: 1; BY_OCCUPIED: a = priors[0] over occupied[T], for t = v + 1 priors[t] over occupied[T - v]
+        times values, none if priors[t] is 0
     order: [v] variables as they are split: those that leave most rows alone first
     strides: [v] of a variable's level in the row of `table`; by its sum over a set
     table: [rows, counts] terms that were computed, not a number elsewhere; counts beyond are computed each time
+    powers: [j, counts] coefficients of a**j in lgamma(count + a), for BY_OCCUPIED with a below MAX_SERIES
     binomials: [v + 1, size + 1]; is_dense: whether sets are numbered by their masks, else by size and colexicographic
     """
 
@@ -48,6 +53,23 @@ class Levels(NamedTuple):
     table: F64
     binomials: I64
     is_dense: bool
+    occupied: F64
+    powers: F64
+
+
+@inline_kernel
+def _prior(levels: Levels, t: int, mask: int, row: int, configurations: float) -> tuple[float, int]:
+    """Return the imaginary rows of a cell, 0 for a term that the set does not have, and their row of the table."""
+    if levels.kind == BY_CONFIGURATIONS:
+        return levels.priors[0] / configurations, row
+    if levels.kind != BY_OCCUPIED:
+        return levels.priors[t], t
+    cells = 0
+    if t == 0:
+        cells = int(levels.occupied[set_number(levels, mask)])
+    elif mask >> (t - 1) & 1:
+        cells = int(levels.levels[t - 1] * levels.occupied[set_number(levels, mask ^ (1 << (t - 1)))])
+    return (levels.priors[t] / cells if cells else 0.0), cells
 
 
 @inline_kernel
@@ -55,7 +77,9 @@ def _term(levels: Levels, row: int, prior: float, count: int) -> float:
     """Return the term of one count, remembered if it is small."""
     if count < levels.table.shape[1] and not math.isnan(levels.table[row, count]):
         return float(levels.table[row, count])
-    if levels.kind == BY_LIKELIHOOD:
+    if levels.kind == BY_OCCURRENCE:
+        term = 1.0
+    elif levels.kind == BY_LIKELIHOOD:
         term = count * math.log(count) if count else 0.0
     else:
         term = math.lgamma(prior + count) - math.lgamma(prior)
@@ -151,13 +175,16 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
     configurations = np.ones(depths)
     upcoming = np.zeros(depths, np.int64)
     cells = np.zeros(levels.levels.max(), np.int64)
-    small, large = np.zeros(MAX_ALONE, np.int64), np.zeros(num_patterns + 1, np.int64)
+    small, distinct = np.zeros((2, MAX_ALONE), np.int64)
+    large = np.zeros(num_patterns + 1, np.int64)
     rows[0] = np.arange(num_patterns)
     if num_patterns:
         ends[0, 0], num_parts[0] = num_patterns, 1
     upcoming[0] = first
     if first < 0:
-        _sum_counts(levels, -1, rows[0], ends[0], num_parts[0], alone[0], 0, 0, 1.0, cells, small, large, sums)
+        _sum_counts(
+            levels, -1, rows[0], ends[0], num_parts[0], alone[0], 0, 0, 1.0, cells, small, large, distinct, sums
+        )
     work = 0
     depth = 0 if first >= 0 and max_size >= 1 else -1
     while depth >= 0:
@@ -181,7 +208,9 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
             num_parts[depth] = number
             v = -1
         its_rows, its_ends, its_alone = rows[depth], ends[depth], alone[depth]
-        _sum_counts(levels, v, its_rows, its_ends, number, its_alone, mask, row, share, cells, small, large, sums)
+        _sum_counts(
+            levels, v, its_rows, its_ends, number, its_alone, mask, row, share, cells, small, large, distinct, sums
+        )
     return work
 
 
@@ -199,6 +228,7 @@ def _sum_counts(
     cells: I64,
     small: I64,
     large: I64,
+    distinct: I64,
     sums: F64,
 ) -> None:
     """Sum the terms of one set, whose configurations are the parts, or with v >= 0 its values in each part."""
@@ -222,7 +252,7 @@ def _sum_counts(
                 for value in range(num_values):
                     num_large = _note(cells[value], small, large, num_large)
             start = ends[part]
-        _sum_terms(levels, g, small, large, num_large, mask, row, configurations, sums)
+        _sum_terms(levels, g, small, large, num_large, mask, row, configurations, distinct, sums)
 
 
 @inline_kernel
@@ -245,18 +275,26 @@ def _sum_terms(
     mask: int,
     row: int,
     configurations: float,
+    distinct: I64,
     sums: F64,
 ) -> None:
-    """Sum the terms of a set's counts for every prior. small: [c] how many are c; large: the others, one by one."""
+    """Sum the terms of a set's counts for every prior. small: [c] how many are c; large: the others, one by one.
+
+    distinct: [c] scratch
+    """
     number = set_number(levels, mask)
-    by_configurations = levels.kind == BY_CONFIGURATIONS
+    num_small = 0
+    for c in range(1, MAX_ALONE):
+        if small[c]:
+            distinct[num_small] = c
+            num_small += 1
     for t in range(sums.shape[1]):
-        prior = levels.priors[t] / configurations if by_configurations else levels.priors[t]
-        at = row if by_configurations else t
+        prior, at = _prior(levels, t, mask, row, configurations)
+        if not prior:
+            continue
         total = 0.0
-        for c in range(1, MAX_ALONE):
-            if small[c]:
-                total += small[c] * _term(levels, at, prior, c)
+        for i in range(num_small):
+            total += small[distinct[i]] * _term(levels, at, prior, distinct[i])
         for i in range(num_large):
             total += _term(levels, at, prior, large[i])
         sums[g, t, number] = total
@@ -275,7 +313,8 @@ def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
         num_cells *= levels.levels[v]
         num_tables += levels.levels[v] == 1  # summed out, it leaves as many cells
     cells = np.zeros(num_tables * num_cells, np.int32)  # of each depth, behind those of the depth before
-    numbers = np.zeros(levels.table.shape[1], np.int64)
+    numbers, distinct = np.zeros((2, levels.table.shape[1]), np.int64)
+    large = np.zeros(num_patterns, np.int64)
     depths = num_vars - first + 1
     starts, sizes, strides = np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.ones(depths, np.int64)
     masks, rows, upcoming = np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.zeros(depths, np.int64)
@@ -291,7 +330,7 @@ def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
                 place = place * levels.levels[v] + levels.codes[v, r]
             cells[place] += levels.weights[g, r]
         sizes[0], strides[0], upcoming[0] = num_cells, levels.levels[first], first + 1
-        _sum_cells(levels, g, cells[:num_cells], masks[0], rows[0], numbers, sums)
+        _sum_cells(levels, g, cells[:num_cells], masks[0], rows[0], numbers, distinct, large, sums)
         depth = 0
         while depth >= 0:
             v = upcoming[depth]
@@ -315,33 +354,53 @@ def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
             masks[depth] = masks[depth - 1] ^ np.int64(1) << v
             rows[depth] = rows[depth - 1] - levels.strides[v]
             strides[depth], upcoming[depth] = stride, v + 1
-            _sum_cells(levels, g, cells[end : end + sizes[depth]], masks[depth], rows[depth], numbers, sums)
+            _sum_cells(
+                levels, g, cells[end : end + sizes[depth]], masks[depth], rows[depth], numbers, distinct, large, sums
+            )
 
 
 @inline_kernel
-def _sum_cells(levels: Levels, g: int, counts: I32, mask: int, row: int, numbers: I64, sums: F64) -> None:
+def _sum_cells(
+    levels: Levels, g: int, counts: I32, mask: int, row: int, numbers: I64, distinct: I64, large: I64, sums: F64
+) -> None:
     """Sum the terms of the configurations of one set for every prior; those of no row are 0.
 
     numbers: [counts that are remembered] zeros, and again afterwards; equal counts are multiplied, which rounds once
+    distinct: [counts that are remembered], large: [patterns] scratch
     """
     largest = num_beyond = 0
     for i in range(len(counts)):
         if counts[i] >= len(numbers):
+            large[num_beyond] = counts[i]
             num_beyond += 1
         elif counts[i]:
             numbers[counts[i]] += 1
             largest = max(largest, counts[i])
+    num_distinct = 0
+    for c in range(1, largest + 1):
+        if numbers[c]:
+            distinct[num_distinct] = c
+            num_distinct += 1
+    moments = np.zeros(levels.powers.shape[0])  # sums of the coefficients: terms of many priors lie far apart in memory
+    num_occupied = 0
+    for i in range(num_distinct if len(moments) else 0):
+        num_occupied += numbers[distinct[i]]
+        for j in range(len(moments)):
+            moments[j] += numbers[distinct[i]] * levels.powers[j, distinct[i]]
     for t in range(sums.shape[1]):
-        by_configurations = levels.kind == BY_CONFIGURATIONS
-        prior = levels.priors[t] / len(counts) if by_configurations else levels.priors[t]
-        at = row if by_configurations else t
+        prior, at = _prior(levels, t, mask, row, len(counts))
+        if not prior:
+            continue
         total = 0.0
-        for c in range(1, largest + 1):
-            if numbers[c]:
-                total += numbers[c] * _term(levels, at, prior, c)
-        for i in range(len(counts) if num_beyond else 0):
-            if counts[i] >= len(numbers):
-                total += _term(levels, at, prior, counts[i])
+        if len(moments) and prior < MAX_SERIES:
+            for j in range(len(moments) - 1, -1, -1):
+                total = total * prior + moments[j]
+            total -= num_occupied * math.lgamma(prior)
+        else:
+            for i in range(num_distinct):
+                total += numbers[distinct[i]] * _term(levels, at, prior, distinct[i])
+        for i in range(num_beyond):
+            total += _term(levels, at, prior, large[i])
         sums[g, t, mask] = total
     numbers[: largest + 1] = 0
 
@@ -351,6 +410,7 @@ def local_scores(
     levels: Levels,
     sums: F64,  # [g, t, T]
     group: I64,  # [v] whose rows count
+    child_term: I64,  # [v] term of the configurations of child and parents
     parent_term: I64,  # [v] term of the configurations of the parents
     price: float,  # of a free parameter
     allowed: I64,  # [v] masks
@@ -375,7 +435,7 @@ def local_scores(
             for v in range(num_vars):
                 is_admitted = mask & ~allowed[v] == 0 and required[v] & ~mask == 0 and depth <= limits[v]
                 if is_admitted and not mask >> v & 1:
-                    whole = sums[group[v], 0, set_number(levels, mask | np.int64(1) << v)]
+                    whole = sums[group[v], child_term[v], set_number(levels, mask | np.int64(1) << v)]
                     fine = price * configurations[depth] * (levels.levels[v] - 1)
                     scores[v, number] = whole - sums[group[v], parent_term[v], number] - fine
         u = upcoming[depth]

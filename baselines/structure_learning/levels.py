@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from calibrant.baselines.structure_learning import _kernels_levels as kernels
 from calibrant.baselines.structure_learning import _kernels_optimum as kernels_optimum
-from calibrant.baselines.structure_learning.constraints import MAX_VARIABLES, Constraints, Dag, Frame, Mask, is_acyclic
+from calibrant.baselines.structure_learning.constraints import MAX_VARIABLES, Constraints, Dag, Mask, is_acyclic
 from calibrant.baselines.structure_learning.scores import LocalScores
 from calibrant.baselines.structure_learning.search import ArcStrengths, strengths_from_frequencies
 from calibrant.dsl.errors import CalibrantError
@@ -26,6 +26,7 @@ from calibrant.dsl.knowledge import CheckedKnowledge
 MAX_DENSE_VARIABLES = 18  # 18 x 2**18 scores are 38 MB
 MAX_LAYERED_VARIABLES = 12  # 4**12 layers take 3 s
 MAX_SETS = 5_000_000  # parent sets of all columns together
+SERIES_TERMS = 12  # of lgamma around whole numbers
 TABLE_ENTRIES = 4_000_000  # terms remembered: 32 MB
 MAX_CELLS = 1 << 22  # of a table of counts: 32 MB with those that are summed from it
 CELLS_PER_ROW = 4  # cells of tables of counts that cost as much as a row that is refined
@@ -67,13 +68,6 @@ class LevelFrame:
         """Sets of columns that were set together in some row."""
         return tuple(sorted(set(self.clamped.tolist())))
 
-    def binary(self) -> Frame:
-        """Return the rows one by one, for scores of two-valued columns alone."""
-        words = np.zeros(len(self.weights), np.uint64)
-        for v, column in enumerate(self.codes):
-            words |= column.astype(np.uint64) << np.uint64(v)
-        return Frame(self.variables, np.repeat(words, self.weights), np.repeat(self.clamped, self.weights))
-
 
 def frame_of_codes(
     variables: Sequence[str],
@@ -97,7 +91,7 @@ def frame_of_codes(
 class LevelScore:
     """A score of columns with several values.
 
-    name: bde, k2, bdj, bic or aic; iss: imaginary rows of bde
+    name: bde, bds, k2, bdj, bic or aic; iss: imaginary rows of bde and bds
     """
 
     name: str
@@ -105,17 +99,20 @@ class LevelScore:
 
     @property
     def is_bayesian(self) -> bool:
-        return self.name in ("bde", "k2", "bdj")
+        return self.name in ("bde", "bds", "k2", "bdj")
 
     @property
     def is_equivalent(self) -> bool:
         """Whether equivalent networks have equal scores."""
         return self.name in ("bde", "bic", "aic")
 
-    @property
-    def cell(self) -> float:
-        """Imaginary rows of a cell."""
-        return {"k2": 1.0, "bdj": 0.5}[self.name]
+    def cell(self, num_values: int, num_all: int, num_occupied: int) -> float:
+        """Return the imaginary rows of a cell. num_all, num_occupied: configurations of the parents, and that occur."""
+        if self.name == "k2":
+            return 1.0
+        if self.name == "bdj":
+            return 0.5
+        return self.iss / (num_all if self.name == "bde" else max(num_occupied, 1)) / num_values
 
     def price(self, num_rows: int) -> float:
         """Return the price of a free parameter."""
@@ -123,6 +120,23 @@ class LevelScore:
 
 
 Listen = Callable[[int, int], None]
+
+
+@dataclass
+class _Steps:
+    """Counts steps and reports their number and that of all."""
+
+    listen: Listen
+    number: int
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        self.listen(0, self.number)
+
+    def take(self) -> None:
+        """Count one more."""
+        self.done += 1
+        self.listen(self.done, self.number)
 
 
 class LevelScores:
@@ -166,10 +180,14 @@ class LevelScores:
                 strides[columns] = num_rows
                 # `marginal_sums` goes through sets of all columns, larger than those that are scored
                 num_rows *= (len(columns) if is_dense else min(len(columns), self.max_size + 1)) + 1
+        elif self.score.name == "bds":
+            kind, priors = kernels.BY_OCCUPIED, np.array([self.score.iss])
+            num_rows = len(frame.weights) * max(frame.levels, default=1) + 1
         elif self.score.is_bayesian:
             kind = kernels.BY_CELL
             distinct = sorted(set(frame.levels))
-            priors = np.array([self.score.cell, *(self.score.cell * value for value in distinct)])
+            cell = self.score.cell(1, 1, 1)
+            priors = np.array([cell, *(cell * value for value in distinct)])
             self.parent_term = np.array([1 + distinct.index(value) for value in frame.levels])
             num_rows = len(priors)
         counts = min(MAX_REMEMBERED_COUNT, self.frame.num_rows + 1, TABLE_ENTRIES // num_rows)
@@ -181,7 +199,18 @@ class LevelScores:
         pairs = [int((np.bincount(row, minlength=1) ** 2).sum()) for row in codes]  # of patterns of one value
         order = np.argsort(pairs, kind="stable")
         return kernels.Levels(
-            codes, levels, np.ascontiguousarray(weights), kind, priors, order, strides, table, binomials, is_dense
+            codes,
+            levels,
+            np.ascontiguousarray(weights),
+            kind,
+            priors,
+            order,
+            strides,
+            table,
+            binomials,
+            is_dense,
+            np.zeros(0),
+            _series_of_lgamma(counts if self.score.name == "bds" else 0),
         )
 
     def _num_sets(self, size: int) -> int:
@@ -196,33 +225,58 @@ class LevelScores:
         """
         num_vars = self.frame.num_vars
         size = min(self.max_size, num_vars - 1)
-        sums = np.zeros((len(self._levels.weights), len(self._levels.priors), self._num_sets(size + 1)))
-        self.num_cells = kernels.configuration_sums(self._levels, -1, size + 1, sums)
-        has_dense_counts = self._has_dense_counts(size + 1)
-        for step, first in enumerate(range(num_vars - 1, -1, -1)):
-            listen(step, num_vars)
-            if has_dense_counts:
-                kernels.marginal_sums(self._levels, first, sums)
-            else:
-                self.num_cells += kernels.configuration_sums(self._levels, first, size + 1, sums)
-        listen(num_vars, num_vars)
         num_sets = self._num_sets(size)
         masks = np.zeros(num_sets, np.int64)
         scores = np.full((num_vars, num_sets), -np.inf)
-        kernels.local_scores(
-            self._levels,
-            sums,
-            self.group,
-            self.parent_term,
-            self.score.price(self.frame.num_rows),
-            np.array(self.knowledge.allowed, np.int64),
-            np.array(self.knowledge.required, np.int64),
-            np.array(self.knowledge.limits, np.int64),
-            size,
-            masks,
-            scores,
-        )
+        self.num_cells = 0
+        for sums, group, child_term, limits in self._sums_and_terms(size + 1, listen):
+            kernels.local_scores(
+                self._levels,
+                sums,
+                group,
+                child_term,
+                self.parent_term,
+                self.score.price(self.frame.num_rows),
+                np.array(self.knowledge.allowed, np.int64),
+                np.array(self.knowledge.required, np.int64),
+                limits,
+                size,
+                masks,
+                scores,
+            )
         return masks, scores
+
+    def _sums_and_terms(self, size: int, listen: Listen) -> Iterator[tuple[F64, I64, I64, I64]]:
+        """Yield sums, and of each column its group and term there and its most parents, -1 where the sums lack it."""
+        num_vars, levels = self.frame.num_vars, self._levels
+        none, limits = np.zeros(num_vars, np.int64), np.array(self.knowledge.limits, np.int64)
+        if self.score.name != "bds":
+            steps = _Steps(listen, num_vars)
+            yield self._sums(levels, len(levels.priors), size, steps), self.group, none, limits
+            return
+        steps = _Steps(listen, 2 * len(levels.weights) * num_vars)
+        for g in range(len(levels.weights)):  # one at a time: a group has num_vars + 1 sums a set
+            is_in = self.group == g
+            alone = levels._replace(weights=levels.weights[g : g + 1])
+            counting = alone._replace(kind=kernels.BY_OCCURRENCE, table=np.ones((1, levels.table.shape[1])))
+            occupied = self._sums(counting, 1, size, steps)[0, 0]
+            alone = alone._replace(occupied=occupied, priors=self.score.iss * np.append(True, is_in))
+            sums = self._sums(alone, num_vars + 1, size, steps)
+            yield sums, none, np.arange(1, num_vars + 1), np.where(is_in, limits, -1)
+
+    def _sums(self, levels: kernels.Levels, num_terms: int, size: int, steps: _Steps) -> F64:
+        """Return sums over the configurations of each set of at most `size`, [groups, terms, sets]."""
+        num_vars = self.frame.num_vars
+        sums = np.zeros((len(levels.weights), num_terms, self._num_sets(size)))
+        self.num_cells += kernels.configuration_sums(levels, -1, size, sums)
+        has_dense_counts = self._has_dense_counts(size)
+        for first in range(num_vars - 1, -1, -1):
+            if has_dense_counts:
+                kernels.marginal_sums(levels, first, sums)
+            else:
+                self.num_cells += kernels.configuration_sums(levels, first, size, sums)
+            steps.take()
+        return sums
 
     def _has_dense_counts(self, size: int) -> bool:
         """Return whether counts of all sets cost less than those of the rows that each set of that size refines."""
@@ -243,6 +297,24 @@ class LevelScores:
         ]
 
 
+def _series_of_lgamma(counts: int) -> F64:
+    """Return the coefficients of a**j in lgamma(n + a) for n from 0 (zeros) to counts - 1, [j, n]; none of no counts.
+
+    Those from j = 2 are (-1)**j zeta(j, n) / j, with the tail of Hurwitz' zeta by Euler and Maclaurin.
+    """
+    if not counts:
+        return np.zeros((0, 0))
+    series = np.zeros((SERIES_TERMS, counts))
+    series[0, 1:] = [lgamma(n) for n in range(1, counts)]
+    series[1, 1:] = np.append(0.0, np.cumsum(1 / np.arange(1.0, counts - 1)))[: counts - 1] - np.euler_gamma
+    last = counts + 32.0
+    terms = np.arange(1.0, last)
+    for j in range(2, SERIES_TERMS):
+        tail = last ** (1 - j) / (j - 1) + last**-j / 2 + j * last ** (-j - 1) / 12
+        series[j, 1:] = (-1) ** j / j * (tail + np.cumsum(terms[::-1] ** -j)[::-1])[: counts - 1]
+    return series
+
+
 def family_score(frame: LevelFrame, score: LevelScore, child: int, parents: Mask) -> float:
     """Return one local score from its definition, whatever the knowledge."""
     is_free = (frame.clamped >> np.uint64(child) & np.uint64(1)) == 0
@@ -257,7 +329,7 @@ def family_score(frame: LevelFrame, score: LevelScore, child: int, parents: Mask
     totals = cells.sum(axis=1)
     q = prod(frame.levels[u] for u in range(frame.num_vars) if parents >> u & 1)
     if score.is_bayesian:
-        cell = score.iss / q / num_levels if score.name == "bde" else score.cell
+        cell = score.cell(num_levels, q, number)
         row = cell * num_levels
         rows = fsum(lgamma(row) - lgamma(row + total) for total in totals.tolist())
         return rows + fsum(lgamma(cell + count) - lgamma(cell) for count in cells.ravel().tolist() if count)

@@ -346,7 +346,7 @@ def _count_completions(table: Table, rule: LevelScore) -> int:
     if not rule.is_bayesian:
         raise CalibrantError(
             f"{table.source} has {plural(table.num_gaps, 'gaps')}, and {rule.name} is no marginal likelihood that can"
-            " be summed over them (bde, k2 and bdj are); scores of incomplete families, EM and imputation are not"
+            " be summed over them (bde, bds, k2 and bdj are); scores of incomplete families, EM and imputation are not"
             f" offered, since they rest on more: {WAYS_ON}"
         )
     number: int = prod(prod(levels) ** count for levels, count in _open_cells(table))

@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack, get_args
 import numpy as np
 
 from calibrant.baselines.structure_learning import classes as structure_learning_classes
-from calibrant.baselines.structure_learning.constraints import Constraints, Dag, Mask
+from calibrant.baselines.structure_learning.constraints import Dag, Mask
 from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, list_higher, rank_dag
 from calibrant.baselines.structure_learning.large import Price, best_large_network
 from calibrant.baselines.structure_learning.levels import (
@@ -27,7 +27,6 @@ from calibrant.baselines.structure_learning.levels import (
     family_score,
     frame_of_codes,
 )
-from calibrant.baselines.structure_learning.scores import Interventional, LocalScores, bds
 from calibrant.bench.core.capabilities import Steps
 from calibrant.bench.replayscm.fitting import network_fit
 from calibrant.bench.replayscm.fitting.gap_networks import learn_with_gaps, refuse_unsummed
@@ -242,17 +241,12 @@ class _Learning:
         # read before anything is scored: a fault of the graph or the effect is reported at once
         self.table, self.graph = _read_dag(table, options.graph)
         self.query = None if options.effect is None else read_effect(options.effect, table)
-        if options.score == "bds":
-            wide = next((column.name for column in table.used if column.num_levels > 2), None)
-            if wide is not None or not self.is_dense:
-                reason = f"{wide} has more" if wide is not None else f"there are {len(self.names)} columns"
-                raise CalibrantError(f"bds is for at most 18 columns of two values; {reason}: --score bde")
-            self._bds = LocalScores(self.frame.binary(), Interventional(bds(float(options.iss))))
+        wide = next((column.name for column in table.used if column.num_levels > 2), None)
+        if options.score == "bds" and wide is not None:
+            raise CalibrantError(f"bds is for columns of two values; {wide} has more: --score bde")
 
     def local(self, child: int, parents: Mask) -> float:
         """Return one local score, whatever the knowledge."""
-        if self.options.score == "bds":
-            return self._bds.local(child, parents)
         return family_score(self.frame, self.score, child, parents)
 
     def fit(self) -> network_fit.NetworkFit:
@@ -263,13 +257,6 @@ class _Learning:
         def heard(done: int, total: int) -> None:
             self.listen("scores of parent sets", done, total + 1)
 
-        if self.options.score == "bds":
-            limit = max(knowledge.limits)
-            constraints = Constraints(knowledge.allowed, knowledge.required, limit, knowledge.earlier)
-            table = self._bds.table(constraints, heard)
-            sizes = np.array([mask.bit_count() for mask in range(table.shape[1])])
-            table[sizes[None] > np.array(knowledge.limits)[:, None]] = -np.inf
-            return table
         return LevelScores(self.frame, self.score, knowledge).scored_sets(heard)[1]
 
     def _fit_dense(self) -> network_fit.NetworkFit:

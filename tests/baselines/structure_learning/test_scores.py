@@ -405,7 +405,7 @@ def test_an_order_admits_its_chain_and_no_longer_one(order: list[str]) -> None:
     assert not constraints.admits(frame.dag({order[3]: order[:2]}))
 
 
-@pytest.mark.parametrize("name", ["bde", "k2", "bdj", "bic", "aic"])
+@pytest.mark.parametrize("name", ["bde", "bds", "k2", "bdj", "bic", "aic"])
 @pytest.mark.parametrize("levels", [(2, 3, 1, 4, 2), (2,) * 7])
 def test_dense_counts_and_refined_rows_have_the_same_scores(
     name: str, levels: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
@@ -424,7 +424,7 @@ def test_dense_counts_and_refined_rows_have_the_same_scores(
     np.testing.assert_allclose(tables[0], tables[1], rtol=1e-13, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["bde", "k2", "bic"])
+@pytest.mark.parametrize("name", ["bde", "bds", "k2", "bic"])
 @pytest.mark.parametrize("levels", [(4, 3, 3, 2, 2, 2), (2,) * 7])
 @pytest.mark.parametrize("is_dense", [True, False])
 def test_scores_of_limited_sets_are_those_of_their_definition(
@@ -433,7 +433,8 @@ def test_scores_of_limited_sets_are_those_of_their_definition(
     """Counts of sets larger than the limit must not reach the terms that are remembered of smaller ones."""
     rng = np.random.default_rng(7)
     codes = np.array([rng.integers(0, num_values, 80) for num_values in levels], np.int32)
-    frame = frame_of_codes([f"c{k}" for k in range(len(levels))], levels, codes, np.zeros(80, np.uint64))
+    clamped = np.where(rng.random(80) < 0.3, np.uint64(2), np.uint64(0))
+    frame = frame_of_codes([f"c{k}" for k in range(len(levels))], levels, codes, clamped)
     monkeypatch.setattr(LevelScores, "_has_dense_counts", lambda self, size: is_dense)
     limit = Knowledge((Statement("max-parents", "test", limits=(("", 1),)),)).check(frame.variables)
     score = LevelScore(name)
@@ -442,3 +443,17 @@ def test_scores_of_limited_sets_are_those_of_their_definition(
         expected = family_score(frame, score, int(child), int(masks[number]))
         assert scores[child, number] == pytest.approx(expected, abs=1e-9)
     assert np.isfinite(scores).sum() == len(levels) ** 2
+
+
+@pytest.mark.parametrize(("name", "score"), [("bde", bde()), ("bds", bds()), ("k2", k2()), ("bdj", bdj())])
+def test_scores_of_levels_are_those_of_packed_columns_where_all_have_two_values(name: str, score: NetworkScore) -> None:
+    rng = np.random.default_rng(11)
+    codes, clamped = rng.integers(0, 2, (4, 30)).astype(np.int32), rng.choice([0, 0, 1, 4], 30).astype(np.uint64)
+    words = (codes.astype(np.uint64) << np.arange(4, dtype=np.uint64)[:, None]).sum(axis=0, dtype=np.uint64)
+    packed = LocalScores(Frame(NAMES, words, clamped), Interventional(score))
+    frame = frame_of_codes(NAMES, (2,) * 4, codes, clamped)
+    for child in range(4):
+        for parents in range(16):
+            if not parents >> child & 1:
+                expected = packed.local(child, parents)
+                assert family_score(frame, LevelScore(name), child, parents) == pytest.approx(expected, abs=1e-9)
