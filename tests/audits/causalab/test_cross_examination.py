@@ -101,7 +101,7 @@ def test_members_are_those_of_all_mechanisms_that_replay(bounded: bool) -> None:
 @pytest.mark.parametrize("bounded", [False, True])
 def test_predictions_are_those_of_all_mechanisms_that_replay(bounded: bool) -> None:
     sizes = Counter[int]()
-    for records, count in ((0, 30), (1, 6), (2, 6)):
+    for records, count in ((0, 45), (1, 6), (2, 6)):
         for item in generate_items(replace(PLANS["3nodes"], records=records), 6, count):
             visible, reactor = visible_data(item), item.task.reactor
             expected = set()
