@@ -296,7 +296,7 @@ def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
         "from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA;"
         "from calibrant.dsl.replayscm.pools.files import native_lines\n"
         "if __name__ == '__main__':\n"
-        "    made = generate_pool(NAMED_STRATA[2:4], 3, 9, 'block', workers=2)\n"
+        "    made = generate_pool(NAMED_STRATA[2:4], 2, 9, 'block', workers=2)\n"
         "    sys.stdout.buffer.writelines(native_lines(made.pool))\n"
         "    print(*made.audit_lines(), sep='\\n')"
     )
@@ -304,7 +304,7 @@ def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": path}
     command = [sys.executable, "-c", program]
     printed = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=120).stdout
-    here = generate_pool(NAMED_STRATA[2:4], 3, 9, "block")
+    here = generate_pool(NAMED_STRATA[2:4], 2, 9, "block")
     expected = b"".join(native_lines(here.pool)) + "".join(f"{line}\n" for line in here.audit_lines()).encode()
     assert printed == expected
 

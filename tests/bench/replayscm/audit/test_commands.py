@@ -86,29 +86,6 @@ def test_one_parent_is_too_few_for_a_conjunction(pool: Path, capsys: pytest.Capt
     assert "With at most 1 functional parent, one SCM fits 1, several fit 1 and none fits 1 of 3 instances." in printed
 
 
-def without_timing(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "audits.jsonl").read_text(encoding="utf-8").splitlines()
-    return [{key: value for key, value in json.loads(line).items() if key != "timing"} for line in lines]
-
-
-def test_records_resume_after_a_torn_line_and_are_the_same_with_two_workers(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Whole audits of three items, twice: a record that depends on its worker or on a resumption shows here."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    assert main(["audit", str(pool), "--out", str(one), "--workers", "1"]) == 0
-    assert "3 instances audited, 0 had a record already" in capsys.readouterr().err
-    records = without_timing(one)
-    file = one / "audits.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(lines[2] + lines[0][:40])  # killed: the first two of them are lost, one of them half written
-    assert main(["audit", str(pool), "--out", str(one), "--workers", "1"]) == 0
-    assert "2 instances audited, 1 had a record already" in capsys.readouterr().err
-    assert without_timing(one) == records
-    assert main(["audit", str(pool), "--out", str(two), "--workers", "2"]) == 0
-    assert without_timing(two) == records
-
-
 def test_a_line_that_is_no_record_is_refused(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "audits.jsonl").write_text("{}\n", encoding="utf-8")
     assert "line 1: not a record of an audit" in refused(capsys, "audit", pool, "--out", tmp_path, "--workers", "1")
