@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -35,8 +36,8 @@ def pytest_runtest_setup() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order-seed", default="", metavar="SEED", help="shuffle the files and the tests of each file")
     parser.addoption("--one-in", default=1, type=int, metavar="N", help="collect a fixed N-th of the test files")
-    parser.addoption("--passed-to", default="", metavar="FILE", help="write the ids of the tests that pass, one a line")
-    parser.addoption("--but", default="", metavar="FILE", help="leave out the tests that --passed-to wrote there")
+    parser.addoption("--passed-to", default="", metavar="FILE", help="write the tests and files that pass, one a line")
+    parser.addoption("--but", default="", metavar="FILE", help="leave out what --passed-to wrote there")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,25 +47,45 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class PassedTests:
-    """Writes the ids of the tests that pass. A test that is skipped, or expected to fail, has not passed."""
+    """Writes the ids of the tests that pass, and the files in which all do.
+
+    A test that is skipped, or expected to fail, has not passed.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self.ids: list[str] = []
+        self.unfinished = set[str]()  # files
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and report.passed and not hasattr(report, "wasxfail"):
+        if not report.passed or hasattr(report, "wasxfail"):
+            self.unfinished.add(_file_of(report.nodeid))
+        elif report.when == "call":
             self.ids.append(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        self.file.write_text("".join(f"{name}\n" for name in sorted(self.ids)), encoding="utf-8")
+        files = {*map(_file_of, self.ids)} - self.unfinished
+        self.file.write_text("".join(f"{name}\n" for name in sorted([*self.ids, *files])), encoding="utf-8")
+
+
+def _file_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+@cache
+def _passed(file: str) -> frozenset[str]:
+    return frozenset(Path(file).read_text(encoding="utf-8").split("\n"))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files, so that what only they import is not imported either: collecting all takes 17 s."""
-    if config.getoption("--one-in") == 1 or not collection_path.name.startswith("test_"):
+    if not collection_path.name.startswith("test_"):
         return None
-    name = collection_path.relative_to(config.rootpath).as_posix()
+    name, passed = collection_path.relative_to(config.rootpath).as_posix(), config.getoption("--but")
+    if passed and name in _passed(passed):
+        return True
+    if config.getoption("--one-in") == 1:
+        return None
     return bool(int.from_bytes(sha256(name.encode()).digest()) % config.getoption("--one-in")) or None
 
 
@@ -80,11 +101,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return sha256(f"{seed} {text}".encode()).digest()
 
     if passed:
-        ids = set(Path(passed).read_text(encoding="utf-8").split("\n"))
+        ids = _passed(passed)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in ids])
         items[:] = [item for item in items if item.nodeid not in ids]
     if seed:
-        items.sort(key=lambda item: (digest(item.nodeid.partition("::")[0]), digest(item.nodeid)))
+        items.sort(key=lambda item: (digest(_file_of(item.nodeid)), digest(item.nodeid)))
 
 
 def pytest_sessionstart() -> None:

@@ -331,20 +331,24 @@ def test_expected_to_fail(): assert False
 
 def test_what_does_not_pass_in_one_place_runs_in_the_other(tmp_path: Path) -> None:
     """Cases that come with the shared vectors, and those that are skipped without them; nothing twice."""
-    hooks = "from tests.conftest import pytest_addoption, pytest_collection_modifyitems, pytest_configure\n"
-    (tmp_path / "conftest.py").write_text(hooks, encoding="utf-8")
+    hooks = "pytest_addoption, pytest_collection_modifyitems, pytest_configure, pytest_ignore_collect"
+    (tmp_path / "conftest.py").write_text(f"from tests.conftest import {hooks}\n", encoding="utf-8")
     (tmp_path / "test_few.py").write_text(FEW, encoding="utf-8")
+    whole = "with open('imports', 'a') as file: file.write('1')\ndef test_one(): pass\n"
+    (tmp_path / "test_whole.py").write_text(whole, encoding="utf-8")
     passed = tmp_path / "passed"
-    options = ("-n", "1", "-rA", "test_few.py")
+    options = ("-n", "1", "-rA", ".")
     here = _pytest(tmp_path, *options, f"--passed-to={passed}", VECTORS="")
-    assert "2 passed, 2 skipped, 1 xfailed in" in here
-    assert passed.read_text(encoding="utf-8").splitlines() == ["test_few.py::test_both", "test_few.py::test_half[1]"]
+    assert "3 passed, 2 skipped, 1 xfailed in" in here
+    written = ["test_few.py::test_both", "test_few.py::test_half[1]", "test_whole.py", "test_whole.py::test_one"]
+    assert passed.read_text(encoding="utf-8").splitlines() == written
     there = _pytest(tmp_path, *options, f"--but={passed}", VECTORS="1")
     assert "3 passed" in there
     assert "1 xfailed in" in there
     for name in ("test_vector[a]]", "test_vector[b c]", "test_half[2]"):
         assert f"PASSED test_few.py::{name}" in there
     assert "test_both" not in there
+    assert (tmp_path / "imports").read_text() == "1"  # a file in which all passed is not imported again
 
 
 TESTS = ("python3 tasks.py test-ci []",)

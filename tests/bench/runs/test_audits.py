@@ -141,14 +141,6 @@ def test_a_page_shows_every_item_and_finding(name: str, tmp_path: Path) -> None:
     } == {(one["kind"], one["verdict"]) for one in findings}
 
 
-def test_a_page_does_not_depend_on_workers(tmp_path: Path) -> None:
-    """Of one benchmark: what workers return of every one is compared where records are."""
-    pool, pages = pool_of("blickets", tmp_path), [tmp_path / "one.html", tmp_path / "two.html"]
-    for page, workers in zip(pages, "12", strict=True):
-        called("audit", pool, "--html", page, "--workers", workers)
-    assert pages[0].read_bytes() == pages[1].read_bytes()
-
-
 @pytest.mark.parametrize("name", FINDING_NAMES)
 def test_a_proved_finding_of_the_kind_fails_the_audit(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
