@@ -179,7 +179,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "table": (
         "calibrant table runs scores.jsonl",
-        "calibrant table runs --by stratum --columns n,TrainExact,HeldoutExact",
+        "calibrant table runs --by stratum --columns n,HeldoutExact,Accuracy",
         "calibrant table --official pool.yaml",
         "calibrant table runs --attribution --pool pool.yaml",
     ),

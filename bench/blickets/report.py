@@ -280,10 +280,6 @@ def _mark_source(row: TableRow) -> TableRow:
 
 
 # --- Section of a report about blickets -------------------------------------------------------------------------------
-ABOUT = (
-    "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
-    " * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
-)
 CAPTION = (
     "Shares of answers by what the readings had decided: earned and missed where they left one answer, right and"
     " wrong; lucky and short where they left several, right and wrong. A panel for each condition and suite."
@@ -302,12 +298,13 @@ def blicket_section(
 ) -> sections.Section:
     """Return tables and plots of these answers; `CalibrantError` if they belong into none of the requested tables."""
     tables = blicket_tables(answers, contents, items)
-    rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
+    rows = section_rows(answers, METRICS, Grouping.SETTING)
     plots = [
         sections.attribution_plot(rows, KINDS) if contents.with_plots else None,
         class_plot(tables) if contents.with_pictures else None,
     ]
-    return sections.Section.of(title, ABOUT, answers, tables, tuple(plot for plot in plots if plot is not None))
+    about = sections.interval_note(rows, items="episodes")
+    return sections.Section.of(title, about, answers, tables, tuple(plot for plot in plots if plot is not None))
 
 
 CLASS_PARTS = tuple(map(Part, ("good", "warn", "scale-1", "scale-4", "bad")))

@@ -37,6 +37,7 @@ from calibrant.bench.report.sections import (
     ReportContents,
     Section,
     attribution_plot,
+    interval_note,
     view_tables,
 )
 from calibrant.bench.report.sources import items_of_pools
@@ -369,10 +370,6 @@ def _panel(title: str, groups: dict[tuple[str, bool], list[Mark]]) -> Panel:
 
 
 # --- Section of a report about CausaLab -------------------------------------------------------------------------------
-ABOUT = (
-    "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"
-    " other means. * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
-)
 TABLE_IDS = (*(view.id for view in METRICS.views.values()), ID, *NUMBERS)
 MAX_PICTURES = 6
 _GRAPHS_CAPTION = (
@@ -395,7 +392,9 @@ def lab_section(
     printed = paper_tables(entries, at_hand)
     figures = _figures(printed, contents) if contents.with_pictures else ()
     tables = _tables(entries, contents, printed)
-    return Section.of(title, ABOUT, answers, tables, (*_plots(entries, contents), *figures))
+    rows = section_rows((entry.answer for entry in entries), METRICS, Grouping.SETTING)
+    about = interval_note(rows, items="episodes")
+    return Section.of(title, about, answers, tables, (*_plots(entries, contents), *figures))
 
 
 def _tables(entries: Sequence[NamedAnswer], contents: ReportContents, printed: Sequence[Table]) -> tuple[Table, ...]:

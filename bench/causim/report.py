@@ -39,6 +39,7 @@ from calibrant.bench.report.sections import (
     ReportContents,
     Section,
     attribution_plot,
+    interval_note,
     view_table,
 )
 from calibrant.bench.report.sources import items_of_pools
@@ -231,10 +232,6 @@ def _mark(nodes: float, cell: Cell) -> Mark | None:
 
 
 # --- Section of a report about CauSim ---------------------------------------------------------------------------------
-ABOUT = (
-    "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."
-    " * stands for a conditional rate over 1 to 5 questions, \N{EN DASH} for one over none."
-)
 BY_LEVEL = "errors"  # the view whose rows are numbers of nodes
 SAMPLES = "causim-samples"
 PRINTED = ("3", "4", "5", "6", "11", "12", "13", "17", "18", "19", "20", "21", "22", "25", "33", "34")
@@ -261,7 +258,7 @@ def causim_section(
     check_references(compared, contents.against, unread)
     return Section.of(
         title,
-        ABOUT,
+        interval_note(section_rows(answers, METRICS, Grouping.SETTING), items="questions", unit="program"),
         answers,
         _tables(entries, answers, contents, compared),
         (

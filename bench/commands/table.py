@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -278,13 +279,17 @@ def print_table(
     if needs_attribution:
         collected.coverage.refuse_bare_pools(pools)
     tables = collected.tables or {FIRST: ResultTable(_with_columns(benchmark(FIRST).metrics, columns))}
+    columns_of = _columns_of(tables, columns)
     if as_json:
         _print_json(tables.values(), [*stored.values()], [*collected.notes])
     else:
         for index, (name, table) in enumerate(tables.items()):
             if len(tables) > 1:
                 typer.echo(("\n" if index else "") + benchmark(name).title)
-            print_rows(table, columns=columns, again=again)
+            if columns_of[name] == "" != columns:
+                typer.echo("none of these columns")
+            else:
+                print_rows(table, columns=columns_of[name], again=again)
         for note in collected.notes:
             typer.echo(note)
         for path, results in stored.items():
@@ -307,12 +312,52 @@ def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults]
 
 
 def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
-    """Return the measures, once the columns are known to be among them: an unknown name is said before the work."""
-    from calibrant.bench.pages.terminal_tables import REASONS_VIEW, named_columns
+    """Return the measures, once each column is one of some benchmark: an unknown name is said before the work."""
+    from calibrant.bench.core.registry import benchmarks
+    from calibrant.bench.pages.terminal_tables import UnknownColumnError
 
-    if columns is not None and columns not in (*measures.views, REASONS_VIEW):
-        named_columns(measures, columns)
+    names = _column_names(columns)
+    for name in names:
+        if not any(_has_column(bench.metrics, name, is_only=len(names) == 1) for bench in benchmarks()):
+            allowed = UnknownColumnError.allowed_of(measures)
+            raise UnknownColumnError(name, allowed)
     return measures
+
+
+def _column_names(columns: str | None) -> list[str]:
+    return [*filter(None, map(str.strip, (columns or "").split(",")))]
+
+
+def _has_column(measures: MetricSet, name: str, *, is_only: bool) -> bool:
+    """Return whether a benchmark has a column of this name, or a view where no other name is given."""
+    from calibrant.bench.pages.terminal_tables import ALL, REASONS_VIEW, UnknownColumnError, named_columns
+
+    if is_only and name in (*measures.views, REASONS_VIEW, ALL):
+        return True
+    try:
+        named_columns(measures, f"{name},n")
+    except UnknownColumnError:
+        return False
+    return True
+
+
+def _columns_of(tables: Mapping[str, ResultTable], columns: str | None) -> dict[str, str | None]:
+    """Return by benchmark those of the columns that it has; `UnknownColumnError` for one that none of them has."""
+    from calibrant.bench.core.registry import benchmarks
+    from calibrant.bench.pages.terminal_tables import UnknownColumnError
+
+    if columns is None:
+        return dict.fromkeys(tables)
+    names = _column_names(columns)
+    has = partial(_has_column, is_only=len(names) == 1)
+    for name in names:
+        if not any(has(table.metrics, name) for table in tables.values()):
+            owners = [bench.title for bench in benchmarks() if has(bench.metrics, name)]
+            titles = ", ".join(bench.title for bench in benchmarks() if bench.name in tables)
+            allowed = UnknownColumnError.allowed_of(next(iter(tables.values())).metrics)
+            more = f" of {titles}: it is one of {', '.join(owners)}" if owners else ""
+            raise UnknownColumnError(name, allowed, more)
+    return {name: ",".join(c for c in names if has(table.metrics, c)) for name, table in tables.items()}
 
 
 def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool = False, again: str = "") -> None:

@@ -20,6 +20,7 @@ from calibrant.bench.report.sections import (
     ReportContents,
     Section,
     attribution_plot,
+    interval_note,
     view_table,
 )
 from calibrant.bench.runs.executors import Progress
@@ -31,10 +32,6 @@ from calibrant.dsl.logic.score import AnswerError, Table, parse_answer
 from calibrant.dsl.logic.trajectories import TrajectoryItem, is_trajectory_item, parse_states
 
 # --- Section of a report about logic models ---------------------------------------------------------------------------
-ABOUT = (
-    "In brackets: 95 % score (Wilson) intervals over items; several answers of a system to one count as their mean."
-    " * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
-)
 KINDS = KindPlot(
     "logic-kinds",
     "Earned, missed, lucky, short",
@@ -59,7 +56,13 @@ class LogicReport:
         plot = (
             attribution_plot(section_rows(answers, METRICS, Grouping.SETTING), KINDS) if contents.with_plots else None
         )
-        return Section.of(BENCHMARK.title, ABOUT, answers, tuple(requested), () if plot is None else (plot,))
+        return Section.of(
+            BENCHMARK.title,
+            interval_note(rows, unit="network"),
+            answers,
+            tuple(requested),
+            () if plot is None else (plot,),
+        )
 
 
 REPORT = LogicReport()

@@ -14,7 +14,7 @@ from calibrant.bench.core.responses import REASONS
 from calibrant.bench.core.scoring import GROUP
 from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.text import known_names
+from calibrant.dsl.text import nearest_names
 
 ALL = "all"
 REASONS_VIEW = "reasons"  # of every benchmark: why responses hold no answer
@@ -23,9 +23,31 @@ OF_READERS = ("published", "lenient")
 OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # which few tables have
 LABELS = {"setting": "Setting", "system": "System", GROUP: "Group", "pool": "Pool", "stratum": "Stratum"}
 NEEDED = 4  # columns that come before labels
+MIN_RATES = 3  # n and two rates, before which a label is shortened
+MIN_LABEL = 12  # columns of a shortened label
 GAP = 2  # columns between two cells
 ASKED = {KEY: ("n", *SHARES), REASONS_VIEW: ("n",)}  # by view: what it is asked for; nothing of such a view is left out
 MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or two words
+
+
+class UnknownColumnError(CalibrantError):
+    """A column that a benchmark lacks.
+
+    name: of the column
+    """
+
+    def __init__(self, name: str, allowed: Sequence[str], more: str = "") -> None:
+        self.name, self.allowed = name, allowed
+        near = nearest_names(name, allowed)
+        question = f"did you mean {' or '.join(near)}?" if near else "`--columns all` shows those there are"
+        super().__init__(f"unknown column {short_repr(name)}{more}; {question}")
+
+    @staticmethod
+    def allowed_of(measures: MetricSet) -> list[str]:
+        """Return the names of views and columns of a benchmark."""
+        columns = {key: text for view in measures.views for key, text in headings_of(measures, view).items()}
+        columns = {key: text for key, text in columns.items() if key not in LABELS}
+        return [*measures.views, ALL, *columns.values(), *columns]
 
 
 def reason_key(reason: str) -> str:
@@ -127,9 +149,7 @@ def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
     for name in filter(None, (part.strip() for part in names.split(","))):
         keys = [key for key, heading in heading_by_key.items() if name in (key, heading)]
         if not keys:
-            columns = {key: heading for key, heading in heading_by_key.items() if key not in LABELS}
-            names_text = known_names(name, [*measures.views, ALL, *columns.values(), *columns])
-            raise CalibrantError(f"unknown column {short_repr(name)}; {names_text}")
+            raise UnknownColumnError(name, UnknownColumnError.allowed_of(measures))
         chosen[keys[0]] = heading_by_key[keys[0]]
     return chosen
 
@@ -151,15 +171,19 @@ def fit_columns(
     """
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
     widths = {key: max(map(len, (heading, *cells[key]))) + GAP for key, heading in headings.items()}
-    chosen = list(headings)
+    chosen, shortened = list(headings), ""
     if width is not None and sum(widths.values()) - GAP > width:
         if width < RECORDS_BELOW:
             return Fitted("\n\n".join(paragraphs(headings, rows, labels, width)), (), tuple(headings.values()))
         chosen = _chosen(list(headings), labels, first, needed, cells, widths, width + GAP)
+        if len({*first} & {*chosen}) < min(needed, MIN_RATES, len({*first} & headings.keys())):
+            fitted = _shorten(headings, labels, first, cells, widths, width + GAP)
+            chosen, shortened = fitted or (chosen, "")
     text = aligned(
         [headings[key] for key in chosen], [list(row) for row in zip(*(cells[k] for k in chosen), strict=True)]
     )
     left_out = tuple(headings[key] for key in headings if key not in chosen)
+    left_out += (f"middles of {headings[shortened]}",) if shortened else ()
     return Fitted(text, left_out, tuple(headings[key] for key in chosen))
 
 
@@ -258,6 +282,37 @@ def _chosen(
     if not any(key in chosen for key in candidates):
         chosen |= set(candidates[:num_needed])  # labels alone are no table
     return [key for key in keys if key in chosen]
+
+
+def _shorten(
+    headings: Mapping[str, str],
+    possible_labels: Collection[str],
+    first: Sequence[str],
+    cells: dict[str, list[str]],
+    widths: Mapping[str, int],
+    width: int,
+) -> tuple[list[str], str] | None:
+    """Cut the middles of the widest label, so that MIN_RATES of `first` fit; None where rows would be alike.
+
+    Return the keys that fit then, and the key of that label.
+    """
+    labels = [key for key in headings if key in possible_labels]
+    rates = [key for key in first if key in headings][:MIN_RATES]
+    number = len(next(iter(cells.values()), ()))
+    for dropped in ((), ("pool",), ("setting",)):
+        kept = [key for key in labels if key not in dropped]
+        widest = max(kept, key=lambda key: widths[key])
+        room = width - sum(widths[key] for key in (*kept, *rates) if key != widest) - GAP
+        short = [text if len(text) <= room else _cut(text, room) for text in cells[widest]]
+        if room >= MIN_LABEL and _distinct([short if key == widest else cells[key] for key in kept], number):
+            cells[widest] = short
+            return [key for key in headings if key in (*kept, *rates)], widest
+    return None
+
+
+def _cut(text: str, width: int) -> str:
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}\N{HORIZONTAL ELLIPSIS}{text[-end:]}"
 
 
 def _distinct(columns: Sequence[Sequence[str]], number: int) -> bool:

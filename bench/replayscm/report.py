@@ -13,7 +13,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.attribution import heldout_ceiling
 from calibrant.audits.replayscm.why.failure import is_contradicted
-from calibrant.bench.answers.rates import LEVEL, RESAMPLES, natural
+from calibrant.bench.answers.rates import natural
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.core.scoring import AnswerContext
@@ -30,7 +30,7 @@ from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, shown_
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text, missing_text
 from calibrant.bench.report.rows import Answer, Row
-from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
+from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section, interval_note
 from calibrant.bench.report.sources import read_answers
 from calibrant.bench.report.table import sample_rows, sample_table
 from calibrant.bench.runs.executors import Progress
@@ -57,7 +57,6 @@ class ReplayGuide:
         decided="decided by the evidence shown",
         levels=LevelWords("", "a draw from the SCMs that fit", "the largest share that replay alike"),
         cost=Cost("formula nodes", "candidate_size"),
-        is_resampled=True,
     )
 
     def is_answered(self, score: Score) -> bool:
@@ -364,10 +363,7 @@ class ReplayScmReport:
             plots += episode_plots(BENCHMARK, answers, contents)
         return Section(
             BENCHMARK.title,
-            f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"
-            " answers held fixed; problems that share a latent SCM are drawn together; a rate of 0 or 1 on"
-            " every problem has Wilson\N{RIGHT SINGLE QUOTATION MARK}s interval. * stands for a conditional rate"
-            " over 1 to 5 answers, \N{EN DASH} for one over none.",
+            interval_note(rows, unit="latent SCM"),
             frozenset(row.system for row in rows),
             tuple(sorted({(name, digest) for row in rows for digest, name in row.pool_labels.items()})),
             len(answers),

@@ -61,18 +61,23 @@ class AttributionCoverage:
 
         pools: the files that were given; none of them is that file
         """
-        for digest, (name, of) in self._pools.items():
-            if digest not in self._attributed:
-                which = in_one_line(f"{name} (sha256 {digest[:SHORT_DIGEST]})")
-                bundled = {path.parent for paths in bundled_files().values() for path in paths}
-                file = pool_beside(name, digest, [Path(), *sorted(bundled)])
-                if pools:
-                    raise _wrong_pool_error(which, self._ids[digest], pools, file)
-                message = (
-                    f"--attribution: the answers to {which}, a pool of {benchmark(of).title}, have none;"
-                    " add --pool POOL with that file"
-                )
-                raise HintedError(message, option=() if file is None else ("--pool", file))
+        bare = {digest: pool for digest, pool in self._pools.items() if digest not in self._attributed}
+        if not bare:
+            return
+        bundled = {path.parent for paths in bundled_files().values() for path in paths}
+        folders = [Path(), *sorted(bundled)]
+        files = [pool_beside(name, digest, folders) for digest, (name, _) in bare.items()]
+        digest, (name, of) = next(iter(bare.items()))
+        which = in_one_line(f"{name} (sha256 {digest[:SHORT_DIGEST]})")
+        if pools and self._pools.keys().isdisjoint(map(file_digest, pools)):
+            raise _wrong_pool_error(which, self._ids[digest], pools, files[0])
+        others = f" and {plural(len(bare) - 1, 'more pools')}" if len(bare) > 1 else ""
+        message = (
+            f"--attribution: the answers to {which}, a pool of {benchmark(of).title},{others} have none;"
+            f" add --pool POOL with {'each file' if others else 'that file'}"
+        )
+        options = [word for file in files for word in ("--pool", file)]
+        raise HintedError(message, option=() if None in options else options)
 
     def lines(self) -> Iterator[str]:
         """Yield a line if an answer has none: what its evidence left is not counted, or nothing was submitted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import compress
@@ -171,6 +171,30 @@ PARTS = {
     "invalid": Part("line"),
     "no_answer": Part("sunk"),
 }
+
+
+def interval_note(rows: Iterable[Row], *, items: str = "items", unit: str = "latent model") -> str:
+    """Return what stands in brackets, and in place of a rate: what was computed for these rows and for all of them.
+
+    items: what intervals are over, plural; unit: of clustering, what several items share
+    """
+    rows = [*rows]
+    units = {unit for row in rows for unit in row.units}
+    is_clustered = len(units) < len({item for row in rows for item in row.items})
+    kinds = "of shares Wilson's, of other means Student's t"
+    if is_clustered:
+        kinds += (
+            f"; where {items} share a {unit}, clustered by it: Student's t, of shares near 0 and 1 Wilson's at as many"
+            f" {items} as there are {unit}s"
+        )
+    if any(row.is_group for row in rows):
+        kinds += "; of people participants and items drawn again (clustered bootstrap)"
+    return (
+        f"In brackets: 95 % intervals over {items}, {kinds}. Several answers of a system to one of the {items} count as"
+        f" their mean. * stands for a conditional rate over 1 to 5 {items}, \N{EN DASH} for one over none."
+    )
+
+
 OTHERS = "In grey: answers whose evidence was not counted, invalid ones, and none given."
 
 

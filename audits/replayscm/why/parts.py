@@ -453,8 +453,9 @@ def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
         return _nothing_fits(why, asked_parents)
     wider = f"No SCM with at most {asked_parents} parents fits. " if why.max_parents > asked_parents else ""
     if why.state == "decided":
-        return spans(f"{wider}One SCM fits: every mechanism is decided", *_what_decides(why), ".")
-    number = _fit(why)
+        one = f"With at most {why.max_parents}, one SCM fits" if wider else "One SCM fits"
+        return spans(f"{wider}{one}: every mechanism is decided", *_what_decides(why), ".")
+    number = _fit(why, f"With at most {why.max_parents}, " if wider else "")
     if why.pair is None:
         return (
             spans(
@@ -486,11 +487,11 @@ def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
     return (*never, *spans(f"{because}. {fit}."))
 
 
-def _fit(why: ReplayWhy) -> str:
-    if why.count.is_exact and why.count.lower == "2":
-        return "Two SCMs fit"
-    words = why.count.in_words()
-    return f"{words[0].upper()}{words[1:]} SCMs fit"
+def _fit(why: ReplayWhy, start: str) -> str:
+    """Return how many SCMs fit, as the beginning of a sentence; start: a clause before it, or empty."""
+    words = "two" if why.count.is_exact and why.count.lower == "2" else why.count.in_words()
+    text = f"{start}{words} SCMs fit"
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _what_decides(why: ReplayWhy) -> Iterator[str | tuple[str]]:

@@ -101,7 +101,6 @@ class Words:
 
     task: what an item asks, as an imperative; items: plural, "detectors"; hypotheses: what fits, plural
     decided: what decides, "by its own moves"; cost: None where there is none
-    is_resampled: whether intervals are bootstrapped over units that are drawn together, not Wilson's
     uncounted: which answers have no attribution whatever their evidence leaves; empty where none is left out by rule
     """
 
@@ -111,7 +110,6 @@ class Words:
     decided: str
     levels: LevelWords
     cost: Cost | None = None
-    is_resampled: bool = False
     uncounted: str = ""
 
 

@@ -103,6 +103,25 @@ def test_a_question_weighs_the_same_however_often_it_was_answered() -> None:
     assert [row.cells[3].text for row in ours] == ["0.500"]
 
 
+def test_the_note_on_intervals_says_what_was_computed() -> None:
+    """Programs that several questions are about are the units, of Student's t; of one question each, Wilson's alone."""
+    notes = []
+    for version in ("", "-v{}-x"):
+        answers = [answer(k, YES if k % 3 else DO) for k in range(9)]
+        answers = [
+            (context._replace(instance=f"p{k // 3 if version else k}{version.format(k)}"), score)
+            for k, (context, score) in enumerate(answers)
+        ]
+        section = causim_section("CauSim", answers, ReportContents(), {})
+        (table,) = (table for table in section.tables if table.id == "causim")
+        notes.append((section.about, next(cell.interval for cell in table.rows[0].cells if cell.interval)))
+    (plain, wilson), (clustered, student) = notes
+    assert wilson == "[0.354, 0.879]"  # 6 of 9, by its formula: (s + z²/2n ± z sqrt(s(1 - s)/n + z²/4n²)) / (1 + z²/n)
+    assert student != wilson
+    assert "where questions share a program, clustered by it: Student's t" in clustered
+    assert "program" not in plain
+
+
 def test_shares_of_attribution_are_over_the_questions_that_accuracy_is_over() -> None:
     """Two refusals, and four answers to questions whose evidence is not counted: NoAnswer is 2 of 6."""
     found = tables(*(answer(k, {**(NONE if k < 2 else YES), KEY: None}) for k in range(6)))

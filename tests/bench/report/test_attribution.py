@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from calibrant.bench.core.attribution import (
     decided_from,
     decision_notes,
 )
-from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.registry import benchmark, bundled_sample
 from calibrant.bench.report import pool_attribution
 from calibrant.dsl import kernel_cache
 from calibrant.dsl.replayscm.pools.files import read_pool
@@ -243,3 +244,43 @@ def test_kept_attributions_are_those_that_would_be_made(
     kept.unlink()
     assert [table(), table()] == [plain, plain]
     assert len(json.loads(kept.read_bytes())) == 1
+
+
+def test_one_hint_names_the_files_of_all_pools_that_are_needed(tmp_path: Path) -> None:
+    """Also where some are given; each hint used to name one pool in place of the last."""
+    run, pools = tmp_path / "run", [bundled_sample("ordered"), bundled_sample("causim"), bundled_sample("block")]
+    for pool in pools:
+        few = ("--limit", "2") if pool is not pools[1] else ("--limit", "3")
+        assert called("run", "copy" if pool is pools[1] else "exact", pool, *few, "--out", run).returncode == 0
+    for given in ((), ("--pool", pools[0])):
+        done = called("table", run, "--attribution", *given)
+        (hint,) = (line for line in done.stderr.splitlines() if line.startswith("hint"))
+        assert done.returncode == 2
+        words = shlex.split(hint.removeprefix("hint"))[1:]
+        assert words.count("--pool") == len(pools)
+        assert called(*words).returncode == 0
+
+
+def test_a_column_of_one_benchmark_is_shown_where_it_is(tmp_path: Path) -> None:
+    pools = {"exact": bundled_sample("ordered"), "copy": bundled_sample("causim")}
+    for name, pool in pools.items():
+        for out in (tmp_path / "run", tmp_path / name):
+            assert called("run", name, pool, "--limit", "2", "--out", out).returncode == 0
+    blocks = called("table", tmp_path / "run", "--columns", "n,HeldoutExact,Accuracy").stdout.split("\n\n")
+    assert [("HeldoutExact" in block, "Accuracy" in block) for block in blocks] == [(True, False), (False, True)]
+    missing = called("table", tmp_path / "copy", "--columns", "n,HeldoutExact").stderr
+    assert "unknown column 'HeldoutExact' of CauSim: it is one of ReplaySCM; " in missing
+    unknown = called("table", tmp_path / "run", "--columns", "Acuracy").stderr
+    assert "unknown column 'Acuracy'; did you mean Accuracy" in unknown
+    assert max(map(len, unknown.splitlines())) < 200
+
+
+def test_by_stratum_rates_stay_and_names_are_shortened(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for name in ("ordered", "block"):
+        assert called("run", "exact,posterior", bundled_sample(name), "--limit", "24", "--out", run).returncode == 0
+    done = called("table", run, "--by", "stratum")
+    head, *lines = done.stdout.splitlines()
+    assert {"n", "TrainExact", "HeldoutExact"} <= {*head.split()}
+    assert max(len(line) for line in (head, *lines) if "  " in line) <= 80
+    assert "middles of Stratum; `calibrant table" in done.stderr
