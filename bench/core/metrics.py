@@ -173,6 +173,7 @@ class MetricSet:
     unit: the id that items which are drawn together in a resampling share, from an item's id
     item_unit: the same from an item, where it has more than its id; None where the id decides
     row_group: (setting, digest of the pool) -> the setting that tables have for it
+    about_correct: what the field `correct` is where that is not success; empty where it is
     unread: keys of a line of a verdict that records do without, so that nothing reads them, and as "key.part" parts
     """
 
@@ -188,6 +189,7 @@ class MetricSet:
     item_unit: Callable[[Any], str | None] = lambda item: None
     row_group: Callable[[str, str], str] = lambda setting, pool_digest: setting
     hidden: tuple[Metric, ...] = ()
+    about_correct: str = ""
     unread: tuple[str, ...] = ()
 
     @property

@@ -300,13 +300,13 @@ def _shorten(
     rates = [key for key in first if key in headings][:MIN_RATES]
     number = len(next(iter(cells.values()), ()))
     for dropped in ((), ("pool",), ("setting",)):
-        kept = [key for key in labels if key not in dropped]
-        widest = max(kept, key=lambda key: widths[key])
-        room = width - sum(widths[key] for key in (*kept, *rates) if key != widest) - GAP
+        remaining = [key for key in labels if key not in dropped]
+        widest = max(remaining, key=lambda key: widths[key])
+        room = width - sum(widths[key] for key in (*remaining, *rates) if key != widest) - GAP
         short = [text if len(text) <= room else _cut(text, room) for text in cells[widest]]
-        if room >= MIN_LABEL and _distinct([short if key == widest else cells[key] for key in kept], number):
+        if room >= MIN_LABEL and _distinct([short if key == widest else cells[key] for key in remaining], number):
             cells[widest] = short
-            return [key for key in headings if key in (*kept, *rates)], widest
+            return [key for key in headings if key in (*remaining, *rates)], widest
     return None
 
 

@@ -410,6 +410,8 @@ METRICS = MetricSet(
         ),
         "attribution": View(ATTRIBUTION_METRICS, applies=lambda v: KEY in v.score),
     },
+    about_correct="Correct is here the published scorer's (TaskCorrect): train-exact, with the root set where roots are"
+    " hidden; right is, elsewhere in this report, held-out exact too.",
     first=(
         *("n", "train_exact", "heldout_exact", "alt_scm_joint", "heldout_world", "valid", "root_exact"),
         *("alt_train_exact", "experiment_witness", "samples", "coverage", "out_of_budget"),

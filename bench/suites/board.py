@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.core.attribution import KIND_MEANINGS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KINDS, SHARES
 from calibrant.bench.core.benchmark import PublicIds
+from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pages.page import design_page
 from calibrant.bench.runs.executors import HERE, Execution, Failure, Jobs, Progress
@@ -76,8 +77,8 @@ def index_page(board: Board) -> str:
         "crumbs": ("Board", manifest.slug),
         "summary": manifest.summary,
         "chips": [
-            (plural(len(systems), "systems"), "scored again"),
-            (plural(len(board.rows) - len(systems), "calibration rows"), "of the suite"),
+            (plural(len(systems), "submitted systems"), "whose answers were scored again here"),
+            (plural(len(board.rows) - len(systems), "methods"), "of the suite, for comparison"),
             (len(board.refused), "refused"),
             (f"sha256 {board.suite.digest[:16]}", "of the release"),
         ],
@@ -85,6 +86,7 @@ def index_page(board: Board) -> str:
         "damage": board.suite.damage,
         "unranked": "" if systems else unranked_text(board.refused),
         "rows": [_index_row(row, manifest) for row in board.rows],
+        "intervals": interval_text([cell for row in board.rows for cell in row.cells.values()]),
         "refused": board.refused,
     }
     return design_page("suites/board.html", content)
@@ -93,7 +95,11 @@ def index_page(board: Board) -> str:
 def pool_page(board: Board, pool: PoolEntry) -> str:
     """Return the table of a pool."""
     manifest = board.manifest
-    rows = [_pool_row(rank, row, row.cells[pool.name]) for rank, row in rank_pool(board.rows, pool.name)]
+    ranked = rank_pool(board.rows, pool.name)
+    cells = [row.cells[pool.name] for _, row in ranked]
+    present = {key for cell in cells for key in SHARES if cell.kinds[key]} | {*KINDS}
+    shares = [metric for metric in ATTRIBUTION_METRICS[: len(SHARES)] if metric.key in present]
+    rows = [_pool_row(rank, row, row.cells[pool.name], shares) for rank, row in ranked]
     content = {
         "title": f"{pool.name}: {benchmark(pool.benchmark).title}",
         "crumbs": ("Board", manifest.slug, pool.name),
@@ -101,7 +107,8 @@ def pool_page(board: Board, pool: PoolEntry) -> str:
         "items": plural(pool.num_items, "items"),
         "damage": board.suite.damage.get(pool.name, ""),
         "rows": rows,
-        "kinds": KIND_MEANINGS,
+        "kinds": {metric.heading: metric.meaning for metric in shares},
+        "intervals": interval_text(cells),
         "flagged": [row["system"] for row in rows if row["flag"]],
     }
     return design_page("suites/pool.html", content)
@@ -170,7 +177,14 @@ def _index_cell(row: BoardRow, pool: str) -> dict[str, str]:
     return {"text": rate_text(cell), "href": f"{row.submission.folder}/{pool}.html", "flag": flag}
 
 
-def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell) -> dict[str, Any]:
+def interval_text(cells: Sequence[BoardCell]) -> str:
+    """Return what the intervals beside these rates are (bench.answers.rates)."""
+    shared = any(len({item.unit or item.id for item in c.result.items}) < len(c.result.items) for c in cells)
+    clustered = ", where items share a latent model clustered by it (Student's t; Wilson's near 0 and 1)"
+    return f"In brackets: 95 % intervals over items, Wilson's{clustered if shared else ''}."
+
+
+def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell, shares: Sequence[Metric]) -> dict[str, Any]:
     card, result = row.submission.card, cell.result
     skill, kinds = cell.skill, cell.kinds
     return {
@@ -183,7 +197,7 @@ def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell) -> dict[str, Any
         "chance": _number(cell.chance),
         "best": _number(cell.best),
         "skill": NONE if skill is None else f"{skill[0]:.3f} [{skill[1]:.3f}, {skill[2]:.3f}]",
-        "kinds": [f"{kinds[kind]:.3f}" for kind in KIND_MEANINGS],
+        "kinds": {metric.heading: f"{kinds[metric.key]:.3f}" for metric in shares},
         "consistency": _number(cell.consistency),
         "cost": cost_text(card),
         "date": card.date.isoformat(),

@@ -453,8 +453,8 @@ def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
         return _nothing_fits(why, asked_parents)
     wider = f"No SCM with at most {asked_parents} parents fits. " if why.max_parents > asked_parents else ""
     if why.state == "decided":
-        one = f"With at most {why.max_parents}, one SCM fits" if wider else "One SCM fits"
-        return spans(f"{wider}{one}: every mechanism is decided", *_what_decides(why), ".")
+        decision = f"With at most {why.max_parents}, one SCM fits" if wider else "One SCM fits"
+        return spans(f"{wider}{decision}: every mechanism is decided", *_what_decides(why), ".")
     number = _fit(why, f"With at most {why.max_parents}, " if wider else "")
     if why.pair is None:
         return (

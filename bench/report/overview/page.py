@@ -207,6 +207,8 @@ def report_page(sections: Sequence[PageSection], *, paper_on: bool) -> str:
     if len(sections) > 1:
         all_results = [part.results for part in with_results if part.results is not None]
         whole = {**overall_screen(all_results), "name": ALL, "is_all": True, "episodes": ()}
+        pairs = {part["name"]: part["pairs"] for part in contents}
+        whole["cards"] = [card | {"pairs": pairs[card["name"]]} for card in whole["cards"]]
         whole["contents"] = [_all_contents(sections)]
         contents.insert(0, whole)
         tabs = list(_tabs(sections))

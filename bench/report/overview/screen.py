@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from calibrant.bench.answers.rates import Interval, Number
 from calibrant.bench.core.attribution import CLASSES, INVALID, KIND_MEANINGS, NONE, RIGHT_CLASSES
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.charts import foot_axis, rule
 from calibrant.bench.report.overview.contract import Levels
 from calibrant.bench.report.overview.results import Outcome, Results, SystemResult, tally_classes
@@ -147,6 +148,7 @@ def first_screen(results: Results, options: str) -> dict[str, Any]:
     return {
         "heading": size_text(results),
         "ranks": rank_sentence(results),
+        "words": list(first_words(results)),
         "options": "" if results.is_counted else options,
         "figures": list(five_figures(results)),
         "rows": rows,
@@ -166,6 +168,20 @@ def first_screen(results: Results, options: str) -> dict[str, Any]:
         "counted": results.is_counted,
         "lists": list(_lists(results)),
     }
+
+
+def first_words(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield the words that a reader of the first screen needs, and what they mean here."""
+    words = results.guide.words
+    yield "Right", f"{benchmark(results.name).metrics.success.meaning}."
+    if results.is_counted:
+        yield (
+            "Decided",
+            f"all {words.hypotheses} that fit what the system was shown, or found out by its own moves, give one"
+            " answer; so it may differ between systems.",
+        )
+        yield "Earned, lucky", "right, and decided or not: where it is not decided, another answer fits as well."
+        yield "Missed, short", "wrong, and decided or not."
 
 
 def _row(system: SystemResult, results: Results) -> dict[str, Any]:
@@ -336,9 +352,11 @@ def overall_screen(all_results: Sequence[Results]) -> Mapping[str, Any]:
         }
         for name in names
     ]
+    in_all = sum(len(results.systems) for results in all_results)
+    several = f"; {in_all} in all, as one name may be on several" if in_all > len(names) else ""
     has_fractions = any(cell and cell["has_fractions"] for row in rows for cell in row["cells"])
     return {
-        "heading": f"{plural(len(names), 'systems')} on {len(all_results)} benchmarks",
+        "heading": f"{plural(len(names), 'systems')} on {len(all_results)} benchmarks{several}",
         "cards": [
             {
                 "name": results.name,

@@ -280,11 +280,10 @@ def five_figures(results: Results) -> Iterator[Figure]:
     scale, unit = (1_000, "milliseconds") if cost.unit == "seconds" and (best.cost or 0) < 1 else (1, cost.unit)
     least = cost_text((cheapest.cost or 0) * scale)
     if best.cost is None or cheapest is best:
-        yield Figure("cost", least, f"{unit}, the least", cheapest.name)
+        yield Figure("cost", least, f"{unit} an answer, the fewest", cheapest.name)
     else:
-        value = f"{least} \N{RIGHTWARDS ARROW} {cost_text(best.cost * scale)}"
-        text = f"{unit} from the cheapest to the best"
-        yield Figure("cost", value, text, f"{cheapest.name} \N{RIGHTWARDS ARROW} {best.name}")
+        fewest = f"; {cheapest.name} needs the fewest, {least}"
+        yield Figure("cost", cost_text(best.cost * scale), f"{unit} an answer", f"{best.name}, the best{fewest}")
 
 
 def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> Iterator[Figure]:

@@ -261,7 +261,7 @@ def test_the_command_writes_every_format(verdicts: Path, tmp_path: Path) -> None
     answered = {row["value"] for row in rows if row["table"] == "causim" and row["column"] == "answered"}
     assert answered == {"0.500"}
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<b>" not in re.sub(r"<b>[\w .]+[.:]?</b>", "", page)
+    assert "<b>" not in re.sub(r"<b>[\w ,.]+[.:]?</b>", "", page)
     assert "&lt;b&gt;" in page
     saved = {path.name for path in (tmp_path / "plots").iterdir()}
     assert {"causim-profile.svg", "causim-kinds.svg"} <= saved

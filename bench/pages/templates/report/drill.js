@@ -77,11 +77,11 @@
 
   const filters = (answers, update) => {
     const count = (test) => answers.filter(test).length;
-    const entries = [["right", (a) => ["earned", "lucky", "right"].includes(a.kind)], ...["earned", "lucky", "short", "missed"].map((kind) => [kind, (a) => a.kind === kind]), ["invalid", (a) => a.kind === "invalid"], ["no answer", (a) => a.kind === "none"]];
+    const entries = [["right", (a) => ["earned", "lucky", "right"].includes(a.kind)], ...["earned", "lucky", "short", "missed"].map((kind) => [kind, (a) => a.kind === kind]), ["uncounted", (a) => ["right", "wrong"].includes(a.kind)], ["invalid", (a) => a.kind === "invalid"], ["no answer", (a) => a.kind === "none"]];
     const box = make("div", { class: "filters", role: "group", "aria-label": "Classes" });
     entries.forEach(([name, test]) => {
       const number = count(test);
-      if (name === "no answer" && !number) return;
+      if (["uncounted", "invalid", "no answer"].includes(name) && !number) return;
       const button = make("button", { type: "button", "aria-pressed": String(filter === name) }, `${name} ${number}`);
       button.addEventListener("click", () => { filter = filter === name ? "" : name; update(); });
       box.append(button);

@@ -89,7 +89,11 @@ def test_every_figure_equals_the_table(page: str, rows: list[dict[str, Any]]) ->
     assert found["luck"] == f"{lucky[luckiest]} of {right[luckiest]}"
     assert found["missed"] == str(sum(total(rows, name, "missed") for name in SYSTEMS))
     cost = {name: sum(row["n"] * row["steps"] for row in rows if row["system"] == name) / 24 for name in SYSTEMS}
-    assert found["cost"] == f"{min(cost.values()):.1f} \N{RIGHTWARDS ARROW} {cost[best]:.1f}"
+    assert found["cost"] == f"{cost[best]:.1f}"
+    cheapest = min(cost, key=lambda name: cost[name])
+    assert f"{best}, the best; {cheapest} needs the fewest, {cost[cheapest]:.1f}<" in page
+    words = re.findall(r"<li><b>([^<]*)</b>: ", page)
+    assert words == ["Right", "Decided", "Earned, lucky", "Missed, short"]
 
 
 def test_cells_and_classes_equal_the_table(page: str, rows: list[dict[str, Any]]) -> None:
