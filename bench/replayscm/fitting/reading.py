@@ -467,7 +467,7 @@ def _read_parquet(path: Path) -> RawTable:
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
-        hint = "pip install 'calibrant[hub]'"
+        hint = "pip install 'calibrant[parquet]'"
         raise CalibrantError(f"{path.name}: Parquet is read with pyarrow, which is missing: {hint}") from None
     errors = import_module("pyarrow").ArrowException
     try:
@@ -578,6 +578,8 @@ def _advise_row(names: Sequence[str], row: Sequence[str], delimiter: str) -> str
             return (
                 f"if {readable_repr(separator)} separates, quote the name that has {readable_repr(delimiter)} before it"
             )
+    if len(row) > len(names):
+        return f"take out lines above the names, or quote values that have {readable_repr(delimiter)}"
     return "a row has one value a name"
 
 
