@@ -132,7 +132,7 @@ def test_needed_columns_are_bounded_where_the_budget_ends() -> None:
     assert 0 < bounded.at_least <= needed.number
 
 
-@settings(max_examples=effort(25, 500), deadline=None)
+@settings(max_examples=effort(10, 500), deadline=None)
 @given(st.one_of(st.text("01-", min_size=8, max_size=8), st.text("01-", min_size=16, max_size=16)))
 @example("0110001000001110")
 def test_sizes_by_sat_are_those_of_the_catalogue(digits: str) -> None:

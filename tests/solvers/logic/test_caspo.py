@@ -123,8 +123,8 @@ def _comparable_task(rng: random.Random, *, cyclic: bool) -> Task:
 
 @pytest.mark.soak
 def test_caspo_lists_the_same_families() -> None:
-    """20 random priors, half of them cyclic; a soak has 200."""
-    for number in range(effort(20, 200)):
+    """Ten random priors, half of them cyclic; a soak has 200."""
+    for number in range(effort(10, 200)):
         task = _comparable_task(random.Random(f"caspo {number}"), cyclic=number % 2 == 1)
         result, family = run_caspo(task), _family(task)
         merged = class_edges(task.prior, task.setup.stimuli, kept_names(task.setup), compress=True)
