@@ -288,7 +288,7 @@ def _open_lesson(why: DetectorWhy, evidence: WhyTable, things: str, rules: Mappi
         question=f"{'Only ' * only}{on_it} on the detector: what will the light do?",
         choices=(*CLASS_LIGHTS, pages_why.NOT_DECIDED),
         answer=2,
-        heading="Two rules fit" if why.count.lower == "2" else f"{why.count.in_words()} rules fit; here are two",
+        heading="Two rules fit" if why.count.lower == "2" else f"What fits: {why.count.in_words()} rules; here are two",
         verdict=(verdict,),
         models=tuple(
             LessonModel(f"Rule {letter}: {light[0].lower()}{light[1:]}", (rule_words(name),))

@@ -286,7 +286,7 @@ def lesson(why: LabWhy) -> Lesson:
         question=f"If somebody sets {cause} by hand: does {effect} change?",
         choices=("Yes", "No", "The readings do not say"),
         answer=2 if is_open else 0,
-        heading=f"{why.count.in_words()} models fit; here are two" if is_open else "The answer is decided",
+        heading=f"What fits: {why.count.in_words()} models; here are two" if is_open else "The answer is decided",
         verdict=tuple(verdict),
         models=models,
         advice=steps or ("What decided it", *ruled_out_lines(why)[:MAX_REASONS]),

@@ -235,7 +235,7 @@ def lesson(item: CausimItem, why: QuestionWhy) -> Lesson:
         question=f"What will {listed(list(why.open))} be?",
         choices=(*(_answer_words(why, group) for group in why.groups), pages_why.NOT_DECIDED),
         answer=len(why.groups),
-        heading=f"{why.count.in_words()} answers are right",
+        heading=f"What is right: {why.count.in_words()} answers",
         verdict=(why.reason_text,),
         comparison=follows,
         advice=tuple(advice(why)),

@@ -485,12 +485,12 @@ def lesson(item: LogicItem, why: LogicWhy) -> Lesson:
             for letter, side, model in zip("AB", answers, (why.pair.first, why.pair.second), strict=True)
         )
         verdict = "Both models agree with what was measured as well as any can. Here they disagree."
-        heading, answer = f"{why.count.in_words()} models fit; here are two", 2
+        heading, answer = f"What fits: {why.count.in_words()} models; here are two", 2
     elif why.predictions and why.predictions[0].shares[0] in (0, 1) and why.predictions[0].is_question:
         k, clamps, answer = 0, why.predictions[0].in_words, int(why.predictions[0].shares[0])
         models = (LessonModel("The model", model_lines(why)),) if model_lines(why) else ()
         verdict = f"By every model that fits, {why.readouts[0]} = {answer}."
-        heading = f"{plural(int(why.count.lower), 'models')} fit{'s' * (why.count.lower == '1')}"
+        heading = f"What fits: {plural(int(why.count.lower), 'models')}"
     else:
         return replace(pages_why.general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=intro)
     return Lesson(

@@ -355,8 +355,8 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
 # --- An item in steps for a class -------------------------------------------------------------------------------------
 MAX_RIVALS = 2  # formulas beside the right one in a vote
 WORDS = (
-    ("model", "structural causal model, SCM: a formula for each thing that depends on others"),
-    ("row", "unit of a world: one observation"),
+    ("model", "a formula for each thing that depends on others; elsewhere: SCM"),
+    ("row", "one observation; elsewhere: unit of a world"),
     ("set by hand", "intervention, do(...)"),
 )
 
@@ -427,17 +427,12 @@ def _open_lesson(why: ReplayWhy, pair: Pair, row: TableRow, evidence: WhyTable) 
         *(why.item, (), evidence, WORDS, f"{setting} What will {variable} be?"),
         (f"{variable} = 0", f"{variable} = 1", pages_why.NOT_DECIDED),
         answer=2,
-        heading="Two models fit" if is_pair else f"{number_words(why)} models fit; here are two",
+        heading="Two models fit" if is_pair else f"What fits: {why.count.in_words()} models; here are two",
         verdict=tuple(verdict),
         models=models,
         comparison=comparison,
         advice=class_advice(why, variable),
     )
-
-
-def number_words(why: ReplayWhy) -> str:
-    words = why.count.in_words()
-    return words[0].upper() + words[1:]
 
 
 def class_advice(why: ReplayWhy, variable: str) -> tuple[str, ...]:
