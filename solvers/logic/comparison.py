@@ -33,7 +33,7 @@ from calibrant.dsl.networks.formulas import Function, NetworkError, Nodes, cover
 from calibrant.dsl.networks.network import Network, SignedEdge
 from calibrant.solvers.logic.network import NodeFormulas
 from calibrant.solvers.networks.cut import shortest_cycle
-from calibrant.solvers.networks.network import prove_signs
+from calibrant.solvers.networks.network import find_recurrent_values, prove_signs
 
 # --- Audit of another tool's list of models: members, models outside, certainties that the family does not share ------
 MSE_TOLERANCE = 1e-4  # lists print four decimals
@@ -254,6 +254,7 @@ def _max_difference(family: Counted, listed: Sequence[ListedModel]) -> tuple[Fra
 CYCLE, CONSTANT, EDGE, SIGN, CLAUSE = "cycle", "constant", "edge", "sign", "clause"
 MISFIT, SIZE = "misfit", "size"
 MAX_LISTED_MODELS = 10_000  # with the same functions
+MAX_FREE_NODES = 14  # of a network with feedback: 16,384 states an experiment, some ms
 Functions = Mapping[str, Function]
 _SIGNS = {"+": (1,), "-": (-1,), "both": (1, -1)}
 
@@ -285,6 +286,9 @@ class Judgement:
     detail: of the reason: a node, or source and target of an edge
     lacks: stimuli, inhibitors and readouts of the data that are no node of the network
     cycle: a shortest cycle through some node, edge by edge, where that is the reason
+    reached: of such a network the values of each readout in states of attractors (synchronous, under the clamps of an
+        experiment), 0, 1 or 01, a row an experiment; None for more than MAX_FREE_NODES nodes
+    nodes: of the network with a cycle
     zero: names that nothing drives, read as 0; ignored: stimuli whose rule the clamps override
     substituted: helper and merged nodes, put into those that read them; left_out: nodes that no readout depends on
     functions: of the nodes that are left; prediction: None for a cycle
@@ -308,6 +312,8 @@ class Judgement:
     limit: tuple[int | None, int | None] = (None, None)
     lacks: Setup = NOTHING_LACKING
     cycle: tuple[SignedEdge, ...] = ()
+    reached: tuple[tuple[str, ...], ...] | None = None
+    nodes: tuple[str, ...] = ()
 
     @property
     def is_member(self) -> bool:
@@ -331,11 +337,8 @@ def judge_network(
     limit: greatest misfit and size of members; optimal_answers: of the models of least misfit and size, an experiment
     """
     network.require_functions()
-    setup, nodes = task.setup, {*network.nodes}
-    lacks = Setup(
-        *(tuple(n for n in names if n not in nodes) for names in (setup.stimuli, setup.inhibitors, setup.readouts))
-    )
-    stimuli = set(setup.stimuli)
+    lacks = _lacking(task.setup, {*network.nodes})
+    stimuli = set(task.setup.stimuli)
     ignored, zero, functions = [], [], {}
     for name in network.nodes:
         function = network.functions.get(name)
@@ -350,7 +353,10 @@ def judge_network(
     try:
         order = [*TopologicalSorter({name: f.inputs for name, f in functions.items()}).static_order()]
     except CycleError:
-        return Judgement(CYCLE, "", tuple(zero), tuple(ignored), lacks=lacks, cycle=_name_cycle(functions))
+        cycle, reached = _name_cycle(functions), _reached(task, network)
+        return Judgement(
+            CYCLE, "", tuple(zero), tuple(ignored), lacks=lacks, cycle=cycle, reached=reached, nodes=network.nodes
+        )
     class_names = kept_names(task.setup) | {name for edge in task.edges for name in (edge.source, edge.target)}
     helpers = {name for name in functions if name not in class_names}
     reduced = _put_in([name for name in order if name in functions], functions, helpers)
@@ -389,6 +395,30 @@ def judge_network(
         limit,
         lacks,
     )
+
+
+def _lacking(setup: Setup, nodes: Collection[str]) -> Setup:
+    groups = (setup.stimuli, setup.inhibitors, setup.readouts)
+    return Setup(*(tuple(name for name in names if name not in nodes) for names in groups))
+
+
+def network_clamps(setup: Setup, experiment: Experiment, nodes: Collection[str]) -> dict[str, int]:
+    """Return the clamps of an experiment as far as a network has the nodes: stimuli on or off, inhibited nodes 0."""
+    clamps = {name: int(name in experiment.on) for name in setup.stimuli if name in nodes}
+    return clamps | {name: 0 for name in setup.inhibitors if name in experiment.inhibited and name in nodes}
+
+
+def _reached(task: Task, network: Network) -> tuple[tuple[str, ...], ...] | None:
+    nodes, rows, by_experiment = {*network.nodes}, [], dict[Experiment, dict[str, str] | None]()
+    for experiment in task.experiments:
+        if experiment not in by_experiment:
+            clamps = network_clamps(task.setup, experiment, nodes)
+            by_experiment[experiment] = find_recurrent_values(network, clamps, MAX_FREE_NODES)
+        values = by_experiment[experiment]
+        if values is None:
+            return None
+        rows.append(tuple(values.get(name, "0") for name in task.setup.readouts))
+    return tuple(rows)
 
 
 def _name_cycle(functions: Functions) -> tuple[SignedEdge, ...]:

@@ -67,7 +67,11 @@ def read_prior(path: Path, sign: StatedSign | None = None) -> tuple[tuple[Edge, 
     if sign is not None:
         raise PoolError(SIGNS_ARE_STATED, file=path.name)
     network = parse_network(content, path.name)
-    signed = [(edge.source, edge.sign, edge.target) for edge in network.edges()]
+    # `v, v` makes v an input, as no rule for it does: no edge
+    edges_of_rules = (
+        edge for edge in network.edges() if edge.source != edge.target or edge.source not in network.inputs
+    )
+    signed = [(edge.source, edge.sign, edge.target) for edge in edges_of_rules]
     signed += [
         (source, _DECLARED.get(word, "both"), target)
         for (source, target), word in network.declared_edges.items()

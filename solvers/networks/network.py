@@ -300,9 +300,7 @@ def find_attractors(
     if len(free) > MAX_FREE_NODES:
         return OutOfBudget(f"{len(free)} free nodes; attractors are counted to {MAX_FREE_NODES}")
     step = _successors(network, clamps, free)
-    recurrent = step
-    for _ in range(len(free)):  # 2**free steps: every state has reached its attractor
-        recurrent = recurrent[recurrent]
+    recurrent = _reached_states(step, len(free))
     representative = np.full(len(step), -1, dtype=np.int64)
     periods: dict[int, int] = {}
     for state in np.unique(recurrent).tolist():  # ascending: the least state of a cycle comes first
@@ -317,6 +315,27 @@ def find_attractors(
     text = _StateText(network.nodes, clamps, free)
     cycles = (Attractor(period, int(basins[state]), text(state)) for state, period in periods.items())
     return Found(tuple(sorted(cycles, key=lambda attractor: (attractor.period, attractor.state))))
+
+
+def _reached_states(step: npt.NDArray[np.int64], num_free: int) -> npt.NDArray[np.int64]:
+    """Return of each state one of its attractor, to which 2**num_free steps lead; all states of attractors occur."""
+    for _ in range(num_free):
+        step = step[step]
+    return step
+
+
+def find_recurrent_values(network: Network, clamps: Mapping[str, int], max_free: int) -> dict[str, str] | None:
+    """Return the values that each node has in states of attractors: 0, 1 or 01; None beyond so many free nodes."""
+    import numpy as np
+
+    check_clamps(network, clamps)
+    free = [name for name in network.nodes if name not in clamps]
+    if len(free) > max_free:
+        return None
+    states = np.unique(_reached_states(_successors(network, clamps, free), len(free)))
+    bits = {name: states >> (len(free) - 1 - i) & 1 for i, name in enumerate(free)}
+    values = {name: "".join(map(str, np.unique(column).tolist())) for name, column in bits.items()}
+    return values | {name: str(value) for name, value in clamps.items()}
 
 
 class _StateText:

@@ -165,7 +165,7 @@ def network(
 
     With a second file: whether both are the same network, else the first row in which each common node differs.
     """
-    from calibrant.bench.terminal import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal import print_next
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.solvers.networks.network import read_network
 
@@ -181,8 +181,19 @@ def network(
         write_atomically(out, _written(read[0], out))
         typer.echo(f"network written to {out}", err=True)
     elif not as_json and len(files) == 1 and not read[0].unspecified:
-        print_next([NextCommand(("network", files[0], "--out", unused_path("network.bnet")), "as bnet")])
+        print_next(_next_of_network(files[0], read[0], is_reached=clamps is not None))
     return int(any(_fails(kind, read[0], comparison) for kind in fail_on or ()))
+
+
+def _next_of_network(file: Path, network: BooleanNetwork, *, is_reached: bool) -> Iterator[NextCommand]:
+    """Yield what can be done with a network. is_reached: its attractors were printed."""
+    from calibrant.bench.terminal import NextCommand, unused_path
+
+    if not is_reached:
+        held = ("--clamp", ",".join(f"{name}=1" for name in network.inputs)) if network.inputs else ()
+        yield NextCommand(("network", file, "--attractors", *held), "what it reaches")
+    ending, purpose = (".xml", "as SBML") if network.format == "bnet" else (".bnet", "as bnet")
+    yield NextCommand(("network", file, "--out", unused_path(f"network{ending}")), purpose)
 
 
 def _fails(kind: str, network: BooleanNetwork, comparison: Comparison | None) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from calibrant.audits.why import listed, number_text
 from calibrant.bench.logic.family import words
 from calibrant.bench.logic.why import family_page
+from calibrant.bench.terminal import NextCommand
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, require_extra
 from calibrant.dsl.logic.files.midas import Dataset
@@ -22,7 +25,7 @@ from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.reference import misfit
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic import family as logic_family
-from calibrant.solvers.logic.comparison import Comparison, Judgement
+from calibrant.solvers.logic.comparison import Comparison, Judgement, Overclaim, network_clamps
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.sums import Predictions, find_done
 
@@ -83,6 +86,7 @@ def judgement_record(judgement: Judgement) -> dict[str, Any]:
         "left_out": list(judgement.left_out),
         "lacks": msgspec.to_builtins(judgement.lacks),
         "cycle": [edge._asdict() for edge in judgement.cycle],
+        "reached": judgement.reached,
     }
     if prediction is None or functions is None:
         return record
@@ -196,7 +200,7 @@ def write_outputs(
             counted.ranking.reason,
             lines,
             counted.dataset.value_times,
-            words.audit_text(counted),
+            audit_text(counted),
         )
         write_atomically(html, page)
         yield f"page written to {html}"
@@ -321,6 +325,167 @@ def _certificates(counted: words.Counted) -> Iterator[Certificate]:
         yield better_certificate(family, best)
 
 
+# --- Another tool's list or model in words ----------------------------------------------------------------------------
+
+
+def audit_text(counted: words.Counted) -> words.AuditText:
+    """Return the audit of another tool's models, as a page has it."""
+    judgement = counted.judgement
+    lines = [line for entries in audit_lines(counted) for line in entries]
+    if not lines or counted.options.listed is None:
+        return words.AuditText("")
+    heading = f"The {'list' if judgement is None else 'model'} {counted.options.listed.name}"
+    return words.AuditText(
+        heading, lines, [[" or ".join(text) for text in row] for row in words.model_answers(judgement)]
+    )
+
+
+def audit_lines(counted: words.Counted) -> Iterator[Iterator[str]]:
+    """Yield the audit of another tool's network, and that of its models."""
+    judgement, comparison = counted.judgement, counted.comparison
+    if judgement is not None:
+        yield judgement_lines(judgement, counted)
+    if comparison is not None:
+        yield comparison_lines(comparison) if judgement is None else model_lines(comparison)
+
+
+def judgement_lines(judgement: Judgement, counted: words.Counted) -> Iterator[str]:
+    """Yield what was done to a network before it was judged, its predictions, and what it is to the family."""
+    for names, text in (
+        (judgement.lacks.stimuli, "stimuli that the model lacks, so that they change nothing in it"),
+        (
+            judgement.lacks.inhibitors,
+            "inhibited nodes that the model lacks, so that inhibiting them changes nothing in it",
+        ),
+        (judgement.lacks.readouts, "readouts that the model lacks, predicted 0"),
+        (judgement.ignored, "rules of stimuli, which the clamps override"),
+        (judgement.zero, "driven by nothing, so 0"),
+        (judgement.substituted, "merged and helper nodes, put into those that read them"),
+        (judgement.left_out, "left out, for no readout depends on them"),
+    ):
+        if names:
+            yield f"{text}: {listed(names, words.MAX_PRINTED)}"
+    prediction = judgement.prediction
+    if prediction is None:
+        yield from _cycle_lines(judgement, counted)
+        return
+    least = counted.whole.optimum[0]
+    size = "" if judgement.size is None else f", size {judgement.size}"
+    limit = judgement.limit[judgement.reason == "size"]
+    detail = judgement.detail.replace(" ", " to ") or ("" if limit is None else f"{limit:,}")
+    yield (
+        f"The model: {_REASONS[judgement.reason].format(detail)}; misfit {prediction.misfit:,}, MSE"
+        f" {prediction.mse:.4f}{size}"
+    )
+    if judgement.num_formulas is not None and judgement.num_members is not None:
+        formulas = plural(judgement.num_formulas, "formulas")
+        yield f"1 function, {formulas} of the class, {plural(judgement.num_members, 'members')}"
+    elif judgement.model is None and prediction.misfit < least:
+        yield f"its misfit is below the least of the class, {least:,}: the prior forbids a better model"
+    if prediction.differs:
+        yield f"measured values that it predicts otherwise than every optimal model: {len(prediction.differs)}"
+
+
+def _cycle_lines(judgement: Judgement, counted: words.Counted) -> Iterator[str]:
+    """Yield the cycle of a network, and the commands that show what it reaches under the clamps of the data."""
+    arrows = {"+": "->", "-": "-|", "both": "-?"}
+    cycle = "".join(f"{edge.source} {arrows[edge.sign]} " for edge in judgement.cycle) + judgement.cycle[0].source
+    yield f"The model: not of the class, whose models have no feedback: it has the cycle {cycle}"
+    setup = counted.task.setup
+    if judgement.reached is not None:
+        yield "so no member; beside what was measured stands what its attractors have: synchronous, from any start"
+        yield _reached_words(judgement.reached, counted.task)
+    nodes = {*judgement.nodes}
+    commands: dict[str, str] = {}  # of experiments that clamp the same nodes of the network, the first
+    for experiment in counted.task.experiments:
+        clamps = [f"{name}={value}" for name, value in network_clamps(setup, experiment, nodes).items()]
+        held = ("--clamp", ",".join(clamps)) if clamps else ()
+        command = NextCommand(("network", counted.options.listed, "--attractors", *held), "")
+        commands.setdefault(command.line, experiment.text(setup))
+    yield "the states that it reaches under the clamps of an experiment:"
+    for line, text in [*commands.items()][:MAX_COMMANDS]:
+        yield f"  {text}: {line}"
+    if len(commands) > MAX_COMMANDS:
+        yield f"  and {len(commands) - MAX_COMMANDS} more experiments"
+
+
+def _reached_words(reached: Sequence[Sequence[str]], task: Task) -> str:
+    """Return how many measured values attractors have: in every state, in some, in none."""
+    counts = Counter(
+        "none" if str(int(value > 1 / 2)) not in text else "every" if len(text) == 1 else "some"
+        for texts, values in zip(reached, task.values, strict=True)
+        for text, value in zip(texts, values, strict=True)
+        if value is not None
+    )
+    every, some, none = (counts[word] for word in ("every", "some", "none"))
+    return f"measured values (1 above 1/2): {every} that all states of attractors have, {some} some, {none} none"
+
+
+MAX_COMMANDS = 6  # to paste, one an experiment
+
+
+_REASONS: Final[Mapping[str, str]] = {
+    "": "a member",
+    "constant": "not of the class, {} is 1 whatever the stimuli",
+    "edge": "not of the class, which has no edge from {}",
+    "sign": "not of the class, whose edge from {} has another sign",
+    "clause": "not of the class, whose clauses are too short for the function of {}",
+    "misfit": "no member, its misfit is above {}",
+    "size": "no member, its size is above {}",
+}
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the audit of another tool's list; its models are numbered from 1."""
+    num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
+    share = words.percent(float(comparison.share))
+    yield (
+        f"The list: {plural(comparison.num_listed, 'models')}, {comparison.num_distinct} different;"
+        f" members among them: {comparison.num_members}, {share} of the family; others: {num_outside}"
+    )
+    if comparison.merged_nodes:
+        yield f"merged in the list as in the prior: {listed(comparison.merged_nodes, words.MAX_PRINTED)}"
+    for entry in comparison.outside_class[: words.MAX_PRINTED]:
+        yield f"model {entry.number + 1} of the list: not of the class, {entry.rule}"
+    for entry in comparison.outside_limits[: words.MAX_PRINTED]:
+        yield f"model {entry.number + 1} of the list: misfit {entry.misfit:,}, size {entry.size}: beyond the limits"
+    yield from _overclaim_lines(comparison, "the list")
+    for wrong in comparison.misstatements[: words.MAX_PRINTED]:
+        stated = f"{wrong.field} is {wrong.actual:g}, the list states {wrong.stated:g}"
+        yield f"model {wrong.number + 1} of the list: {stated}"
+    if comparison.unknown_edges:
+        edges = listed([words.edge_words(edge) for edge in comparison.unknown_edges])
+        yield f"edges that the class lacks: {edges}"
+    if comparison.max_difference_clause is not None:
+        difference = words.percent(float(comparison.max_difference))
+        yield f"largest difference of a frequency: {difference}, of {comparison.max_difference_clause}"
+
+
+def model_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield what a single model has or lacks against the members."""
+    share = words.percent(float(comparison.share))
+    if comparison.num_members:
+        yield f"The model beside all members: it is one of them, {share} of the family"
+    else:
+        yield "The model beside all members: it is none of them"
+    yield from _overclaim_lines(comparison, "the model")
+
+
+def _overclaim_lines(comparison: Comparison, name: str) -> Iterator[str]:
+    for claim in comparison.overclaims[: words.MAX_PRINTED]:
+        yield _overclaim(claim, name)
+    if len(comparison.overclaims) > words.MAX_PRINTED:
+        yield f"and {len(comparison.overclaims) - words.MAX_PRINTED} more that {name} calls certain; --json has all"
+
+
+def _overclaim(claim: Overclaim, name: str) -> str:
+    part = f"clause {claim.part}" if isinstance(claim.part, Clause) else f"edge {words.edge_words(claim.part)}"
+    members = "1 member has it" if claim.count == 1 else f"{number_text(claim.count)} members have it"
+    if name == "the model":
+        return f"{part}: {name} {'has' if claim.claimed == 'always' else 'lacks'} it, {members}"
+    return f"{part}: in {'every model' if claim.claimed == 'always' else 'no model'} of {name}, but {members}"
+
+
 # --- Output of `calibrant family`: of a counted family, and of data whose models are too many to count ----------------
 
 
@@ -335,7 +500,16 @@ class PresentedFamily:
         return True
 
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
-        return words.family_lines(self.counted, ranks_candidates=ranks_candidates)
+        counted, judgement = self.counted, self.counted.judgement
+        yield from words.family_lines(counted, ranks_candidates=ranks_candidates)
+        if not counted.family.count:
+            return
+        for lines in audit_lines(counted):
+            yield ""
+            yield from lines
+        if judgement is not None and words.model_answers(judgement):
+            yield ""
+            yield from words.answer_lines(judgement, counted.task)
 
     def to_dict(self) -> dict[str, Any]:
         return counted_record(self.counted)

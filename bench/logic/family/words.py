@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -15,17 +14,14 @@ from calibrant.bench.logic.options import FamilyOptions
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.pages.page import WhyTable
 from calibrant.bench.pages.terminal_tables import aligned
-from calibrant.bench.terminal import NextCommand
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.files.networks import ListedModel
-from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, model_texts
+from calibrant.dsl.logic.item import Edge, Experiment, Model, Task, model_texts
 from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import (
     Comparison,
     Judgement,
-    Overclaim,
-    Prediction,
     errors_by_readout,
     mean_squared_error,
 )
@@ -150,12 +146,6 @@ def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
     if counted.members is not None:
         yield ""
         yield from _members(counted)
-    for lines in audit_lines(counted):
-        yield ""
-        yield from lines
-    if counted.judgement is not None and counted.judgement.prediction is not None:
-        yield ""
-        yield from answer_lines(counted.judgement.prediction, counted.task)
 
 
 def _summary(counted: Counted) -> Iterator[str]:
@@ -261,24 +251,25 @@ def _line(label: str, text: str) -> str:
 
 def _open_edges(family: LogicFamily) -> Iterator[str]:
     edges = family.edges()
-    certain = [_edge_words(edge) for edge, number in edges.items() if number == family.count]
+    certain = [edge_words(edge) for edge, number in edges.items() if number == family.count]
     yield _line("always", ", ".join(certain) or "no edge")
     rows = sorted(
         ((number, edge) for edge, number in edges.items() if number < family.count), key=lambda row: (-row[0], row[1])
     )
     for k, (number, edge) in enumerate(rows[:MAX_PRINTED]):
         share = percent(number / family.count)
-        yield _line("open" if k == 0 else "", f"{share:>7}  {_edge_words(edge)}")
+        yield _line("open" if k == 0 else "", f"{share:>7}  {edge_words(edge)}")
     if len(rows) > MAX_PRINTED:
         yield _line("", f"and {len(rows) - MAX_PRINTED} more; --out or --json has all")
-    never = [_edge_words(edge) for edge in family.never()]
+    never = [edge_words(edge) for edge in family.never()]
     if never:
         more = f" ... and {len(never) - MAX_PRINTED} more; all in marginals.csv" if len(never) > MAX_PRINTED else ""
         yield _line("never", ", ".join(never[:MAX_PRINTED]) + more)
     yield NO_PROBABILITY
 
 
-def _edge_words(edge: Edge) -> str:
+def edge_words(edge: Edge) -> str:
+    """Return an edge as people write it."""
     return f"{edge.source} {'->' if edge.sign == 1 else '-|'} {edge.target}"
 
 
@@ -317,148 +308,6 @@ def _members(counted: Counted) -> Iterator[str]:
         yield f"and {len(members.models) - MAX_PRINTED} more; --out or --json has all"
 
 
-def audit_text(counted: Counted) -> AuditText:
-    """Return the audit of another tool's models, as a page has it."""
-    judgement = counted.judgement
-    lines = [line for entries in audit_lines(counted) for line in entries]
-    if not lines or counted.options.listed is None:
-        return AuditText("")
-    heading = f"The {'list' if judgement is None else 'model'} {counted.options.listed.name}"
-    prediction = None if judgement is None else judgement.prediction
-    return AuditText(heading, lines, () if prediction is None else prediction.answers)
-
-
-def audit_lines(counted: Counted) -> Iterator[Iterator[str]]:
-    """Yield the audit of another tool's network, and that of its models."""
-    judgement, comparison = counted.judgement, counted.comparison
-    if judgement is not None:
-        yield judgement_lines(judgement, counted)
-    if comparison is not None:
-        yield comparison_lines(comparison) if judgement is None else model_lines(comparison)
-
-
-def judgement_lines(judgement: Judgement, counted: Counted) -> Iterator[str]:
-    """Yield what was done to a network before it was judged, its predictions, and what it is to the family."""
-    for names, text in (
-        (judgement.lacks.stimuli, "stimuli that the model lacks, so that they change nothing in it"),
-        (
-            judgement.lacks.inhibitors,
-            "inhibited nodes that the model lacks, so that inhibiting them changes nothing in it",
-        ),
-        (judgement.lacks.readouts, "readouts that the model lacks, predicted 0"),
-        (judgement.ignored, "rules of stimuli, which the clamps override"),
-        (judgement.zero, "driven by nothing, so 0"),
-        (judgement.substituted, "merged and helper nodes, put into those that read them"),
-        (judgement.left_out, "left out, for no readout depends on them"),
-    ):
-        if names:
-            yield f"{text}: {listed(names, MAX_PRINTED)}"
-    prediction = judgement.prediction
-    if prediction is None:
-        yield from _cycle_lines(judgement, counted)
-        return
-    least = counted.whole.optimum[0]
-    size = "" if judgement.size is None else f", size {judgement.size}"
-    limit = judgement.limit[judgement.reason == "size"]
-    detail = judgement.detail.replace(" ", " to ") or ("" if limit is None else f"{limit:,}")
-    yield (
-        f"The model: {_REASONS[judgement.reason].format(detail)}; misfit {prediction.misfit:,}, MSE"
-        f" {prediction.mse:.4f}{size}"
-    )
-    if judgement.num_formulas is not None and judgement.num_members is not None:
-        formulas = plural(judgement.num_formulas, "formulas")
-        yield f"1 function, {formulas} of the class, {plural(judgement.num_members, 'members')}"
-    elif judgement.model is None and prediction.misfit < least:
-        yield f"its misfit is below the least of the class, {least:,}: the prior forbids a better model"
-    if prediction.differs:
-        yield f"measured values that it predicts otherwise than every optimal model: {len(prediction.differs)}"
-
-
-def _cycle_lines(judgement: Judgement, counted: Counted) -> Iterator[str]:
-    """Yield the cycle of a network, and the commands that show what it reaches under the clamps of the data."""
-    arrows = {"+": "->", "-": "-|", "both": "-?"}
-    cycle = "".join(f"{edge.source} {arrows[edge.sign]} " for edge in judgement.cycle) + judgement.cycle[0].source
-    yield f"The model: not of the class, whose models have no feedback: it has the cycle {cycle}"
-    yield "so nothing is predicted here; the states that it reaches under the clamps of an experiment:"
-    setup, lacks = counted.task.setup, judgement.lacks
-    commands: dict[str, str] = {}  # of experiments that clamp the same nodes of the network, the first
-    for experiment in counted.task.experiments:
-        clamps = [f"{name}={int(name in experiment.on)}" for name in setup.stimuli if name not in lacks.stimuli]
-        clamps += [f"{name}=0" for name in setup.inhibitors if name in experiment.inhibited - {*lacks.inhibitors}]
-        held = ("--clamp", ",".join(clamps)) if clamps else ()
-        command = NextCommand(("network", counted.options.listed, "--attractors", *held), "")
-        commands.setdefault(command.line, experiment.text(setup))
-    for line, text in [*commands.items()][:MAX_COMMANDS]:
-        yield f"  {text}: {line}"
-    if len(commands) > MAX_COMMANDS:
-        yield f"  and {len(commands) - MAX_COMMANDS} more experiments"
-
-
-MAX_COMMANDS = 6  # to paste, one an experiment
-
-
-_REASONS: Final[Mapping[str, str]] = {
-    "": "a member",
-    "constant": "not of the class, {} is 1 whatever the stimuli",
-    "edge": "not of the class, which has no edge from {}",
-    "sign": "not of the class, whose edge from {} has another sign",
-    "clause": "not of the class, whose clauses are too short for the function of {}",
-    "misfit": "no member, its misfit is above {}",
-    "size": "no member, its size is above {}",
-}
-
-
-def comparison_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield the audit of another tool's list; its models are numbered from 1."""
-    num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
-    share = percent(float(comparison.share))
-    yield (
-        f"The list: {plural(comparison.num_listed, 'models')}, {comparison.num_distinct} different;"
-        f" members among them: {comparison.num_members}, {share} of the family; others: {num_outside}"
-    )
-    if comparison.merged_nodes:
-        yield f"merged in the list as in the prior: {listed(comparison.merged_nodes, MAX_PRINTED)}"
-    for entry in comparison.outside_class[:MAX_PRINTED]:
-        yield f"model {entry.number + 1} of the list: not of the class, {entry.rule}"
-    for entry in comparison.outside_limits[:MAX_PRINTED]:
-        yield f"model {entry.number + 1} of the list: misfit {entry.misfit:,}, size {entry.size}: beyond the limits"
-    yield from _overclaim_lines(comparison, "the list")
-    for wrong in comparison.misstatements[:MAX_PRINTED]:
-        stated = f"{wrong.field} is {wrong.actual:g}, the list states {wrong.stated:g}"
-        yield f"model {wrong.number + 1} of the list: {stated}"
-    if comparison.unknown_edges:
-        edges = listed([_edge_words(edge) for edge in comparison.unknown_edges])
-        yield f"edges that the class lacks: {edges}"
-    if comparison.max_difference_clause is not None:
-        difference = percent(float(comparison.max_difference))
-        yield f"largest difference of a frequency: {difference}, of {comparison.max_difference_clause}"
-
-
-def model_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield what a single model has or lacks against the members."""
-    share = percent(float(comparison.share))
-    if comparison.num_members:
-        yield f"The model beside all members: it is one of them, {share} of the family"
-    else:
-        yield "The model beside all members: it is none of them"
-    yield from _overclaim_lines(comparison, "the model")
-
-
-def _overclaim_lines(comparison: Comparison, name: str) -> Iterator[str]:
-    for claim in comparison.overclaims[:MAX_PRINTED]:
-        yield _overclaim(claim, name)
-    if len(comparison.overclaims) > MAX_PRINTED:
-        yield f"and {len(comparison.overclaims) - MAX_PRINTED} more that {name} calls certain; --json has all"
-
-
-def _overclaim(claim: Overclaim, name: str) -> str:
-    part = f"clause {claim.part}" if isinstance(claim.part, Clause) else f"edge {_edge_words(claim.part)}"
-    members = "1 member has it" if claim.count == 1 else f"{number_text(claim.count)} members have it"
-    if name == "the model":
-        return f"{part}: {name} {'has' if claim.claimed == 'always' else 'lacks'} it, {members}"
-    return f"{part}: in {'every model' if claim.claimed == 'always' else 'no model'} of {name}, but {members}"
-
-
 # --- Measured values beside predictions, as a table, drawn, and in lines ----------------------------------------------
 
 
@@ -468,13 +317,15 @@ class AuditText:
 
     heading: str
     lines: Sequence[str] = ()
-    answers: Sequence[str] = ()
+    answers: Sequence[Sequence[str]] = ()
 
 
 NO_AUDIT = AuditText("")
 
 
-def measured_table(cells: Sequence[MeasuredCell], readouts: Sequence[str], answers: Sequence[str]) -> WhyTable:
+def measured_table(
+    cells: Sequence[MeasuredCell], readouts: Sequence[str], answers: Sequence[Sequence[str]]
+) -> WhyTable:
     """Return measured values beside predictions, those that the first optimal model misses marked.
 
     answers: of another tool's model to the experiments, a digit a readout; none without one
@@ -564,29 +415,30 @@ def number_experiments(cells: Sequence[MeasuredCell]) -> dict[int, str]:
     return dict(enumerate(dict.fromkeys(cell.experiment for cell in cells), 1))
 
 
-def answer_lines(prediction: Prediction, task: Task) -> Iterator[str]:
-    """Yield the measured values beside the predictions of a network, and those that no optimal model predicts."""
-    differs = {*(prediction.differs or ())}
+def model_answers(judgement: Judgement | None) -> Sequence[Sequence[str]]:
+    """Return the values of each readout in a model, 0, 1 or 01, a row an experiment; none where it has none."""
+    if judgement is None:
+        return ()
+    return (judgement.reached or ()) if judgement.prediction is None else judgement.prediction.answers
+
+
+def answer_lines(judgement: Judgement, task: Task) -> Iterator[str]:
+    """Yield the measured values beside those of a network, and those that no optimal model predicts."""
+    answers = model_answers(judgement)
+    differs = {*((judgement.prediction.differs if judgement.prediction is not None else None) or ())}
     rows = [
         [
-            str(number + 1),
-            experiment.text(task.setup),
-            readout,
-            f"{value:.3g}",
-            answer,
-            "missed" * ((int(answer) - value) ** 2 > MISSED),
-            word,
+            *(str(number + 1), experiment.text(task.setup), readout, f"{value:.3g}", " or ".join(answers[number][k])),
+            "missed" * all((int(bit) - value) ** 2 > MISSED for bit in answers[number][k]),
+            OTHERWISE * ((number, readout) in differs),
         ]
-        for number, (experiment, values, answers) in enumerate(
-            zip(task.experiments, task.values, prediction.answers, strict=True)
-        )
-        for readout, value, answer in zip(task.setup.readouts, values, answers, strict=True)
-        for word in [OTHERWISE * ((number, readout) in differs)]
+        for number, (experiment, values) in enumerate(zip(task.experiments, task.values, strict=True))
+        for k, (readout, value) in enumerate(zip(task.setup.readouts, values, strict=True))
         if value is not None
     ]
     # those that differ and those that are missed first: the table is cut
     order = sorted(range(len(rows)), key=lambda k: (not rows[k][-1], not rows[k][-2], k))[:MAX_PRINTED]
-    yield "Measured values and what the model predicts"
+    yield f"Measured values and what the model {'has in attractors' if judgement.prediction is None else 'predicts'}"
     yield aligned(["", "experiment", "readout", "measured", "model", "", ""], [rows[k] for k in sorted(order)])
     if len(rows) > MAX_PRINTED:
         yield f"and {len(rows) - MAX_PRINTED} more; the page (--html) has all"

@@ -364,10 +364,15 @@ def test_a_model_with_feedback_is_named_with_commands_that_run(files: tuple[Path
     commands = dict(re.findall(r"(?m)^  ([^:]+): calibrant (network .*)$", printed))
     assert commands.keys() == {"a", "b"}  # a + b clamps what a does, for the model lacks b
     assert "a = 1" in called(*shlex.split(commands["a"])).stdout
-    cycle = json.loads(called("family", *files, "--of", model, "--json").stdout)["model"]["cycle"]
-    assert [(edge["source"], edge["sign"], edge["target"]) for edge in cycle] == [
+    record = json.loads(called("family", *files, "--of", model, "--json").stdout)["model"]
+    assert [(edge["source"], edge["sign"], edge["target"]) for edge in record["cycle"]] == [
         *(("c", "+", "d"), ("d", "+", "e"), ("e", "-", "c")),
     ]
+    # with a three nodes negate one another in turn, for ever; without it all are 0 in the end
+    assert record["reached"] == [["01"], ["0"], ["0"], ["01"]]
+    assert "measured values (1 above 1/2): 2 that all states of attractors have, 2 some, 0 none" in printed
+    table = printed[printed.index("Measured values and what the model has in attractors") :].splitlines()
+    assert [line.split()[-1] for line in table[2:]] == ["1", "0", "0", "1"]
 
 
 def test_a_model_is_shown_beside_what_was_measured(files: tuple[Path, Path], tmp_path: Path) -> None:

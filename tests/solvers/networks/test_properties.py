@@ -30,6 +30,7 @@ from calibrant.solvers.networks.network import (
     BooleanNetwork,
     find_difference,
     find_fixed_points,
+    find_recurrent_values,
     parse_network,
     prove_signs,
     read_network,
@@ -169,6 +170,10 @@ def test_attractors_and_fixed_points_are_those_of_a_walk_from_every_state() -> N
         assert [(a.period, a.state, a.basin) for a in attractors.value] == expected
         assert [*fixed_points.value.states] == sorted(cycle[0] for cycle in basins if len(cycle) == 1)
         assert sum(a.basin for a in attractors.value) == 2 ** len(free)
+        columns = zip(*(state for cycle in basins for state in cycle), strict=True)
+        values = {name: "".join(sorted({*column})) for name, column in zip(nodes, columns, strict=True)}
+        assert find_recurrent_values(network, clamps, len(free)) == values
+        assert find_recurrent_values(network, clamps, len(free) - 1) is None
 
 
 def test_fixed_points_of_many_nodes_are_counted_by_sat() -> None:
