@@ -48,7 +48,7 @@ MAX_STEPS = 190_000_000  # of scores, searches and the integer program without a
 CELLS_PER_STEP = 8  # rows and configurations that are scored in the time of a step
 STEPS_PER_SET = 150  # steps in the time of reducing one parent set in Python
 LONGER_SECONDS = 300  # on the clock, that the message of a search that stopped names
-FIRST_PROGRESS_SECONDS, PROGRESS_SECONDS = 2.0, 5.0
+FIRST_PROGRESS_SECONDS, PROGRESS_SECONDS = 1.0, 5.0  # from the start of the scoring; a command starts in about 1
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,15 @@ def best_large_network(
     seconds: on the clock, of the integer programs; None for MAX_STEPS, which end alike on every machine
     report: called with the best score, the bound and the gap every PROGRESS_SECONDS
     """
+    progress = _Progress(report)
     masks, table = scores.scored_sets(listen)
     limits = Limits(seconds, MAX_STEPS if seconds is None else None)
     limits.spend(scores.num_cells // CELLS_PER_STEP)
     if knowledge is None:
-        return _best_network(scores, masks, table, is_search, limits, report), None
-    best = _best_network(scores, masks, _restrict(masks, table, knowledge), is_search, limits, report)
+        return _best_network(scores, masks, table, is_search, limits, progress), None
+    best = _best_network(scores, masks, _restrict(masks, table, knowledge), is_search, limits, progress)
     if best.is_proven:
-        without = partial(_report_without, report)
+        without = replace(progress, report=partial(_report_without, report))
         free = _best_network(scores, masks, table, is_search, limits, without, best.dag)
     else:  # the budget is spent: each column's best set bounds the optimum without knowledge
         free = replace(best, upper_bound=fsum(table.max(axis=1)))
@@ -153,7 +154,7 @@ def _best_network(
     table: F64,
     is_search: bool,
     limits: Limits,
-    report: Report,
+    progress: _Progress,
     start: Dag | None = None,
 ) -> LargeOptimum:
     """Return the best network of the sets that score more than minus infinity; start: one that is admitted."""
@@ -175,8 +176,8 @@ def _best_network(
         return _best_forest(options, masks, table)
     if is_search or not has_highs():
         advice = "" if is_search else " (pip install 'calibrant[large]' proves optima)"
-        return _search(options, ceiling, limits.seconds_left(), report, advice)
-    return _by_program(options, ceiling, limits, report, start)
+        return _search(options, ceiling, limits.seconds_left(), progress, advice)
+    return _by_program(options, ceiling, limits, progress, start)
 
 
 def _union(sets: Iterable[Mask]) -> Mask:
@@ -394,9 +395,8 @@ def _least_loss(parts: Sequence[Part]) -> int:
 
 
 def _search(
-    options: Sequence[Mapping[Mask, float]], ceiling: float, seconds: float | None, report: Report, advice: str
+    options: Sequence[Mapping[Mask, float]], ceiling: float, seconds: float | None, progress: _Progress, advice: str
 ) -> LargeOptimum:
-    progress = _Progress(report)
     limits = Limits(seconds)
     dag, score = _incumbent(options, NUM_RESTARTS, limits, lambda best: progress.tell(best, ceiling))
     method = f"search over orders with {NUM_RESTARTS} restarts; bound: the best parent set of each column{advice}"
@@ -421,10 +421,9 @@ def _by_program(
     options: Sequence[Mapping[Mask, float]],
     ceiling: float,
     limits: Limits,
-    report: Report,
+    progress: _Progress,
     start: Dag | None,
 ) -> LargeOptimum:
-    progress = _Progress(report)
     limits.spend(STEPS_PER_SET * sum(map(len, options)))
     dag, score = _incumbent(options, 2, limits, lambda best: progress.tell(best, ceiling))
     if start is not None:
