@@ -325,12 +325,15 @@ def _reached_states(step: npt.NDArray[np.int64], num_free: int) -> npt.NDArray[n
 
 
 def find_recurrent_values(network: Network, clamps: Mapping[str, int], max_free: int) -> dict[str, str] | None:
-    """Return the values that each node has in states of attractors: 0, 1 or 01; None beyond so many free nodes."""
+    """Return the values that each node has in states of attractors: 0, 1 or 01.
+
+    None beyond so many free nodes, and where a function has no table.
+    """
     import numpy as np
 
     check_clamps(network, clamps)
     free = [name for name in network.nodes if name not in clamps]
-    if len(free) > max_free:
+    if len(free) > max_free or any(network.function(name).table is None for name in free):
         return None
     states = np.unique(_reached_states(_successors(network, clamps, free), len(free)))
     bits = {name: states >> (len(free) - 1 - i) & 1 for i, name in enumerate(free)}

@@ -375,6 +375,19 @@ def test_a_model_with_feedback_is_named_with_commands_that_run(files: tuple[Path
     assert [line.split()[-1] for line in table[2:]] == ["1", "0", "0", "1"]
 
 
+def test_a_model_with_feedback_and_a_wide_function_is_named_without_attractors(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    model, names = tmp_path / "model.bnet", [f"s{k}" for k in range(20)]
+    model.write_text(f"c, d & ({' | '.join(names)})\nd, c\n", encoding="utf-8")
+    files[1].write_text(f"TR:a,{','.join(f'TR:{n}' for n in names)},DA:ALL,DV:d\n1,{'0,' * 20}30,1\n", encoding="utf-8")
+    result = called("family", *files, "--of", model)
+    assert result.returncode == 0, result.stderr
+    assert "it has the cycle c -> d -> c" in result.stdout
+    assert "attractors have" not in result.stdout
+    assert "--attractors --clamp s0=0,s1=0" in result.stdout
+
+
 def test_a_model_is_shown_beside_what_was_measured(files: tuple[Path, Path], tmp_path: Path) -> None:
     """`d, b` misses the reading 0.6 of a; the optimum d <- a predicts it."""
     model, page = tmp_path / "model.bnet", tmp_path / "page.html"
