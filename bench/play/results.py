@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.answers.rates import Value, clustered_mean
+from calibrant.bench.core.attribution import KEY, NO_ANSWER, share_key
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.options import describe_fields
 from calibrant.bench.core.registry import stated_name
@@ -88,8 +89,8 @@ class PersonRow(msgspec.Struct, frozen=True):
     kind: Annotated[
         str,
         Meta(
-            description="earned (decided by the evidence, right), lucky (undecided, right), short (undecided, wrong) "
-            "or missed (decided, wrong); empty where it is not counted"
+            description="earned (decided by the evidence, right), lucky (undecided, right), short (undecided, wrong), "
+            "missed (decided, wrong), invalid or no_answer; empty where it is not counted"
         ),
     ]
     hypotheses: Annotated[str, Meta(description="how many hypotheses still fitted the evidence of the answer")]
@@ -407,6 +408,7 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
     steps = record.steps if isinstance(record.steps, list) else []
     mean_seconds = seconds_a_move(record)
     counted = "" if remaining is None else str(remaining.count)
+    share = share_key({**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"})
     is_right = load_benchmark(stated_name(record.benchmark)).metrics.success.judge(record.score, record.setting)
     return PersonRow(
         record.protocol.removeprefix(PEOPLE),
@@ -418,7 +420,7 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
         str(record.config.get("study", "")),
         str(record.config.get("feedback", "")),
         None if is_right is None else int(is_right),
-        str(attribution.get("kind", "")),
+        "" if share in (None, "uncounted") else share,
         str(attribution.get("members", counted)),
         sum(step.cost for step in steps),
         sum(bool(step.refused) for step in steps),
@@ -454,7 +456,7 @@ def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
             measures |= {"moves": [_value(row, row.moves) for row in chosen], "seconds a move": seconds}
         else:  # questions are answered at once
             measures["seconds an answer"] = seconds
-        for kind in ("earned", "lucky", "short", "missed"):
+        for kind in ("earned", "lucky", "short", "missed", "invalid", "no_answer"):
             measures[kind] = [_value(row, row.kind == kind) for row in chosen if row.kind]
         for name, values in measures.items():
             if values:

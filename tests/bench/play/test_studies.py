@@ -273,6 +273,7 @@ def test_results_have_answers_truth_and_every_move(kind: str, tmp_path: Path) ->
     (record,) = (r for r in folder_records(study.out) if r.protocol == "human:p01")
     assert json.loads(right["answer"]) == record.answer
     assert (right["ended_by"], none["ended_by"]) == ("answer", "no answer: the participant gave no answer")
+    assert (right["kind"] in ("earned", "lucky", ""), none["kind"]) == (True, "no_answer")
     assert (none["answer"], none["answer_text"]) == ("", "")
     assert right["truth"] == none["truth"] != ""
     steps = record.steps if isinstance(record.steps, list) else []
