@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import pytest
 
-from calibrant.bench.lab.import_walk import imported_files, is_climb
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, SwitchSpace
 from calibrant.solvers.blickets.exact import UniversalSpace
 from calibrant.solvers.blickets.space import StaticSpace
 from calibrant.solvers.space import Space
+from tests.support.import_walk import imported_files, is_climb
 
 # --- The law of the house, read from the sources: who may import whom, where the compiler is, sizes, folders and
 # names
@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=100, lines=31690, small_files=3, import_lines=1437),
-    "solvers": Size(files=93, lines=29688, small_files=6, import_lines=1491),
+    "dsl": Size(files=99, lines=31726, small_files=2, import_lines=1437),
+    "solvers": Size(files=92, lines=29690, small_files=5, import_lines=1491),
     "audits": Size(files=59, lines=19561, small_files=1, import_lines=1103),
     "baselines": Size(files=29, lines=9874, small_files=2, import_lines=455),
-    "bench": Size(files=265, lines=81694, small_files=11, import_lines=6086),
+    "bench": Size(files=264, lines=81611, small_files=11, import_lines=6080),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=370, lines=101133, small_files=17, import_lines=8501),
+    "tests": Size(files=371, lines=101230, small_files=17, import_lines=8507),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -1,4 +1,10 @@
-"""The posterior over SCMs of an extended class, and unbiased draws from it."""
+"""The exact posterior over SCMs of an extended class, weighted by prior and by noisy rows, and unbiased draws from it.
+
+Noise is in mechanisms, and each mechanism is judged on observed parents, so the probability of the rows is a product
+over variables. `subset_tables` sums it over all functions of each parent set, by Moebius inversion; the sum over
+acyclic choices of parent sets is solvers.acyclic's. Hidden variables are columns that are summed over
+(solvers.replayscm.hidden). Everything here is exact: weights are integers over a common denominator.
+"""
 
 from __future__ import annotations
 

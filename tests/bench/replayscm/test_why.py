@@ -20,8 +20,8 @@ from tests.audits.replayscm.why.appendix_cases import CASES, case_record
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.commands import CHECKOUT, called, jsonl
+from tests.support.replayscm.table_vectors import fit_complete
 from tests.support.replayscm.written import lamp, write_classroom
-from tests.support.table_vectors import fit_complete
 
 # --- The page, the drawing and the terminal's text of why a ReplaySCM item is open; and the command that writes them
 REASON = "No row shows X3 with X1 = 1, X2 = 0 while X3 is free. Two SCMs fit everything else and disagree there."

@@ -15,7 +15,7 @@ import calibrant
 from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit
 from tests.support.commands import called
 from tests.support.effort import examples
-from tests.support.table_vectors import table_vectors
+from tests.support.replayscm.table_vectors import table_vectors
 
 OWN = "smoke,alarm,fire,leave\nyes,no,no,no\nyes,yes,yes,yes\nno,yes,yes,yes\nno,no,no,no\nno,yes,no,yes\n"
 

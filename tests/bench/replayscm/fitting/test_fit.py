@@ -27,7 +27,7 @@ from calibrant.dsl.formulas.reference import evaluate
 from calibrant.solvers.outcome import Budget, Found, OutOfBudget
 from tests.support.commands import called
 from tests.support.replayscm.brute_force import function_size
-from tests.support.table_vectors import fit_complete
+from tests.support.replayscm.table_vectors import fit_complete
 
 NAMES = ("A", "B", "C")
 

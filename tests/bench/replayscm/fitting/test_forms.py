@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import calibrant
 from tests.support.commands import called
 from tests.support.effort import effort
-from tests.support.table_vectors import table_vectors
+from tests.support.replayscm.table_vectors import table_vectors
 
 SHOWN = 12  # formulas that a vector lists
 

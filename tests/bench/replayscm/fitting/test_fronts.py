@@ -23,7 +23,7 @@ from calibrant.solvers.outcome import Found
 from tests.solvers.formulas.test_fronts import list_nodes
 from tests.support.commands import called
 from tests.support.effort import effort
-from tests.support.table_vectors import table_vectors
+from tests.support.replayscm.table_vectors import table_vectors
 
 SHOWN = 12  # formulas that a vector lists
 

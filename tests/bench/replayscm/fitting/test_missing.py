@@ -25,7 +25,7 @@ from calibrant.solvers.replayscm import completions as scm_counts
 from tests.bench.commands.lines import COMMANDS
 from tests.support.commands import called, refused
 from tests.support.effort import examples
-from tests.support.table_vectors import table_vectors
+from tests.support.replayscm.table_vectors import table_vectors
 
 Cell = int | None
 Row = tuple[Cell, ...]

@@ -25,7 +25,7 @@ from calibrant.bench.replayscm.fitting import gap_networks, networks
 from calibrant.bench.replayscm.fitting.network_fit import compare_arcs
 from tests.support.commands import called, refused
 from tests.support.effort import examples
-from tests.support.table_vectors import table_vectors
+from tests.support.replayscm.table_vectors import table_vectors
 
 NEAR = 1e-6  # vectors have nine places
 

@@ -12,7 +12,7 @@ import pytest
 import calibrant
 from calibrant.bench.replayscm.fitting.reading import read_table
 from tests.support.commands import called
-from tests.support.table_vectors import fit_complete, table_vectors
+from tests.support.replayscm.table_vectors import fit_complete, table_vectors
 
 READING = table_vectors("reading")
 

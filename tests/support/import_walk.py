@@ -1,4 +1,4 @@
-"""Folders that a reader enters from a command, and imports that climb: `python -m calibrant.bench.lab.import_walk`.
+"""Folders that a reader enters from a command, and imports that climb: `python -m tests.support.import_walk`.
 
 Imports are followed from the sources, inside functions too, but not into the folders of benchmarks, which commands ask
 for by capability. A climb is an import from an inner layer of bench to an outer one.
