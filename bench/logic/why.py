@@ -37,6 +37,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.item import Clause, Experiment, LogicItem, parse_clause
 from calibrant.dsl.logic.trajectories import is_trajectory_item
 from calibrant.dsl.text import plural
+from calibrant.solvers.logic.comparison import errors_by_readout
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, ValueTimes, measured_cells
 from calibrant.solvers.logic.sums import Predictions
@@ -235,12 +236,13 @@ def page_body(
     prefix: str,
     data_lines: Sequence[str] = (),
     measured: Sequence[MeasuredCell] = (),
+    chart: str = "",
     audit: AuditText = NO_AUDIT,
 ) -> Markup:
     """Return the contents of the page.
 
     prefix: of ids; data_lines: label and text of what was read, for data that are no item
-    measured: values beside their predictions; audit: of another tool's models
+    measured: values beside their predictions; chart: of them; audit: of another tool's models
     """
     models = "1 model" if why.count.lower == "1" else f"{why.count.in_words()} models"
     content: dict[str, Any] = {
@@ -261,7 +263,7 @@ def page_body(
         "grid": prediction_grid(why),
         "pair": pair_rows(why),
         "measured": pages_why.shown_table(measured_table(measured, why.readouts, audit.answers)),
-        "measured_chart": Markup(measured_chart(measured)),
+        "measured_chart": Markup(chart),
         "experiments": [f"{number} {text}" for number, text in number_experiments(measured).items()],
         "no_probability": NO_PROBABILITY,
         "counted": f"{models}, counted exactly, of the class: {why.class_in_words}.",
@@ -572,7 +574,8 @@ def family_page(
         measured = tuple(measured_cells(family, times))
     except LatticeLimitError:  # shares are out of budget
         measured = ()
-    return pages_why.why_page(why, page_body(why, "why", data_lines, measured, audit), "family", name)
+    chart = measured_chart(measured, errors_by_readout(family.witness, family.task))
+    return pages_why.why_page(why, page_body(why, "why", data_lines, measured, chart, audit), "family", name)
 
 
 EXPLANATIONS: Explainable = LogicExplanations()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -366,10 +366,11 @@ def _times(cells: Sequence[MeasuredCell]) -> list[float]:
     return times if len(times) > 1 else []
 
 
-def measured_chart(cells: Sequence[MeasuredCell]) -> str:
+def measured_chart(cells: Sequence[MeasuredCell], errors: Mapping[str, float]) -> str:
     """Return a panel for each readout, measured and predicted by experiment; empty where there are many.
 
-    Times of the same treatments stand above each other; experiments are numbered.
+    errors: mean squared error of each readout, for its heading
+        Times of the same treatments stand above each other; experiments are numbered.
     """
     readouts, times = list(dict.fromkeys(cell.readout for cell in cells)), _times(cells)
     if not cells or len(readouts) > MAX_READOUTS or max(cell.number for cell in cells) > MAX_EXPERIMENTS:
@@ -394,8 +395,7 @@ def measured_chart(cells: Sequence[MeasuredCell]) -> str:
                 if not times or name == f"measured at {c.time:g}"
             )
             lines.append(Line(name, marks, kind="points"))
-        mean = sum(c.square for _, c in values) / len(values)
-        panels.append(Panel(f"{readout}, MSE {mean:.4f}", tuple(lines)))
+        panels.append(Panel(f"{readout}, MSE {errors[readout]:.4f}", tuple(lines)))
     return panels_svg(
         panels,
         Axis("experiment", whole=True),
