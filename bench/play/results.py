@@ -18,7 +18,6 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.answers.rates import Value, clustered_mean
-from calibrant.bench.core.attribution import KEY, NO_ANSWER, share_key
 from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.options import describe_fields
 from calibrant.bench.core.registry import stated_name
@@ -46,7 +45,7 @@ from calibrant.bench.play.game import (
     protocol_of,
 )
 from calibrant.bench.play.participants import Sitting
-from calibrant.bench.play.review import ReviewedItem
+from calibrant.bench.play.review import ReviewedItem, person_class
 from calibrant.bench.play.study.config import Study, page_names
 from calibrant.bench.play.study.pages import value_text
 from calibrant.bench.report.capabilities import MAX_EXPORTED, Remaining, RemainingLists
@@ -408,7 +407,6 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
     steps = record.steps if isinstance(record.steps, list) else []
     mean_seconds = seconds_a_move(record)
     counted = "" if remaining is None else str(remaining.count)
-    share = share_key({**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"})
     is_right = load_benchmark(stated_name(record.benchmark)).metrics.success.judge(record.score, record.setting)
     return PersonRow(
         record.protocol.removeprefix(PEOPLE),
@@ -420,7 +418,7 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
         str(record.config.get("study", "")),
         str(record.config.get("feedback", "")),
         None if is_right is None else int(is_right),
-        "" if share in (None, "uncounted") else share,
+        person_class(record, attribution),
         str(attribution.get("members", counted)),
         sum(step.cost for step in steps),
         sum(bool(step.refused) for step in steps),

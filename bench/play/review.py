@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from calibrant.audits.why import number_text
-from calibrant.bench.core.attribution import KEY, KIND_MEANINGS
+from calibrant.bench.core.attribution import KEY, KIND_MEANINGS, NO_ANSWER, share_key
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
@@ -60,8 +60,8 @@ class ReviewedItem:
 
     @property
     def kind(self) -> str:
-        """Earned, lucky, short or missed; empty where it is not counted."""
-        return str(self.attribution.get("kind", ""))
+        """Class of the answer, of `person_class`."""
+        return person_class(self.record, self.attribution)
 
     @property
     def moves(self) -> int | None:
@@ -152,9 +152,10 @@ class Reviews:
 
 
 # --- The page "this person beside the ideal learner": a bar of classes, a table, and every item step by step ----------
-BAR = ("earned", "lucky", "right", "short", "missed", "wrong", "unjudged")  # accuracy is where right ends
+# accuracy is where right ends
+BAR = ("earned", "lucky", "right", "short", "missed", "wrong", "invalid", "no_answer", "unjudged")
 GLYPHS = {"earned": "\u2713", "lucky": "\u2248", "right": "\u2713", "short": "\u25cb", "missed": "\u2717"}
-GLYPHS |= {"wrong": "\u2717", "unjudged": "\u25cb"}
+GLYPHS |= {"wrong": "\u2717", "invalid": "\u2717", "no_answer": "\u25cb", "unjudged": "\u25cb"}
 DASH = "\N{EN DASH}"
 
 
@@ -166,12 +167,22 @@ def review_page(title: str, participant: str, items: Sequence[ReviewedItem]) -> 
         "crumbs": [title, participant],
         "heading": _heading(items, counts),
         "bar": [{"kind": kind, "number": counts[kind]} for kind in BAR if counts[kind]],
-        "bar_label": ", ".join(f"{counts[kind]} {kind}" for kind in BAR if counts[kind]),
+        "bar_label": ", ".join(f"{counts[kind]} {_class_words(kind)}" for kind in BAR if counts[kind]),
         "legend": list(_legend(counts)),
         "rows": [_row(number, item) for number, item in enumerate(items, 1)],
         "items": [_item(number, item, participant) for number, item in enumerate(items, 1)],
     }
     return design_page("play/review.html", content)
+
+
+def person_class(record: Record, attribution: Mapping[str, Any]) -> str:
+    """Return the share that a person's answer counts in, as tables and boards do; empty where uncounted."""
+    share = share_key({**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"})
+    return "" if share in (None, "uncounted") else str(share)
+
+
+def _class_words(kind: str) -> str:
+    return kind.replace("_", " ")
 
 
 def _class_of(item: ReviewedItem) -> str:
@@ -180,7 +191,7 @@ def _class_of(item: ReviewedItem) -> str:
 
 def _heading(items: Sequence[ReviewedItem], counts: Counter[str]) -> str:
     right = sum(item.is_right is True for item in items)
-    earned = f", {counts['earned']} of them earned" if any(item.kind for item in items) else ""
+    earned = f", {counts['earned']} of them earned" if any(item.attribution for item in items) else ""
     return f"{right} of {sum(item.is_right is not None for item in items)} right{earned}"
 
 
@@ -191,6 +202,10 @@ def _legend(counts: Counter[str]) -> Iterator[dict[str, str]]:
     for kind in ("right", "wrong"):
         if counts[kind]:
             yield {"kind": kind, "text": f"{GLYPHS[kind]} {kind}: what the evidence had decided is not counted"}
+    if counts["invalid"]:
+        yield {"kind": "invalid", "text": f"{GLYPHS['invalid']} invalid: not a valid answer"}
+    if counts["no_answer"]:
+        yield {"kind": "no_answer", "text": f"{GLYPHS['no_answer']} no answer: ended without one"}
     if counts["unjudged"]:
         yield {"kind": "unjudged", "text": f"{GLYPHS['unjudged']} unjudged: nothing is held out"}
 
@@ -203,7 +218,7 @@ def _row(number: int, item: ReviewedItem) -> dict[str, Any]:
         "benchmark": row["kind"],
         "item": row["item"],
         "kind": kind,
-        "worth": f"{GLYPHS[kind]} {kind}",
+        "worth": f"{GLYPHS[kind]} {_class_words(kind)}",
         "left": f"{number_text(int(row['left']))} left" if row["left"] else DASH,
         "moves": DASH if row["moves"] is None else f"{row['moves']:,}",
         "ideal": DASH if row["ideal"] is None else f"{row['ideal']:,}",

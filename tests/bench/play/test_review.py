@@ -188,7 +188,9 @@ def test_a_command_writes_it_from_records(tmp_path: Path) -> None:
     line = ("play", pool, "--out", out, "--review", page)
     done = called(*line, "--participant", "p1")
     assert (done.returncode, done.stdout) == (0, f"1 item of p1: {page}\n")
-    assert "No answer was given; the evidence had left several answers." in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "No answer was given; the evidence had left several answers." in text
+    assert 'aria-label="1 no answer"' in text  # as people.csv and tables count it, not short
     for more, reason in (
         (("--participant", "p2"), "p2 ended no item of these pools; who did: p1"),
         (("--serve",), "--review plays nothing"),
