@@ -398,7 +398,7 @@ def _table(collected: ResultTable) -> Table | None:
     is_by_reader = any(readers_differ(row) for row, _ in rows)
     if not reasons and not is_by_reader:
         return None
-    metrics = READERS if is_by_reader else ()  # else all of them are the rate of right answers once more
+    metrics = READERS if is_by_reader else READERS[:1]  # without a difference the others repeat it
     headings = [Heading(metric.key, metric.heading) for metric in metrics]
     headings += [Heading(f"reason:{reason}", reason) for reason in reasons]
     lines = [
@@ -415,7 +415,7 @@ def _table(collected: ResultTable) -> Table | None:
         )
         for labels, counts in unrated
     ]
-    sentences = [*filter(None, (READERS_CAPTION, collected.metrics.about_correct))] if is_by_reader else []
+    sentences = [*filter(None, (READERS_CAPTION if is_by_reader else "", collected.metrics.about_correct))]
     if reasons:
         sentences.append(f"{REASONS_CAPTION}; {EXCLUDED_CAPTION if set(reasons) & EXCLUDED else 'none is right.'}")
     return shown_columns(
