@@ -149,18 +149,21 @@ def answer_class(score: Any, *, is_right: bool = False, part: str = "") -> str:
     return status if status != "valid" else str(kind or WRONG)
 
 
-def share_key(score: Any) -> str | None:
-    """Return the key of the share that an answer counts in, of SHARES; None where attributions were not asked for."""
+def share_key(score: Any, *, part: str = "") -> str | None:
+    """Return the key of the share that an answer counts in, of SHARES; None where attributions were not asked for.
+
+    part: as of `answer_class`
+    """
     verdict = score.score if hasattr(score, "score") else score
-    return SHARE_BY_CLASS[answer_class(score)] if KEY in verdict else None
+    return SHARE_BY_CLASS[answer_class(score, part=part)] if KEY in verdict else None
 
 
 def share_reader(key: str, *, part: str = "") -> Callable[[Any], float | None]:
     """Return a reader of whether an answer counts in a share; part: as of `answer_class`."""
 
     def value(score: Any) -> float | None:
-        verdict = score.score if hasattr(score, "score") else score
-        return float(SHARE_BY_CLASS[answer_class(score, part=part)] == key) if KEY in verdict else None
+        share = share_key(score, part=part)
+        return None if share is None else float(share == key)
 
     return value
 

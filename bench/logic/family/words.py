@@ -369,8 +369,9 @@ def _times(cells: Sequence[MeasuredCell]) -> list[float]:
 def measured_chart(cells: Sequence[MeasuredCell], errors: Mapping[str, float]) -> str:
     """Return a panel for each readout, measured and predicted by experiment; empty where there are many.
 
+    Times of the same treatments stand above each other; experiments are numbered.
+
     errors: mean squared error of each readout, for its heading
-        Times of the same treatments stand above each other; experiments are numbered.
     """
     readouts, times = list(dict.fromkeys(cell.readout for cell in cells)), _times(cells)
     if not cells or len(readouts) > MAX_READOUTS or max(cell.number for cell in cells) > MAX_EXPERIMENTS:
