@@ -394,7 +394,7 @@ def lab_section(
     tables = _tables(entries, contents, printed)
     rows = section_rows((entry.answer for entry in entries), METRICS, Grouping.SETTING)
     about = interval_note(rows, items="episodes")
-    return Section.of(title, about, answers, tables, (*_plots(entries, contents), *figures))
+    return Section.of(title, about, answers, tables, (*_plots(entries, rows, contents), *figures))
 
 
 def _tables(entries: Sequence[NamedAnswer], contents: ReportContents, printed: Sequence[Table]) -> tuple[Table, ...]:
@@ -417,14 +417,11 @@ def _figures(printed: Sequence[Table], contents: ReportContents) -> Iterator[Plo
     yield from lab_figures(tables if contents.with_paper else [without_printed(table) for table in tables])
 
 
-def _plots(entries: Sequence[NamedAnswer], contents: ReportContents) -> Iterator[Plot]:
-    rows = (
-        section_rows((entry.answer for entry in entries), METRICS, Grouping.SETTING) if contents.with_pictures else []
-    )
-    if contents.with_plots:
-        yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
+def _plots(entries: Sequence[NamedAnswer], rows: Sequence[Row], contents: ReportContents) -> Iterator[Plot]:
     if not contents.with_pictures:
         return
+    if contents.with_plots:
+        yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
     suites: dict[str, list[NamedAnswer]] = {row.setting: [] for row in rows}
     for entry in entries:
         suites[in_one_line(entry.context.setting)].append(entry)

@@ -256,13 +256,14 @@ def causim_section(
     contexts = (context for context, _ in answers)
     unread = {c.system: c.pool for c in contexts if (c.pool_digest, c.instance) not in programs}
     check_references(compared, contents.against, unread)
+    rows = section_rows(answers, METRICS, Grouping.SETTING)
     return Section.of(
         title,
-        interval_note(section_rows(answers, METRICS, Grouping.SETTING), items="questions", unit="program"),
+        interval_note(rows, items="questions", unit="program"),
         answers,
         _tables(entries, answers, contents, compared),
         (
-            *(_plots(entries, answers) if contents.with_plots else ()),
+            *(_plots(entries, rows) if contents.with_plots else ()),
             *(_figures(printed, with_paper=contents.with_paper) if contents.with_pictures else ()),
         ),
     )
@@ -333,8 +334,8 @@ def _figures(tables: Sequence[Table], *, with_paper: bool) -> Iterator[Plot]:
     yield from causim_figures(tables if with_paper else [own_rows(table) for table in tables])
 
 
-def _plots(named: Sequence[NamedAnswer], answers: Sequence[Answer]) -> list[Plot]:
-    kinds = attribution_plot(section_rows(answers, METRICS, Grouping.SETTING), KINDS)
+def _plots(named: Sequence[NamedAnswer], rows: Sequence[Row]) -> list[Plot]:
+    kinds = attribution_plot(rows, KINDS)
     return [plot for plot in (profile_plot(named), kinds) if plot is not None]
 
 
