@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from io import StringIO
@@ -17,18 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord
-from calibrant.bench.replayscm.fitting.columns import (
-    RULES,
-    Column,
-    Head,
-    RawColumn,
-    binarize_column,
-    flag_columns,
-    make_column,
-    name_columns,
-    read_flags,
-    read_settings,
-)
+from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column
+from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, notes_on, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
@@ -238,32 +228,22 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     _check_head(names, source, len(raw.lines))
     for name in options.do_columns:
         _require(name, names, "--do", source)
-    flags = {} if options.do_flags is None else flag_columns(names, options.do_flags, source)
-    dropped = options.dropped(names, source)
-    head_names = [name for name in names if name not in options.do_columns and name not in flags]
-    words_for_one, rules = options.choices(names, source), options.rules(names, source)
-    columns: list[Column] = []
-    origin: list[str] = []
+    others = [name for name in names if name not in options.do_columns]
+    flags = {} if options.do_flags is None else flag_columns(others, options.do_flags, source)
     raws = {column.name: column for column in raw.columns}
-    for name in head_names:
-        if name in dropped:
-            continue
-        column = raws[name] if purpose == "networks" else RawColumn(name, raws[name].words, raws[name].cells)
-        results = [binarize_column(column, rule, options.missing_words, source) for rule in rules.get(name, ())]
-        results = results or [make_column(column, options.missing_words, words_for_one.get(name), source)]
-        columns += results
-        origin += [name] * len(results)
+    rules = options.rules(names, source)
+    do_columns = [raws[name] for name in options.do_columns]
+    columns, origin, head = _code_columns(raw, raws, options, purpose, flags)
+    lone = {c.name: c.num_missing for c in columns if c.kind in ("empty", "constant") and c.name in raws}
+    gapped = {name: raws[name] for name, number in lone.items() if number}
+    filled = fill_gaps(do_columns, raw.lists or {}, gapped, head, options.missing_words) if gapped else {}
+    if filled:
+        raws |= filled
+        columns, origin, head = _code_columns(raw, raws, options, purpose, flags)
+        columns = [replace(c, num_missing=lone[c.name]) if c.name in filled else c for c in columns]
     _check_columns(columns, raws, source, purpose, raw.counting, options.do_columns)
-    used = [column for column in columns if column.is_used]
-    by_name: dict[str, list[int]] = {name: [] for name in head_names}
-    places = {column.name: index for index, column in enumerate(used)}
-    for result, name in zip(columns, origin, strict=True):
-        if result.is_used:
-            by_name[name].append(places[result.name])
-            if result.name != name:
-                by_name.setdefault(result.name, []).append(places[result.name])
-    head = Head(head_names, by_name, used, source, raw.lines, raw.counting)  # type: ignore[arg-type]
-    masks = _set_masks(raw, raws, options, flags, head)
+    used = head.columns
+    masks = read_sets(do_columns, raw.lists or {}, flags, raws, head, options.missing_words)
     codes, set_masks, counts, first, pattern_of_row = patterns_of(used, masks)
     ruled = {
         name: RuledCells(
@@ -280,23 +260,37 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
                  raw.lines, has_targets, layout, raw.remarks, reading=options.record(purpose))  # fmt: skip
 
 
-def _set_masks(
-    raw: RawTable, raws: Mapping[str, RawColumn], options: ReadingOptions, flags: Mapping[str, str], head: Head
-) -> npt.NDArray[np.uint64]:
-    masks = np.zeros(len(raw.lines), np.uint64)
-    for name in options.do_columns:
-        masks |= read_settings(raws[name], (raw.lists or {}).get(name, {}), head, options.missing_words)
-    if not flags:
-        return masks
-    flagged = read_flags(flags, raws, head, options.missing_words)
-    different = np.flatnonzero(flagged != masks)
-    if options.do_columns and len(different):
-        row = int(different[0])
-        raise CalibrantError(
-            f"{head.place(row, options.do_columns[0])}: it and the flags {readable_repr(options.do_flags)} name"
-            " different columns as set; correct one of them, or give one option only"
-        )
-    return flagged
+def _code_columns(
+    raw: RawTable,
+    raws: Mapping[str, RawColumn],
+    options: ReadingOptions,
+    purpose: Purpose,
+    flags: Mapping[str, str],
+) -> tuple[list[Column], list[str], Head]:
+    """Return the columns with their codes, the column of the file that each is made of, and what can be set."""
+    source, names = raw.source, [column.name for column in raw.columns]
+    dropped = options.dropped(names, source)
+    head_names = [name for name in names if name not in options.do_columns and name not in flags]
+    words_for_one, rules = options.choices(names, source), options.rules(names, source)
+    columns: list[Column] = []
+    origin: list[str] = []
+    for name in head_names:
+        if name in dropped:
+            continue
+        column = raws[name] if purpose == "networks" else RawColumn(name, raws[name].words, raws[name].cells)
+        results = [binarize_column(column, rule, options.missing_words, source) for rule in rules.get(name, ())]
+        results = results or [make_column(column, options.missing_words, words_for_one.get(name), source)]
+        columns += results
+        origin += [name] * len(results)
+    used = [column for column in columns if column.is_used]
+    by_name: dict[str, list[int]] = {name: [] for name in head_names}
+    places = {column.name: index for index, column in enumerate(used)}
+    for result, name in zip(columns, origin, strict=True):
+        if result.is_used:
+            by_name[name].append(places[result.name])
+            if result.name != name:
+                by_name.setdefault(result.name, []).append(places[result.name])
+    return columns, origin, Head(head_names, by_name, used, source, raw.lines, raw.counting)  # type: ignore[arg-type]
 
 
 def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:

@@ -26,10 +26,10 @@ from calibrant.bench.replayscm.fitting.columns import (
     Column,
     RawColumn,
     coding_lines,
-    name_columns,
     quote_name,
     truth_of,
 )
+from calibrant.bench.replayscm.fitting.interventions import name_columns
 from calibrant.bench.report.tidy import Framed
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.text import Grammar, infix

@@ -88,6 +88,51 @@ def test_a_word_of_a_binarized_column_is_what_it_was_set_to_and_no_name() -> Non
         read_table({**data, "set": ["", "age=c", "", "", ""]}, do="set", binarize=["age:c"])
 
 
+@pytest.mark.parametrize(
+    ("cells", "settings", "bits", "kind"),
+    [
+        (["1", "", "1"], ["", "A=0", ""], "101", "binary"),
+        (["yes", "", "", "yes"], ["", "do(A = no)", "B, A=yes", ""], "1011", "binary"),
+        (["there", "", ""], ["", "A=not there, B", "A=not there B"], "100", "binary"),
+        (["-", "", ""], ["", "A=+", "A=++B"], "011", "binary"),
+        (["", ""], ["A=0", "A=1"], "01", "binary"),
+        (["", "", ""], ["A=1", "A=1", "A"], "11-", "constant"),
+        (["", "0"], ["A=0", ""], "00", "constant"),
+    ],
+)
+def test_a_gap_takes_a_value_that_no_cell_has(cells: list[str], settings: list[str], bits: str, kind: str) -> None:
+    data = {"A": cells, "B": [index % 2 for index in range(len(cells))], "set": settings}
+    table = read_table(data, do="set")
+    column = table.columns[0]
+    assert (table.bits["A"], column.kind, column.num_missing) == (bits, kind, cells.count(""))
+    assert table.targets == [[name for name in "AB" if name in word] for word in settings]
+
+
+@pytest.mark.parametrize(
+    ("cells", "settings", "reason"),
+    [
+        (["1", "1", "1"], ["", "A=0", ""], "row 2 .*'0' is no value of 'A'; known: 1"),
+        (["1", "", "1"], ["", "A=0", "A=0"], "row 3 .*'A' was set to 0, and the cell has 1"),
+        (["a", "", ""], ["", "A=b", "A=c"], "row 2 .*'b' is no value of 'A'; known: a"),
+        (["1", "0", ""], ["", "", "A=2"], "row 3 .*'2' is no value of 'A'; known: 0, 1"),
+        (["1", "0", ""], ["", "", "A=1,A=0"], "row 3 .*'A' was set to 0, and the cell has 1"),
+        (["1", "0", "1"], ["", ", ;", ""], "row 2 .*', ;' is no column"),
+    ],
+)
+def test_values_that_were_not_set_are_refused_with_the_row(cells: list[str], settings: list[str], reason: str) -> None:
+    with pytest.raises(calibrant.CalibrantError, match=reason):
+        read_table({"A": cells, "B": [0, 1, 1], "set": settings}, do="set")
+
+
+def test_a_column_of_interventions_has_no_flag_and_is_none() -> None:
+    data = {"A": [0, 1], "B": [1, 0], "I_A": [0, 1], "I_set": ["", "A"]}
+    assert read_table(data, do="I_set", do_flags="I_*").targets == [[], ["A"]]
+    with pytest.raises(calibrant.CalibrantError, match=r"column 'I_set': a flag of 'set', no other column"):
+        read_table(data, do_flags="I_*")
+    with pytest.raises(calibrant.CalibrantError, match=r"column 'I_set': a flag of 'set', no other column"):
+        read_table({"A": [0, 1], "set": ["", "A"], "I_set": [0, 1]}, do="set", do_flags="I_*")
+
+
 @pytest.mark.parametrize("name", ["Größe", "日本"])
 def test_messages_have_names_as_they_stand(name: str) -> None:
     with pytest.raises(calibrant.CalibrantError, match=f"'{name}'"):
