@@ -174,7 +174,7 @@ def _read_answers(records: Path, pools: Mapping[str, Sequence[Path]]) -> dict[st
 
 def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
     """Print for each benchmark what an item asks, a sentence on luck, and the classes of each method's answers."""
-    from calibrant.bench.core.attribution import KINDS, SHARES
+    from calibrant.bench.core.attribution import SHARES, share_words, shown_shares
     from calibrant.bench.core.registry import benchmark
     from calibrant.bench.pages.terminal_tables import aligned
     from calibrant.bench.protocols import protocols_of
@@ -187,8 +187,7 @@ def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
         name: {system.name: percents(system) for system in results.systems} for name, results in all_results.items()
     }
     present = {key for table in tables.values() for shares in table.values() for key in SHARES if shares[key] != "0 %"}
-    columns = [key for key in SHARES if key in KINDS or key in present]
-    titles = {key: key.replace("_", " ").capitalize() for key in columns}
+    titles = {key: share_words(key).capitalize() for key in shown_shares(present)}
     meanings = "; ".join(f"{title}: {MEANINGS[key]}" for key, title in titles.items())
     _print_wrapped(f"{INTRODUCTION}{meanings}. {RIGHT_IS}", width)
     for name, results in all_results.items():
@@ -199,7 +198,7 @@ def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
             [
                 system.name,
                 count_text(system.num_items),
-                *(tables[name][system.name][key] for key in ("right", *columns)),
+                *(tables[name][system.name][key] for key in ("right", *titles)),
             ]
             for system in results.systems
         ]

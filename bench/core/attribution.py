@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.core.metrics import Metric
@@ -24,6 +24,16 @@ INVALID, NONE = "invalid", "none"  # answers that are refused, or missing
 CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed", INVALID, NONE)  # in bars: accuracy is where right ends
 RIGHT_CLASSES = ("earned", "lucky", RIGHT)
 SHARE_BY_CLASS = {kind: kind for kind in CLASSES} | dict.fromkeys((RIGHT, WRONG), "uncounted") | {NONE: "no_answer"}
+SHARE_MEANINGS = {  # they add up to 1
+    "earned": KIND_MEANINGS["earned"],
+    "lucky": KIND_MEANINGS["lucky"],
+    "missed": "valid, decided and wrong",
+    "short": "valid, undecided and wrong",
+    "uncounted": "valid, and what its evidence decided is not counted, right or wrong",
+    "invalid": "an answer that was refused",
+    "no_answer": "no answer was given, or none could be read",
+}
+SHARES = tuple(SHARE_MEANINGS)
 POSTERIOR = "posterior"
 POSTERIOR_UPPER = "posterior_upper"  # where a more probable answer is not excluded
 UNDEFINED_VERDICT = "neither right nor wrong: nothing is held out"
@@ -158,6 +168,16 @@ def share_key(score: Any, *, part: str = "") -> str | None:
     return SHARE_BY_CLASS[answer_class(score, part=part)] if KEY in verdict else None
 
 
+def share_words(key: str) -> str:
+    """Return the key of a share as texts have it."""
+    return key.replace("_", " ")
+
+
+def shown_shares(present: Container[str]) -> list[str]:
+    """Return the shares that have a column: the four kinds, and of the others those that some answer counts in."""
+    return [key for key in SHARES if key in KINDS or key in present]
+
+
 def share_reader(key: str, *, part: str = "") -> Callable[[Any], float | None]:
     """Return a reader of whether an answer counts in a share; part: as of `answer_class`."""
 
@@ -243,18 +263,10 @@ BASE = (
 
 # in the order in which narrow tables fill up: the seven classes of answers, which add up to 1; then what they are worth
 ATTRIBUTION_METRICS = (
-    Metric("earned", "Earned", KIND_MEANINGS["earned"], share_reader("earned")),
-    Metric("lucky", "Lucky", KIND_MEANINGS["lucky"], share_reader("lucky")),
-    Metric("missed", "Missed", "valid, decided and wrong", share_reader("missed")),
-    Metric("short", "Short", "valid, undecided and wrong", share_reader("short")),
-    Metric(
-        "uncounted",
-        "Uncounted",
-        "valid, and what its evidence decided is not counted, right or wrong",
-        share_reader("uncounted"),
+    *(
+        Metric(key, share_words(key).title().replace(" ", ""), meaning, share_reader(key))
+        for key, meaning in SHARE_MEANINGS.items()
     ),
-    Metric("invalid", "Invalid", "an answer that was refused", share_reader("invalid")),
-    Metric("no_answer", "NoAnswer", "no answer was given, or none could be read", share_reader("no_answer")),
     Metric("misfit", "Misfit", "valid and wrong, and it does not fit the evidence", _is_misfit),
     Metric("open_error", "OpenError", "valid and wrong, though it fits the evidence", _is_wrong_and(fits=True)),
     *CHANCE_METRICS,
@@ -263,4 +275,3 @@ ATTRIBUTION_METRICS = (
     Metric("right_given_undecided", "Right|undecided", "right answers where it was not", _right_given(False), True),
     Metric("fits", "Fits", "the answer is one of those left", _flag("fits")),
 )
-SHARES = tuple(metric.key for metric in ATTRIBUTION_METRICS[:7])  # they add up to 1

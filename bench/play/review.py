@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from calibrant.audits.why import number_text
-from calibrant.bench.core.attribution import KEY, KIND_MEANINGS, NO_ANSWER, share_key
+from calibrant.bench.core.attribution import KEY, KIND_MEANINGS, NO_ANSWER, share_key, share_words
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
@@ -167,7 +167,7 @@ def review_page(title: str, participant: str, items: Sequence[ReviewedItem]) -> 
         "crumbs": [title, participant],
         "heading": _heading(items, counts),
         "bar": [{"kind": kind, "number": counts[kind]} for kind in BAR if counts[kind]],
-        "bar_label": ", ".join(f"{counts[kind]} {_class_words(kind)}" for kind in BAR if counts[kind]),
+        "bar_label": ", ".join(f"{counts[kind]} {share_words(kind)}" for kind in BAR if counts[kind]),
         "legend": list(_legend(counts)),
         "rows": [_row(number, item) for number, item in enumerate(items, 1)],
         "items": [_item(number, item, participant) for number, item in enumerate(items, 1)],
@@ -179,10 +179,6 @@ def person_class(record: Record, attribution: Mapping[str, Any]) -> str:
     """Return the share that a person's answer counts in, as tables and boards do; empty where uncounted."""
     share = share_key({**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"})
     return "" if share in (None, "uncounted") else str(share)
-
-
-def _class_words(kind: str) -> str:
-    return kind.replace("_", " ")
 
 
 def _class_of(item: ReviewedItem) -> str:
@@ -218,7 +214,7 @@ def _row(number: int, item: ReviewedItem) -> dict[str, Any]:
         "benchmark": row["kind"],
         "item": row["item"],
         "kind": kind,
-        "worth": f"{GLYPHS[kind]} {_class_words(kind)}",
+        "worth": f"{GLYPHS[kind]} {share_words(kind)}",
         "left": f"{number_text(int(row['left']))} left" if row["left"] else DASH,
         "moves": DASH if row["moves"] is None else f"{row['moves']:,}",
         "ideal": DASH if row["ideal"] is None else f"{row['ideal']:,}",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.answers import rates
 from calibrant.bench.answers.frame import Estimate, estimate
-from calibrant.bench.core.attribution import KINDS, SHARE_BY_CLASS, SHARES
+from calibrant.bench.core.attribution import SHARE_BY_CLASS, share_words, shown_shares
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.scoring import GROUP, PEOPLE, PEOPLE_SYSTEM, options_text, participant_of
@@ -226,7 +226,7 @@ def _means_table(
         rows.append(TableRow((system.name, "", f"{len({o.item for o in outcomes}):,}"), tuple(cells)))
     headings = [
         Heading("right", "Right"),
-        *(Heading(kind, kind.replace("_", " ").capitalize()) for kind in classes),
+        *(Heading(kind, share_words(kind).capitalize()) for kind in classes),
     ]
     headings += [Heading(unit, unit.capitalize())] if unit else []
     headings.append(Heading("seconds_a_move", "Seconds a move"))
@@ -308,7 +308,7 @@ def _classes_of(results: Results) -> list[str]:
     Each is over all answers, so that the columns of a row add up to 1.
     """
     present = {SHARE_BY_CLASS[kind] for system in results.systems for kind, number in system.counts.items() if number}
-    return [key for key in SHARES if key in KINDS or key in present] if results.is_counted else []
+    return shown_shares(present) if results.is_counted else []
 
 
 def _kind_of(key: str, results: Results) -> Callable[[Outcome], float | None]:

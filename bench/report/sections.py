@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant.bench.answers.rates import differing_names, natural, option_suffix
-from calibrant.bench.core.attribution import INVALID, KEY, KINDS, NONE, SHARES, answer_class
+from calibrant.bench.core.attribution import INVALID, KEY, KINDS, NONE, SHARES, answer_class, share_words
 from calibrant.bench.core.metrics import InvalidHandling, Metric, View
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.capabilities import TIMELINES
@@ -247,9 +247,7 @@ def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
     }
     present = [any(values[k] for bars in panels.values() for values in bars.values()) for k in range(len(PARTS))]
     parts = {
-        kind.replace("_", " "): part
-        for (kind, part), is_present in zip(PARTS.items(), present, strict=True)
-        if is_present
+        share_words(kind): part for (kind, part), is_present in zip(PARTS.items(), present, strict=True) if is_present
     }
     panels = {
         panel: {system: [*compress(values, present)] for system, values in bars.items()}

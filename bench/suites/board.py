@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KINDS, SHARES
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, SHARES, share_words, shown_shares
 from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.registry import benchmark, benchmark_of
@@ -97,8 +97,8 @@ def pool_page(board: Board, pool: PoolEntry) -> str:
     manifest = board.manifest
     ranked = rank_pool(board.rows, pool.name)
     cells = [row.cells[pool.name] for _, row in ranked]
-    present = {key for cell in cells for key in SHARES if cell.kinds[key]} | {*KINDS}
-    shares = [metric for metric in ATTRIBUTION_METRICS[: len(SHARES)] if metric.key in present]
+    present = shown_shares({key for cell in cells for key in SHARES if cell.kinds[key]})
+    shares = [metric for metric in ATTRIBUTION_METRICS if metric.key in present]
     rows = [_pool_row(rank, row, row.cells[pool.name], shares) for rank, row in ranked]
     content = {
         "title": f"{pool.name}: {benchmark(pool.benchmark).title}",
@@ -221,7 +221,7 @@ def _facts(row: BoardRow) -> list[tuple[str, str]]:
 
 
 def _item_cells(item: ItemResult) -> dict[str, Any]:
-    kinds = ", ".join(dict.fromkeys(kind.replace("_", " ") for kind in item.kinds))
+    kinds = ", ".join(dict.fromkeys(map(share_words, item.kinds)))
     answer = item.answer
     return {
         "id": item.id,
