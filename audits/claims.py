@@ -149,11 +149,13 @@ class ClaimCheck:
     """Result of checking a certificate.
 
     reason: why it does not; in_words: the class as it was derived from the evidence, empty where that was not reached
+    statement: of `ClaimKind`, of a certificate that holds
     """
 
     holds: bool
     reason: str = ""
     in_words: str = field(default="", compare=False)
+    statement: str = field(default="", compare=False)
 
 
 def evidence_digest(evidence: object) -> str:
@@ -195,7 +197,9 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
         return ClaimCheck(False, f"data that do not fit the claim: {short_repr(_message(error))}")
     if reason:
         return ClaimCheck(False, in_one_line(reason)[:MAX_REASON_CHARS])
-    return ClaimCheck(True, "", verifier.in_words(evidence, certificate) if isinstance(verifier, ClaimKind) else "")
+    if not isinstance(verifier, ClaimKind):
+        return ClaimCheck(True)
+    return ClaimCheck(True, "", verifier.in_words(evidence, certificate), verifier.statement(certificate))
 
 
 def examine(

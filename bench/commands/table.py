@@ -330,15 +330,10 @@ def _column_names(columns: str | None) -> list[str]:
 
 def _has_column(measures: MetricSet, name: str, *, is_only: bool) -> bool:
     """Return whether a benchmark has a column of this name, or a view where no other name is given."""
-    from calibrant.bench.pages.terminal_tables import ALL, REASONS_VIEW, UnknownColumnError, named_columns
+    from calibrant.bench.pages.terminal_tables import ALL, REASONS_VIEW, named_column
 
-    if is_only and name in (*measures.views, REASONS_VIEW, ALL):
-        return True
-    try:
-        named_columns(measures, f"{name},n")
-    except UnknownColumnError:
-        return False
-    return True
+    is_view = is_only and name in (*measures.views, REASONS_VIEW, ALL)
+    return is_view or named_column(measures, name) is not None
 
 
 def _columns_of(tables: Mapping[str, ResultTable], columns: str | None) -> dict[str, str | None]:

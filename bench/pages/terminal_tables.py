@@ -141,17 +141,23 @@ def _absent_columns(rows: Sequence[Mapping[str, str]], measures: MetricSet) -> f
 
 def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
     """Return the labels and the columns of these headings or keys; `CalibrantError` names those there are."""
-    heading_by_key = {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     if names == ALL:
-        return heading_by_key
-    heading_by_key |= headings_of(measures, REASONS_VIEW)
+        return {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     chosen = dict(LABELS)
     for name in filter(None, (part.strip() for part in names.split(","))):
-        keys = [key for key, heading in heading_by_key.items() if name in (key, heading)]
-        if not keys:
+        if (column := named_column(measures, name)) is None:
             raise UnknownColumnError(name, UnknownColumnError.allowed_of(measures))
-        chosen[keys[0]] = heading_by_key[keys[0]]
+        chosen |= dict([column])
     return chosen
+
+
+def named_column(measures: MetricSet, name: str) -> tuple[str, str] | None:
+    """Return key and heading of the first column that has this heading or key; None if none has."""
+    for view in (*measures.views, REASONS_VIEW):
+        for key, heading in headings_of(measures, view).items():
+            if name in (key, heading):
+                return key, heading
+    return None
 
 
 def fit_columns(

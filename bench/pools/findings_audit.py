@@ -423,7 +423,5 @@ def check_certificate(
         return False, str(refusal)
     claims = bench.require(FINDINGS)
     verdict = audits_claims.verify(certificate, claims.evidence(item), claims.verifiers)
-    kind = claims.verifiers.get(certificate.claim)
-    statement = kind.statement(certificate) if verdict.holds and isinstance(kind, audits_claims.ClaimKind) else ""
-    claim = f"{certificate.claim}: {statement}" if statement else certificate.claim
+    claim = ": ".join(filter(None, (certificate.claim, verdict.statement)))
     return verdict.holds, verdict.reason or f"{item.id}: {claim}; class: {verdict.in_words}"

@@ -77,7 +77,7 @@ class Cost(NamedTuple):
 # One interpreter imports the commands; each is a child of it, so that none starts anew. `ru_maxrss` of a child begins
 # with what its parent has at the fork: 100 MB there, 1.1 GB in a long run of tests.
 MEASURE = """
-import json, os, resource, sys, tempfile
+import json, os, resource, signal, sys, tempfile
 from calibrant.bench.cli import main
 from calibrant.bench.commands import pool, score, table
 for line in json.load(sys.stdin):
@@ -85,6 +85,7 @@ for line in json.load(sys.stdin):
         child = os.fork()
         if not child:
             resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
+            signal.alarm(10 * int(sys.argv[1]))  # of the clock: a command that waits takes no time of the processor
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.dup2(errors.fileno(), 2)
             code = main(line)
@@ -98,8 +99,9 @@ for line in json.load(sys.stdin):
 
 
 def command_costs(lines: Iterable[Sequence[object]], limit: int = 120) -> list[Cost]:
-    """Run commands with warnings as errors, each in a process; `limit` seconds of the processor kill it.
+    """Run commands with warnings as errors, each in a process.
 
+    It is killed after `limit` seconds of the processor, or ten times as many of the clock.
     Bounds on time are asserted of `seconds`: those of the clock grow with whatever else the machine does.
     """
     done = subprocess.run(
