@@ -1,15 +1,22 @@
-"""Comparison of `posterior` with `exact`: `python -m calibrant.bench.lab.posterior POOL...`.
+"""Comparison of `posterior` with `exact`, and the drawing of the weights of its functions.
 
-Per pool: HeldoutExact and HeldoutWorld of `exact`, of the most probable and of the most agreeing member, the paired
-difference to `exact` with its 95 per cent bootstrap interval over problems, what the posterior itself expected, and two
-ceilings: of the posterior, and of audits.replayscm.ceiling with weights 4**-size. A ceiling may look at the held-out
-worlds but for the endogenous values; it is the expected share of the best possible answer if its prior is right.
+`python -m calibrant.bench.lab.posterior POOL...` prints for each pool HeldoutExact and HeldoutWorld of `exact`, of the
+most probable and of the most agreeing member, the paired difference to `exact` with its 95 per cent bootstrap interval
+over problems, what the posterior itself expected, and two ceilings: of the posterior, and of audits.replayscm.ceiling
+with weights 4**-size. A ceiling may look at the held-out worlds but for the endogenous values; it is the expected share
+of the best possible answer if its prior is right.
+
+`python -m calibrant.bench.lab.posterior weights` writes baselines/replayscm/posterior/data/formula_weights.bin: how
+often the generator's random formulas mean which function. Baselines may not import the generator, so the package has
+these frequencies as data. Ten minutes on one core.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -17,10 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.audits.replayscm.ceiling import ceiling
+from calibrant.baselines.replayscm.posterior import prior
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
+from calibrant.baselines.replayscm.posterior.prior import ANY_SIZE, Drawn, pack
 from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import Exact, no_answer
 from calibrant.bench.replayscm.rows.listed import MostPosterior
+from calibrant.dsl.formulas.table import TruthTable, from_formula, permute
+from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, sample_mechanism
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.score import Evaluator
@@ -103,7 +114,52 @@ def table_row(name: str, outcomes: list[Outcome]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+# --- Weights of functions: drawn from the published grammar as the generator restates it, with fixed seeds ------------
+CHUNK = 2_000  # formulas of one seed, so that a part can be drawn again and compared
+CHUNKS = {2: 10, 3: 50, 4: 150, 5: 40}
+
+
+def draw_chunk(num_parents: int, chunk: int) -> Counter[tuple[int, int]]:
+    """(table, size) of the mechanisms of one chunk, for sizes in ANY_SIZE; the fallback never occurs there."""
+    parents = tuple(f"X{i + 1}" for i in range(num_parents))
+    stratum = replace(NAMED_STRATA[0], sizes=ANY_SIZE)
+    rng = Random(f"formula weights:{num_parents}:{chunk}")
+    formulas = (sample_mechanism(stratum, parents, rng) for _ in range(CHUNK))
+    return Counter((from_formula(formula, parents).bits, formula.size) for formula in formulas)
+
+
+def representative(bits: int, num_vars: int) -> int:
+    """Return the smallest table among those that a permutation of the variables gives."""
+    table = TruthTable(num_vars, bits)
+    return min(permute(table, order).bits for order in permutations(range(num_vars)))
+
+
+def by_class(counts: Counter[tuple[int, int]], num_parents: int) -> Counter[tuple[int, int]]:
+    """Sum the counts over classes of functions equal up to a permutation of the parents."""
+    names: dict[int, int] = {}
+    classes: Counter[tuple[int, int]] = Counter()
+    for (bits, size), number in counts.items():
+        if bits not in names:
+            names[bits] = representative(bits, num_parents)
+        classes[names[bits], size] += number
+    return classes
+
+
+def drawn_classes(num_parents: int) -> Drawn:
+    """All chunks of one number of parents together."""
+    counts = sum((draw_chunk(num_parents, chunk) for chunk in range(CHUNKS[num_parents])), Counter[tuple[int, int]]())
+    return Drawn(num_parents, dict(by_class(counts, num_parents)))
+
+
+def write_weights() -> None:
+    path = Path(prior.__file__).parent / prior.SHIPPED
+    path.write_bytes(pack(map(drawn_classes, CHUNKS)))
+
+
 def main(paths: list[str]) -> None:
+    if paths == ["weights"]:
+        write_weights()
+        return
     head = ("pool", "n", "exact", "most probable", "most agreeing", "HeldoutWorld", "expected", "ceiling", "by size")
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for row in ROWS:

@@ -3,8 +3,8 @@
 The generator draws formulas at random and keeps those that depend on all parents, have a size in the stratum's range
 and are not known to have a shorter equivalent (paper, Algorithm 1; docs/semantics.md, "The published generator"). Their
 distribution over functions has no closed form, because the size is that of the normal form. So it was drawn once, with
-fixed seeds (baselines.replayscm.posterior.draw_weights), and is shipped as counts of classes under permutation of the
-parents, under which the distribution is invariant but for the known table's order of names.
+fixed seeds (bench.lab.posterior), and is shipped as counts of classes under permutation of the parents, under which the
+distribution is invariant but for the known table's order of names.
 
 Sources: the generator's stages as the paper gives them (Algorithm 1 and Table B.1) and its nine configurations. A slot
 takes its parents from the window of the `window` variables before it: their number is uniform from 2 to the window's

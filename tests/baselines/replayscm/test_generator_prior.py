@@ -13,7 +13,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.baselines.replayscm.posterior.draw_weights import by_class, draw_chunk
 from calibrant.baselines.replayscm.posterior.local import NO_FIT, LatentOrders, LocalPosterior, MechanismEvidence
 from calibrant.baselines.replayscm.posterior.posterior import BASELINE, LEVELS, root_probability
 from calibrant.baselines.replayscm.posterior.prior import (
@@ -36,6 +35,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     slot_mass,
     unpack,
 )
+from calibrant.bench.lab.posterior import by_class, draw_chunk
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, permute
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
