@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count, islice, product
+from itertools import islice, product
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -143,7 +144,7 @@ class _Gap(NamedTuple):
     """Missing questions of a part by cell; numbers: of further programs, disjoint between the parts of a topology."""
 
     part: _Part
-    numbers: count[int]
+    numbers: range
     missing: Mapping[Cell, int]
 
 
@@ -260,7 +261,8 @@ class ProgramPools:
             }
             if any(missing.values()):
                 first = self._programs + part.is_heldout
-                yield _Gap(part, count(first, 2 if self._options.heldout else 1), missing)
+                # a range, for Python 3.14 pickles no `itertools.count`
+                yield _Gap(part, range(first, sys.maxsize, 2 if self._options.heldout else 1), missing)
 
     def _places(self) -> Iterator[tuple[str, int]]:
         return product(self._suites, range(self._programs))

@@ -7,6 +7,7 @@ import re
 import sys
 import tracemalloc
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import product
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, SupportsIndex
@@ -148,8 +149,8 @@ def test_what_decodes_does_not_depend_on_how_deep_the_caller_stands() -> None:
     expected = json.loads(text)
 
     def decode_here() -> object:
-        with pytest.raises(RecursionError):
-            json.loads(text)
+        with nullcontext() if sys.version_info >= (3, 12) else pytest.raises(RecursionError):
+            json.loads(text)  # frames of C count in the limit of 3.11 alone
         return decode(text)
 
     assert _standing_deep(decode_here, sys.getrecursionlimit() - 300) == expected

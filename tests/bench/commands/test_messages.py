@@ -14,7 +14,7 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool, bundled_sample
 from calibrant.bench.terminal import NextCommand, is_quiet, print_next
-from calibrant.dsl.replayscm.generation.scms import LARGE_STRATA, STRATA
+from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, STRATA
 from calibrant.dsl.text import nearest_names
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files
 from tests.support.commands import CHECKOUT, called, jsonl, program, refusal
@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(CHECKOUT / "docs" / "examples" / file, tmp_path)
     shutil.copy(bundled_sample("causim"), tmp_path / "causim.jsonl")
     (tmp_path / "study.toml").write_text(STUDY, "utf-8")
-    (tmp_path / "broken.jsonl").write_text(HEADER + '{"id": "lamp",}\n', "utf-8")
+    (tmp_path / "broken.jsonl").write_text(HEADER + '{"id": "lamp" 1}\n', "utf-8")
     (tmp_path / "list.txt").write_text("a list\n", "utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path

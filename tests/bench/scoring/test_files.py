@@ -237,9 +237,9 @@ def test_without_zstandard_it_says_what_brings_it(
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(logs, "import_module", missing)
-    monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
     log = _patched(_log(tmp_path / "log.eval", [_sample(IDS[0])]), 93)
+    monkeypatch.setattr(logs, "import_module", missing)
+    monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)  # which zipfile of 3.14 needs to write
     assert "pip install 'calibrant[inspect]'" in refused(capsys, "score", POOL, log)
 
 
