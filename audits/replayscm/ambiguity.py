@@ -16,7 +16,7 @@ from calibrant.audits.replayscm.bounded import latent_scm
 from calibrant.audits.replayscm.ceiling import ClassSearch, list_classes, simulate
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.generation.scms import MAX_TARGETS
+from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Rows, World, pack_rows

@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episode import candidate_worlds, episode_contexts, num_candidates
 from calibrant.dsl.replayscm.evaluator import MAX_LAID_ROWS, Layout, lay_out
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, Contexts, Extension
-from calibrant.dsl.replayscm.generation.scms import MAX_TARGETS
+from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.pools.records import SealedRecord

@@ -36,7 +36,7 @@ from calibrant.audits.replayscm.ceiling import MAX_DESCENT, BestAnswer, ceiling,
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.alternatives import MenuResponses, PairwiseExperiments, Separation, witness_for
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.generation.scms import shortcut_floor
+from calibrant.dsl.replayscm.generation.strata import shortcut_floor
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World

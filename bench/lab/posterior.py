@@ -31,7 +31,8 @@ from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import Exact, no_answer
 from calibrant.bench.replayscm.rows.listed import MostPosterior
 from calibrant.dsl.formulas.table import TruthTable, from_formula, permute
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, sample_mechanism
+from calibrant.dsl.replayscm.generation.scms import sample_mechanism
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.score import Evaluator

@@ -18,7 +18,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.knowledge import parse_knowledge
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedScore
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
@@ -243,7 +243,7 @@ class ReplayScmFunctions:
         """
         from calibrant.audits.replayscm.generation.generate import generate
         from calibrant.audits.replayscm.generation.published import MAX_ADDED_WORLDS
-        from calibrant.dsl.replayscm.generation.scms import stratum as named_stratum
+        from calibrant.dsl.replayscm.generation.strata import stratum as named_stratum
 
         limit = MAX_ADDED_WORLDS if max_added is None else max_added
         return generate(named_stratum(stratum), seed, setting=setting, max_added=limit)

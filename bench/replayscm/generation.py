@@ -36,7 +36,7 @@ from calibrant.bench.terminal import typed_json
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.generation.problems import sample_pool
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, Stratum, stratum
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, stratum
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import plural

@@ -50,7 +50,7 @@ from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
 from calibrant.dsl.records import file_digest
-from calibrant.dsl.replayscm.generation.scms import STRATA
+from calibrant.dsl.replayscm.generation.strata import STRATA
 from calibrant.dsl.replayscm.item import BENCHMARK, Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import as_written, read_pool, write_pool
 from calibrant.dsl.replayscm.reference import first_mismatch

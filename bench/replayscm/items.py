@@ -73,8 +73,8 @@ class ReplayScmItems(ItemFormats[Problem]):
 
     def convert(self, source: Path, target: Path, options: ConvertOptions) -> int:
         """Write a pool in the native format, or in the official one where the file is called .yaml or .yml."""
-        from calibrant.dsl.replayscm.pools.documents import SUFFIXES, write_official
         from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+        from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
         pool = read_pool(source, keep_results=not options.drop_results)
         if target.suffix.lower() in SUFFIXES:
@@ -203,14 +203,14 @@ class ReplayScmSuites(Drawable[Problem]):
         `calibrant generate` names the two apart, and does more than draw.
         """
         from calibrant.dsl.replayscm.generation.problems import SETTINGS
-        from calibrant.dsl.replayscm.generation.scms import STRATA
+        from calibrant.dsl.replayscm.generation.strata import STRATA
 
         return tuple(f"{stratum.name}/{setting}" for stratum in STRATA for setting in SETTINGS)
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[Problem]:
         """Draw items as `calibrant sample` does."""
         from calibrant.dsl.replayscm.generation.problems import sample_pool
-        from calibrant.dsl.replayscm.generation.scms import stratum
+        from calibrant.dsl.replayscm.generation.strata import stratum
 
         parts = [suite.partition("/") for suite in suites]
         pools = [sample_pool([stratum(name)], count, seed, setting) for name, _, setting in parts]

@@ -19,7 +19,7 @@ from calibrant.bench.report.comparisons import difference_cell, difference_headi
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
 from calibrant.bench.report.rows import Answer, Grouping, Row, group
 from calibrant.bench.report.sections import rate_cell
-from calibrant.dsl.replayscm.generation.scms import STRATA
+from calibrant.dsl.replayscm.generation.strata import STRATA
 from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
 from calibrant.dsl.text import plural
 

@@ -8,7 +8,7 @@ from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.lab.limits import networks
 from calibrant.bench.replayscm.rows.exact import Exact, ExactDp, ExactIntegerProgram, ExactSat, ExactSmt
 from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.scms import stratum
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.acyclic.least import cost_by_size
 from calibrant.solvers.outcome import BestSoFar, Undecided

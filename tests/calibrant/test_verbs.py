@@ -18,7 +18,7 @@ from calibrant.bench.core.registry import benchmark, bundled_pool
 from calibrant.dsl import records
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.scms import stratum
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.shared import shared_file

@@ -29,7 +29,7 @@ from calibrant.bench.runs.audits import Audited, timed_audit
 from calibrant.bench.runs.executors import Execution, Executor, Failure
 from calibrant.bench.runs.workers import open_executor
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.replayscm.generation.scms import stratum
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.faults.scenarios import NODES, Loopback

@@ -24,7 +24,8 @@ from calibrant.dsl.replayscm.extensions.extension import (
 )
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order, replay_row
 from calibrant.dsl.replayscm.generation.problems import sample_assigned, sample_intervention, sample_problem
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA, NUM_ROOTS, NUM_WORLDS, Stratum, sample_labels
+from calibrant.dsl.replayscm.generation.scms import sample_labels
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, NUM_ROOTS, NUM_WORLDS, Stratum
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World

@@ -4,9 +4,8 @@ The bounded searches are the paper's (audits.replayscm.bounded), each with the e
 exact for the disclosure of the instance. No solver sees any of it.
 
 Steps: a latent SCM that can be accepted (dsl.replayscm.generation.scms); training worlds that leave no shortcut, with
-restarts (audits.replayscm.generation.worlds); held-out worlds; every filter (audits.replayscm.generation.worlds);
-worlds against local alternatives (audits.replayscm.generation.alternatives); the bounded audits beside exact counts
-(audits.replayscm.generation.generate).
+restarts; held-out worlds; every filter; worlds against local alternatives (audits.replayscm.generation.worlds); the
+bounded audits beside exact counts.
 
 Each instance draws from one `random.Random`, seeded by the stratum's name and the seed: the same arguments give the
 same bytes. Worlds of targeted disambiguation come last and change nothing before them, so with `max_added` 0 the same
@@ -47,9 +46,10 @@ from calibrant.audits.replayscm.bounded import (
 )
 from calibrant.audits.replayscm.generation import published
 from calibrant.audits.replayscm.generation import worlds as generation_worlds
-from calibrant.audits.replayscm.generation.alternatives import Disambiguation, local_alternatives, separating_worlds
+from calibrant.audits.replayscm.generation.worlds import Disambiguation, local_alternatives, separating_worlds
 from calibrant.dsl.replayscm.generation import problems as generation_problems
-from calibrant.dsl.replayscm.generation.scms import LatentScm, Stratum, sample_scm
+from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.world import World

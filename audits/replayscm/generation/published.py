@@ -22,6 +22,7 @@ from calibrant.dsl.formulas.table import TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import canonical_formula
 from calibrant.dsl.networks.formulas import Function
 from calibrant.dsl.replayscm.generation import scms
+from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, NAMED_STRATA, NUM_WORLDS, Stratum, worlds_for
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.networks import windows
@@ -74,18 +75,18 @@ PLANS: Mapping[str, StratumPlan] = MappingProxyType(
 )
 
 
-def _scale_plan(stratum: scms.Stratum) -> StratumPlan:
+def _scale_plan(stratum: Stratum) -> StratumPlan:
     """Return the plan of ten variables with steps of survivor reduction in proportion to the stratum's worlds."""
     plan = PLANS["vhs_n10_anchor_m10"]
-    return replace(plan, iterations=-(-plan.iterations * stratum.num_worlds // scms.NUM_WORLDS))
+    return replace(plan, iterations=-(-plan.iterations * stratum.num_worlds // NUM_WORLDS))
 
 
 LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType(
-    {stratum.name: _scale_plan(stratum) for stratum in scms.LARGE_STRATA}
+    {stratum.name: _scale_plan(stratum) for stratum in LARGE_STRATA}
 )
 
 
-def plan_for(stratum: scms.Stratum) -> StratumPlan:
+def plan_for(stratum: Stratum) -> StratumPlan:
     """Return the stratum's own plan; ValueError that lists the known ones otherwise."""
     plans = {**PLANS, **LARGE_PLANS}
     if stratum.name not in plans:
@@ -120,10 +121,10 @@ class Window:
         return self.source.labels(self.names, self.endogenous)
 
 
-def world_stratum(stratum: windows.WindowSize, num_variables: int, in_degree: int) -> scms.Stratum:
+def world_stratum(stratum: windows.WindowSize, num_variables: int, in_degree: int) -> Stratum:
     """Return the rules of worlds for a window: those of eight variables, and of larger strata by its size."""
-    bridge = next(rules for rules in scms.NAMED_STRATA if rules.name == "hs_n8_bridge")
-    return scms.Stratum(
+    bridge = next(rules for rules in NAMED_STRATA if rules.name == "hs_n8_bridge")
+    return Stratum(
         stratum.name,
         "network",
         num_variables,
@@ -132,7 +133,7 @@ def world_stratum(stratum: windows.WindowSize, num_variables: int, in_degree: in
         bridge.sizes,
         bridge.target_probabilities,
         bridge.assigned_probability,
-        num_worlds=scms.worlds_for(num_variables),
+        num_worlds=worlds_for(num_variables),
     )
 
 

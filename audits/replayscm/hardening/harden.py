@@ -37,7 +37,7 @@ from calibrant.audits.replayscm.hardening.worlds import (
 )
 from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.generation.problems import Drawn, Environment, sample_world
-from calibrant.dsl.replayscm.generation.scms import ENVIRONMENT_LEVELS, MAX_TARGETS
+from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.reference import replays_exactly

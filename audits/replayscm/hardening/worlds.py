@@ -36,7 +36,7 @@ from typing import NamedTuple, TypeAlias
 from calibrant.audits.replayscm.bounded import latent_scm
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.generation.problems import Drawn, Population, baseline_environment, sample_world
-from calibrant.dsl.replayscm.generation.scms import ENVIRONMENT_LEVELS, MAX_TARGETS
+from calibrant.dsl.replayscm.generation.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 

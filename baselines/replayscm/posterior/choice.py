@@ -22,7 +22,7 @@ from calibrant.baselines.replayscm.posterior.local import MAX_STATES, Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, complete
-from calibrant.dsl.replayscm.generation.scms import ASSIGNMENT_BIASES
+from calibrant.dsl.replayscm.generation.strata import ASSIGNMENT_BIASES
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.formulas.synthesis import least_formula

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from calibrant.baselines.replayscm.posterior import prior
 from calibrant.dsl.formulas.table import PartialTable, from_formula
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.dsl.replayscm.generation.scms import SHORTCUT_CAP
+from calibrant.dsl.replayscm.generation.strata import SHORTCUT_CAP
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.synthesis import LeastSize

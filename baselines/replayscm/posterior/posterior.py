@@ -23,7 +23,7 @@ from calibrant.baselines.replayscm.posterior.local import (
     WindowWeight,
 )
 from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
-from calibrant.dsl.replayscm.generation.scms import BASELINE_LEVEL, ENVIRONMENT_LEVELS
+from calibrant.dsl.replayscm.generation.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
 from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.elimination import minimal_sets
 from calibrant.solvers.acyclic.least import Mask

@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
-from calibrant.dsl.replayscm.generation.scms import LARGE_STRATA, MIN_PARENTS, SHORTCUT_CAP, STRATA, Stratum
+from calibrant.dsl.replayscm.generation.scms import MIN_PARENTS
+from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
 from calibrant.solvers.formulas.catalogue import catalogue, essential_functions
 
 # --- Distribution of the published generator's random formulas over functions, by number of parents and formula size

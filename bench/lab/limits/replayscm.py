@@ -21,7 +21,8 @@ from calibrant.bench.replayscm.rows.exact import StagedExactSearch
 from calibrant.bench.replayscm.rows.listed import MostPosterior
 from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, problem_of, sample_evidence, sample_problem
-from calibrant.dsl.replayscm.generation.scms import Stratum, sample_scm, stratum, worlds_for
+from calibrant.dsl.replayscm.generation.scms import sample_scm
+from calibrant.dsl.replayscm.generation.strata import Stratum, stratum, worlds_for
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.optimum import ENGINES

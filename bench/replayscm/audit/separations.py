@@ -19,7 +19,7 @@ from calibrant.bench.replayscm.pages import find_instance
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 from calibrant.dsl.replayscm.alternatives import Experiment, PairwiseExperiments, Separation, witness_for
-from calibrant.dsl.replayscm.generation.scms import MAX_TARGETS
+from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.reference import first_mismatch

@@ -12,6 +12,13 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
 from calibrant.dsl.replayscm.evaluator import simulate
 from calibrant.dsl.replayscm.generation import scms
+from calibrant.dsl.replayscm.generation.strata import (
+    ASSIGNMENT_BIASES,
+    BASELINE_LEVEL,
+    ENVIRONMENT_LEVELS,
+    SHORTCUT_CAP,
+    Stratum,
+)
 from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
@@ -70,13 +77,13 @@ class Population:
         return World(world_id, intervention, variables, self.units, tuple(columns[v] for v in variables))
 
 
-def sample_population(stratum: scms.Stratum, model: Scm, rng: Random) -> Population:
+def sample_population(stratum: Stratum, model: Scm, rng: Random) -> Population:
     """Units u00, u01, ... with uniform thresholds."""
     units = tuple(f"u{row:02d}" for row in range(stratum.num_units))
     return Population(model, units, {root: tuple(rng.random() for _ in units) for root in model.roots})
 
 
-def sample_intervention(stratum: scms.Stratum, variables: Sequence[str], rng: Random) -> Intervention:
+def sample_intervention(stratum: Stratum, variables: Sequence[str], rng: Random) -> Intervention:
     """One to three targets, uniform over all variables, and one mode for all of them; constants are fair bits."""
     (num_targets,) = rng.choices((1, 2, 3), stratum.target_probabilities)
     targets = natural(rng.sample(variables, num_targets))
@@ -86,11 +93,11 @@ def sample_intervention(stratum: scms.Stratum, variables: Sequence[str], rng: Ra
 
 
 def sample_environment(roots: Iterable[str], rng: Random) -> Environment:
-    return {root: rng.choice(scms.ENVIRONMENT_LEVELS) for root in roots}
+    return {root: rng.choice(ENVIRONMENT_LEVELS) for root in roots}
 
 
 def baseline_environment(roots: Iterable[str]) -> Environment:
-    return dict.fromkeys(roots, scms.BASELINE_LEVEL)
+    return dict.fromkeys(roots, BASELINE_LEVEL)
 
 
 def sample_assigned(targets: Iterable[str], num_rows: int, rng: Random) -> dict[str, Column]:
@@ -98,7 +105,7 @@ def sample_assigned(targets: Iterable[str], num_rows: int, rng: Random) -> dict[
 
     A single row is as it was drawn: no column of it can vary.
     """
-    bias = rng.choice(scms.ASSIGNMENT_BIASES)
+    bias = rng.choice(ASSIGNMENT_BIASES)
     columns: dict[str, Column] = {}
     for target in targets:
         column = sum((rng.random() < bias) << row for row in range(num_rows))
@@ -126,12 +133,12 @@ Survivors: TypeAlias = Mapping[str, tuple[int, ...]]
 """Per endogenous variable the truth tables of its shortcuts that fit the worlds so far."""
 
 
-def shortcut_classes(stratum: scms.Stratum, latent: scms.LatentScm) -> Survivors:
+def shortcut_classes(stratum: Stratum, latent: scms.LatentScm) -> Survivors:
     """Every function under each variable's cap: what survives before any world is seen."""
     classes: dict[str, tuple[int, ...]] = {}
     for variable, candidates in latent.windows(stratum.max_parents).items():
         cap = stratum.shortcut_cap(latent.model.mechanisms[variable].size)
-        sizes = scms.shortest_sizes(len(candidates), scms.SHORTCUT_CAP)
+        sizes = scms.shortest_sizes(len(candidates), SHORTCUT_CAP)
         classes[variable] = tuple(bits for bits, size in sizes.items() if size <= cap)
     return classes
 
@@ -186,7 +193,7 @@ class Evidence:
     environments: Mapping[str, Environment]
 
 
-def sample_evidence(stratum: scms.Stratum, latent: scms.LatentScm, rng: Random) -> Evidence:
+def sample_evidence(stratum: Stratum, latent: scms.LatentScm, rng: Random) -> Evidence:
     """One attempt: fresh units, a world without intervention, worlds against shortcuts, held-out worlds at random.
 
     No two worlds share their intervention signature.
@@ -207,7 +214,7 @@ def sample_evidence(stratum: scms.Stratum, latent: scms.LatentScm, rng: Random) 
 
 
 def _proposals(
-    world_id: str, stratum: scms.Stratum, population: Population, earlier: Sequence[Drawn], rng: Random
+    world_id: str, stratum: Stratum, population: Population, earlier: Sequence[Drawn], rng: Random
 ) -> Iterator[Drawn]:
     """Random worlds, each of a signature that no earlier world has, without end."""
     signatures = {world.intervention.signature for world, _ in earlier}
@@ -236,7 +243,7 @@ def _strongest(
     return best, fewest
 
 
-def rejections(stratum: scms.Stratum, latent: scms.LatentScm, evidence: Evidence) -> Iterator[str]:
+def rejections(stratum: Stratum, latent: scms.LatentScm, evidence: Evidence) -> Iterator[str]:
     """Every reason why a problem with this evidence is not acceptable; none for an acceptable one."""
     survivors = shortcut_classes(stratum, latent)
     windows = latent.windows(stratum.max_parents)
@@ -264,7 +271,7 @@ def _shifts(endogenous: Sequence[str], training: Sequence[World]) -> bool:
     )
 
 
-def _exposure_violations(stratum: scms.Stratum, endogenous: Sequence[str], evidence: Evidence) -> Iterator[str]:
+def _exposure_violations(stratum: Stratum, endogenous: Sequence[str], evidence: Evidence) -> Iterator[str]:
     exposure = stratum.exposure
     modes = [world.intervention.mode for world in evidence.training]
     for mode, minimum in (("hard_assigned", exposure.assigned), ("hard_constant", exposure.constant)):
@@ -290,7 +297,7 @@ SEEDS_PER_POOL = (
 SETTINGS = ("ordered", "block", "hidden-order", "hidden-roots")
 
 
-def sample_pool(strata: Iterable[scms.Stratum], per_stratum: int, seed: int, setting: str) -> Pool:
+def sample_pool(strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str) -> Pool:
     """Problems of each stratum in turn, under one of SETTINGS; latent SCMs and worlds are the same in all settings."""
     chosen = tuple(strata)
     problems = [
@@ -308,7 +315,7 @@ def sample_pool(strata: Iterable[scms.Stratum], per_stratum: int, seed: int, set
     return Pool(f"sample_{setting.replace('-', '_')}", tuple(problems), metadata)
 
 
-def sample_problem(stratum: scms.Stratum, seed: int) -> Problem:
+def sample_problem(stratum: Stratum, seed: int) -> Problem:
     """Sample the problem of that seed, in Hidden-order form."""
     rng = Random(f"{stratum.name}:{seed}")
     while True:
@@ -319,7 +326,7 @@ def sample_problem(stratum: scms.Stratum, seed: int) -> Problem:
                 return problem_of(stratum, f"CAL_{stratum.name}_{seed}", seed, latent, evidence)
 
 
-def problem_of(stratum: scms.Stratum, name: str, seed: int, latent: scms.LatentScm, evidence: Evidence) -> Problem:
+def problem_of(stratum: Stratum, name: str, seed: int, latent: scms.LatentScm, evidence: Evidence) -> Problem:
     """Return the problem of an SCM and its worlds, in Hidden-order form.
 
     `name` is its id without the suffix of a setting.

@@ -1,10 +1,24 @@
-"""Latent SCMs as the published generator samples them, by the strata that it was configured with."""
+"""Latent SCMs as the published generator samples them, and sizes of the shortest formulas of Boolean functions.
+
+Both tables of sizes map a function, as the bits of its truth table, to a size; operators are those of the benchmark
+with at most three arguments. The published table is incomplete: it combines arguments only where the order of their
+sizes agrees with the order of their texts, and since "(" sorts before "X" a variable never stands beside a larger
+formula. So it holds size 6 for (and X1 (not X2)), and the generator draws redundant formulas such as (and X1 (xor X1
+X2)). That the table here is the published one is inferred from pools drawn by that generator: no formula in them is
+longer than it says, and many are longer than the exact size.
+
+The first three slots are roots. Every later slot draws its parents from the window of the last predecessors and a
+random formula over them; where no formula is accepted the mechanism is the exclusive or of the first two parents.
+
+Departures: labels are permuted before the formulas are drawn, which changes no distribution; the table of known sizes
+ends at KNOWN_SIZE_BOUNDS; and an SCM that the generator could never accept, because the shortcut of a mechanism means
+the same as the mechanism and no world can refute it, is dropped here instead of after its worlds were tried in vain.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from random import Random
@@ -14,153 +28,10 @@ from typing import NamedTuple
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Apply, Formula, Node, apply, var
 from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask, projection, support
 from calibrant.dsl.formulas.text import canonical_formula
+from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, SHORTCUT_CAP, Stratum
 from calibrant.dsl.replayscm.scm import Scm, scm
-from calibrant.dsl.text import known_names, natural_key
+from calibrant.dsl.text import natural_key
 
-# --- The strata of the benchmark: what its generator was configured with, as far as the sampler uses it ---------------
-# Source: the eight named configurations of the published generator (version 0.3.0), and as ninth the stratum of the two
-# official sample records. Every record stores its configuration under `knobs`; a test compares. Paper: Tables B.1, B.2.
-#
-# Beside them stand strata of 12 to 40 variables, which are not published: the rules of `vhs_n10_anchor_m10` for more
-# variables. What grows with them is the number of worlds, so that a variable is as often a target as in ten variables:
-# with eight worlds of at most three targets most mechanisms of forty variables would keep a shortcut.
-NUM_ROOTS = 3
-NUM_WORLDS = 8  # training worlds, and as many held-out worlds, of the published strata
-SHORTCUT_CAP = 5  # no accepted mechanism may be mimicked by a formula of at most this size
-ENVIRONMENT_LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
-BASELINE_LEVEL = 0.5  # of every root in the first training world, which has no intervention
-MAX_TARGETS = 3  # targets of an intervention (paper, Table B.1)
-ASSIGNMENT_BIASES = (0.3, 0.5, 0.7)  # chance of a 1 in the cells of a hard_assigned world
-
-
-@dataclass(frozen=True, slots=True)
-class RequiredExposure:
-    """The minimum numbers of occurrences; the named configurations ask for nothing.
-
-    scored_training, scored_heldout: worlds in which an endogenous variable is not a target, for each of them
-    assigned, constant: training worlds of mode hard_assigned and hard_constant
-    """
-
-    scored_training: int = 0
-    scored_heldout: int = 0
-    assigned: int = 0
-    constant: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """One configuration.
-
-    num_variables: roots and endogenous variables together
-    num_units: rows of every world
-    max_parents: upper bound of the parent count; also the window, that is how many predecessors are candidates
-    sizes: smallest and largest size of a mechanism (the fallback of size 3 lies below)
-    target_probabilities: of 1, 2 and 3 intervention targets
-    assigned_probability: of mode hard_assigned; hard_constant otherwise
-    max_survivors: how many variables may keep a shortcut that fits the training rows
-    shortcut_floor: mechanisms whose shortcuts would have to be shorter than this are not checked
-    num_worlds: training worlds that are chosen, and held-out worlds
-    """
-
-    name: str
-    difficulty: str
-    num_variables: int
-    num_units: int
-    max_parents: int
-    sizes: tuple[int, int]
-    target_probabilities: tuple[float, float, float]
-    assigned_probability: float
-    max_survivors: int = 0
-    shortcut_floor: int = 3
-    exposure: RequiredExposure = RequiredExposure()
-    num_worlds: int = NUM_WORLDS
-
-    def shortcut_cap(self, size: int) -> int:
-        """Largest size of a shortcut for a mechanism of the given size; 0 where none is looked for."""
-        cap = min(SHORTCUT_CAP, size - 1)
-        return cap if cap >= self.shortcut_floor else 0
-
-
-HARD, VERY_HARD = "hard_small", "very_hard_small"
-
-NAMED_STRATA = (
-    Stratum("hs_n6_easy_calibration", HARD, 6, 10, 2, (4, 8), (0.20, 0.55, 0.25), 0.70, max_survivors=1),
-    Stratum("hs_n7_anchor_plus", HARD, 7, 10, 3, (5, 10), (0.10, 0.50, 0.40), 0.75),
-    Stratum("hs_n8_bridge", HARD, 8, 10, 4, (6, 11), (0.08, 0.50, 0.42), 0.75),
-    Stratum("vhs_n8_dense", VERY_HARD, 8, 10, 5, (6, 12), (0.05, 0.50, 0.45), 0.75),
-    Stratum("vhs_n9_anchor", VERY_HARD, 9, 10, 4, (6, 12), (0.05, 0.50, 0.45), 0.75),
-    Stratum("vhs_n9_dense_strict", VERY_HARD, 9, 11, 5, (7, 13), (0.04, 0.46, 0.50), 0.80),
-    Stratum("vhs_n10_anchor_m10", VERY_HARD, 10, 10, 4, (7, 13), (0.04, 0.46, 0.50), 0.80),
-    Stratum("vhs_n10_extreme_near_impossible", VERY_HARD, 10, 11, 5, (8, 14), (0.03, 0.42, 0.55), 0.85),
-)
-
-T1_CLEAN_HARD = Stratum(
-    "t1_clean_hard",
-    VERY_HARD,
-    8,
-    11,
-    4,
-    (7, 12),
-    (0.03, 0.43, 0.54),
-    0.82,
-    shortcut_floor=2,
-    # at least 33 scored cells and at most 5 intervened worlds of 8 say the same as 3 scored worlds of 11 rows
-    exposure=RequiredExposure(scored_training=3, scored_heldout=2, assigned=4, constant=1),
-)
-
-STRATA = (*NAMED_STRATA, T1_CLEAN_HARD)
-
-LARGE = "large"
-LARGE_SIZES = (12, 14, 16, 20, 30, 40)
-
-
-def worlds_for(num_variables: int) -> int:
-    """Return the number of worlds that intervene on each variable as often as NUM_WORLDS do on each of ten."""
-    return max(NUM_WORLDS, -(-NUM_WORLDS * num_variables // 10))
-
-
-def _large(num_variables: int) -> Stratum:
-    like = next(candidate for candidate in NAMED_STRATA if candidate.name == "vhs_n10_anchor_m10")
-    return replace(
-        like,
-        name=f"large_n{num_variables}",
-        difficulty=LARGE,
-        num_variables=num_variables,
-        num_worlds=worlds_for(num_variables),
-    )
-
-
-LARGE_STRATA = tuple(map(_large, LARGE_SIZES))
-
-
-def shortcut_floor(name: str) -> int:
-    """Return the floor of the stratum of that name; the first named stratum's for unknown names."""
-    return {candidate.name: candidate.shortcut_floor for candidate in STRATA}.get(name, NAMED_STRATA[0].shortcut_floor)
-
-
-def stratum(name: str) -> Stratum:
-    """Return the stratum of that name; `ValueError` that lists the known ones otherwise."""
-    for candidate in (*STRATA, *LARGE_STRATA):
-        if candidate.name == name:
-            return candidate
-    names_text = known_names(name, (candidate.name for candidate in (*STRATA, *LARGE_STRATA)))
-    raise ValueError(f"unknown stratum '{name}'; {names_text}")
-
-
-# --- Sampling of latent SCMs, and sizes of the shortest formulas of Boolean functions ---------------------------------
-# Both tables map a function, as the bits of its truth table, to a size; operators are those of the benchmark with at
-# most three arguments. The published table is incomplete: it combines arguments only where the order of their sizes
-# agrees with the order of their texts, and since "(" sorts before "X" a variable never stands beside a larger formula.
-# So it holds size 6 for (and X1 (not X2)), and the generator draws redundant formulas such as (and X1 (xor X1 X2)).
-# That the table here is the published one is inferred from pools drawn by that generator: no formula in them is longer
-# than it says, and many are longer than the exact size.
-#
-# The first three slots are roots. Every later slot draws its parents from the window of the last predecessors and a
-# random formula over them; where no formula is accepted the mechanism is the exclusive or of the first two parents.
-#
-# Departures: labels are permuted before the formulas are drawn, which changes no distribution; the table of known sizes
-# ends at KNOWN_SIZE_BOUNDS; and an SCM that the generator could never accept, because the shortcut of a mechanism means
-# the same as the mechanism and no world can refute it, is dropped here instead of after its worlds were tried in vain.
 # --- Sizes of the shortest formulas of Boolean functions, exactly and as the published generator knows them -----------
 JOINS = tuple(name for name in STANDARD_OPERATORS if name != "not")
 FLATTENED = ("and", "or", "xor")  # an argument of the same operator would be merged by the normal form

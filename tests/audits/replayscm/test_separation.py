@@ -37,7 +37,7 @@ from calibrant.dsl.formulas.text import STANDARD, parse, render
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.dsl.replayscm.generation.problems import disclose_problem
-from calibrant.dsl.replayscm.generation.scms import STRATA, Stratum
+from calibrant.dsl.replayscm.generation.strata import STRATA, Stratum
 from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly

@@ -39,7 +39,8 @@ from calibrant.bench.lab.posterior import by_class, draw_chunk
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, permute
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.generation.scms import NUM_ROOTS, STRATA, Stratum, sample_scm, shortest_sizes
+from calibrant.dsl.replayscm.generation.scms import sample_scm, shortest_sizes
+from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, STRATA, Stratum
 from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.least import Mask

@@ -35,7 +35,7 @@ from calibrant.bench.replayscm.rows.listed import MostPosterior
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
-from calibrant.dsl.replayscm.generation.scms import STRATA, stratum
+from calibrant.dsl.replayscm.generation.strata import STRATA, stratum
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator

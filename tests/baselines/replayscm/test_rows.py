@@ -36,7 +36,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.scms import stratum
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.item import Task, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm

@@ -39,7 +39,7 @@ from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_pool
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.pools import files as replayscm_files
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from tests.support.benchmarks.blickets import Twin

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_pool
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.pools.files import write_pool
 
 BUNDLED_SEED = 20

@@ -29,7 +29,7 @@ from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
 from calibrant.dsl.replayscm.generation.problems import SETTINGS as DISCLOSURES
 from calibrant.dsl.replayscm.generation.problems import disclose_problem, sample_problem
-from calibrant.dsl.replayscm.generation.scms import stratum
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.solvers.causim.generation import generated_items

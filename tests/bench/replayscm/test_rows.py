@@ -47,7 +47,7 @@ from calibrant.dsl.replayscm.extensions.reference import (
     replay_row,
 )
 from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.scms import stratum
+from calibrant.dsl.replayscm.generation.strata import stratum
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem, write_pool
 from calibrant.dsl.replayscm.reference import replay_world

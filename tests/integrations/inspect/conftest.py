@@ -9,7 +9,7 @@ import pytest
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.replayscm.generation.problems import sample_pool
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.pools.files import write_pool
 
 SUITES = {

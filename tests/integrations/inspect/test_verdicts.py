@@ -27,7 +27,7 @@ from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.dsl.replayscm.generation.problems import sample_pool
-from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.item import Pool
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.pools.official import PAIR_SUFFIXES

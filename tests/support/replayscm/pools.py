@@ -24,7 +24,7 @@ from calibrant.audits.replayscm.generation.generate import (
 from calibrant.audits.replayscm.generation.published import MAX_ADDED_WORLDS
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
-from calibrant.dsl.replayscm.generation.scms import Stratum
+from calibrant.dsl.replayscm.generation.strata import Stratum
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.shared import shared_file

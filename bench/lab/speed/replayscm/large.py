@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.bench.lab.speed.report import Options, Row, by_setting, by_stratum, seconds
 from calibrant.dsl.replayscm.generation.problems import sample_problem
-from calibrant.dsl.replayscm.generation.scms import Stratum, stratum
+from calibrant.dsl.replayscm.generation.strata import Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.solvers.acyclic import least
 from calibrant.solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice

@@ -20,13 +20,13 @@ from calibrant.audits.replayscm.generation.generate import Generated, generate
 from calibrant.audits.replayscm.generation.published import PLANS, plan_for
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.generation.problems import SETTINGS, sample_problem
-from calibrant.dsl.replayscm.generation.scms import (
+from calibrant.dsl.replayscm.generation.scms import shortest_sizes
+from calibrant.dsl.replayscm.generation.strata import (
     LARGE_STRATA,
     NAMED_STRATA,
     STRATA,
     T1_CLEAN_HARD,
     Stratum,
-    shortest_sizes,
     stratum,
 )
 from calibrant.dsl.replayscm.item import Pool, Problem
@@ -293,7 +293,7 @@ def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
     """Bytes of a hardened pool and its audits; nothing else would show an order of a set or of workers in them."""
     program = (
         "import sys; from tests.support.replayscm.pools import generate_pool;"
-        "from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA;"
+        "from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA;"
         "from calibrant.dsl.replayscm.pools.files import native_lines\n"
         "if __name__ == '__main__':\n"
         "    made = generate_pool(NAMED_STRATA[2:4], 2, 9, 'block', workers=2)\n"

@@ -14,17 +14,19 @@ from statistics import fmean, variance
 import pytest
 
 from calibrant.audits.replayscm.bounded import all_probes, latent_scm, outer_probes, patterns, target_novelty
-from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives, separating_worlds
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.generation.published import PLANS, plan_for
 from calibrant.audits.replayscm.generation.worlds import (
     Proposer,
     Training,
     TrainingChoice,
+    functions_over,
     kill_coverage,
     list_unmet,
+    local_alternatives,
     num_refuting,
     sample_heldout,
+    separating_worlds,
     with_target,
 )
 from calibrant.dsl.formulas.reference import evaluate
@@ -37,15 +39,8 @@ from calibrant.dsl.replayscm.generation.problems import (
     sample_world,
     shortcut_classes,
 )
-from calibrant.dsl.replayscm.generation.scms import (
-    NAMED_STRATA,
-    STRATA,
-    T1_CLEAN_HARD,
-    LatentScm,
-    Stratum,
-    sample_scm,
-    stratum,
-)
+from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Intervention, World

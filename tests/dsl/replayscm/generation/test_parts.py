@@ -25,6 +25,14 @@ from calibrant.dsl.replayscm.generation.problems import (
     sample_population,
 )
 from calibrant.dsl.replayscm.generation.scms import (
+    LatentScm,
+    has_equivalent_shortcut,
+    published_sizes,
+    sample_mechanism,
+    sample_scm,
+    shortest_sizes,
+)
+from calibrant.dsl.replayscm.generation.strata import (
     ENVIRONMENT_LEVELS,
     NAMED_STRATA,
     NUM_ROOTS,
@@ -32,13 +40,7 @@ from calibrant.dsl.replayscm.generation.scms import (
     SHORTCUT_CAP,
     STRATA,
     T1_CLEAN_HARD,
-    LatentScm,
     Stratum,
-    has_equivalent_shortcut,
-    published_sizes,
-    sample_mechanism,
-    sample_scm,
-    shortest_sizes,
     stratum,
 )
 from calibrant.dsl.replayscm.item import Problem

@@ -28,15 +28,8 @@ from calibrant.dsl.replayscm.generation.problems import (
     sample_problem,
     shortcut_classes,
 )
-from calibrant.dsl.replayscm.generation.scms import (
-    NAMED_STRATA,
-    STRATA,
-    T1_CLEAN_HARD,
-    LatentScm,
-    Stratum,
-    sample_scm,
-    stratum,
-)
+from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly
@@ -332,7 +325,7 @@ def test_a_sampled_pool_survives_its_file(tmp_path: Path) -> None:
 def test_bytes_do_not_depend_on_hash_randomisation() -> None:
     program = (
         "import sys; from calibrant.dsl.replayscm.generation.problems import sample_pool;"
-        "from calibrant.dsl.replayscm.generation.scms import NAMED_STRATA;"
+        "from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA;"
         "from calibrant.dsl.replayscm.pools.files import native_lines;"
         "sys.stdout.buffer.writelines(native_lines(sample_pool(NAMED_STRATA[3:4], 2, 9, 'block')))"
     )
