@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=99, lines=31726, small_files=2, import_lines=1437),
+    "dsl": Size(files=100, lines=31741, small_files=2, import_lines=1447),
     "solvers": Size(files=92, lines=29690, small_files=5, import_lines=1491),
-    "audits": Size(files=59, lines=19561, small_files=1, import_lines=1103),
-    "baselines": Size(files=28, lines=9948, small_files=2, import_lines=445),
-    "bench": Size(files=265, lines=81770, small_files=11, import_lines=6095),
+    "audits": Size(files=58, lines=19581, small_files=1, import_lines=1092),
+    "baselines": Size(files=28, lines=9949, small_files=2, import_lines=446),
+    "bench": Size(files=265, lines=81774, small_files=11, import_lines=6098),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=371, lines=101230, small_files=17, import_lines=8507),
+    "tests": Size(files=371, lines=101274, small_files=17, import_lines=8500),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

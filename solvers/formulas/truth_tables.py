@@ -2,7 +2,7 @@
 
 Up to four columns every measure is complete (`solvers.formulas.fronts`). Sums of products and products of sums are
 covered exactly up to `minimal_sums.MAX_VARS` columns. Nodes are complete with five and six columns as far as the
-catalogue and its decompositions go; beyond, `wide_formulas` has bounds.
+catalogue and its decompositions go; beyond, `wide_tables` has bounds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calibrant.solvers.formulas.fronts import MAX_WIDE, Patterns, certify_formul
 from calibrant.solvers.formulas.least_formulas import NUM_VARS, OPERATORS, Measure, Size, Tree, is_dual, tree_text
 from calibrant.solvers.formulas.minimal_sums import least_sums
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.formulas.wide_formulas import build_formulas, find_needed_columns, find_wide_formula
+from calibrant.solvers.formulas.wide_tables import build_formulas, find_needed_columns, find_wide_formula
 from calibrant.solvers.outcome import Budget, Found, OutOfBudget
 
 MAX_STATES = 2_000_000_000  # functions that decompositions compare: 2 s

@@ -27,7 +27,7 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import Patterns, front, num_sets
 from calibrant.solvers.formulas.least_formulas import NUM_VARS, tree_formula
 from calibrant.solvers.formulas.uncertain_rows import Prior, RatePosterior, posterior_of_rates
-from calibrant.solvers.formulas.wide_formulas import (
+from calibrant.solvers.formulas.wide_tables import (
     MAX_COLUMNS,
     NeededColumns,
     WideFormula,

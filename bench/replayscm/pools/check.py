@@ -24,9 +24,9 @@ from calibrant.dsl.replayscm.extensions.reference import replay_row
 from calibrant.dsl.replayscm.extensions.scores import check_map
 from calibrant.dsl.replayscm.generation.problems import SETTINGS
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.dsl.replayscm.pools.documents import raw_records
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.official import BY_DIGEST, BY_NAME, problem_from_official
+from calibrant.dsl.replayscm.pools.runtime_yaml import raw_records
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import Rejection, illegality

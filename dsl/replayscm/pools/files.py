@@ -49,7 +49,7 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
         if first is not None and first.text.lstrip().startswith("{"):
             pool = _read_native(first, lines, plain, path.name, keep_results=keep_results)
         else:
-            from calibrant.dsl.replayscm.pools.documents import read_official  # the YAML parser is only needed here
+            from calibrant.dsl.replayscm.pools.runtime_yaml import read_official  # the YAML parser is only needed here
 
             pool = read_official(plain, path.name, keep_results=keep_results)
         names: set[str] = set()

@@ -17,7 +17,7 @@ from calibrant.solvers.formulas.least_formulas import tree_formula
 from calibrant.solvers.formulas.minimal_sums import cube_word, greedy_size, least_sums
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.formulas.truth_tables import least_forms, rows_by_value
-from calibrant.solvers.formulas.wide_formulas import (
+from calibrant.solvers.formulas.wide_tables import (
     build_formulas,
     count_wide_functions,
     find_needed_columns,

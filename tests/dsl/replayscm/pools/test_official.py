@@ -26,9 +26,9 @@ from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem
-from calibrant.dsl.replayscm.pools import documents
-from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole, write_official
+from calibrant.dsl.replayscm.pools import runtime_yaml
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.pools.runtime_yaml import read_official, read_official_whole, write_official
 from calibrant.dsl.yaml_text import load_whole
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.fuzz.pools import TOKENS
@@ -100,7 +100,7 @@ def require_same(data: bytes, monkeypatch: pytest.MonkeyPatch) -> bool:
     expected: Any = ""
     for keep_results in (True, False):
         with monkeypatch.context() as patched:
-            patched.setattr(documents, "load_yaml", load_whole)
+            patched.setattr(runtime_yaml, "load_yaml", load_whole)
             expected = outcome(read_official_whole, data, keep_results=keep_results)
         for kept in (2000, 1):  # all are kept; all are stored
             with monkeypatch.context() as patched:
@@ -162,7 +162,7 @@ def test_of_many_items_only_lines_are_kept(tmp_path: Path, monkeypatch: pytest.M
     with shared_file("pool_dev_t1_hidden_roots.runtime.yaml").open("rb") as file:
         kept = read_official(file, "pool")
         monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 5)
-        monkeypatch.setattr(documents, "load_yaml", None)  # which reading in parts does not call
+        monkeypatch.setattr(runtime_yaml, "load_yaml", None)  # which reading in parts does not call
         stored = read_official(file, "pool")
     assert isinstance(kept.problems, tuple)
     assert isinstance(stored.problems, StoredItems)

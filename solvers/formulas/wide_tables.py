@@ -1,4 +1,4 @@
-"""Formulas of many columns: smallest sets of columns that determine a target, and bounds of the least formula."""
+"""Formulas of tables with many columns: fewest columns that determine a target, bounds of the least formula."""
 
 from __future__ import annotations
 
