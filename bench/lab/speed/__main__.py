@@ -33,9 +33,9 @@ BENCHMARKS = {
     "blickets": "blickets:rows",
     "causalab": "causalab:rows",
     "causim": "causim:rows",
-    "readings": "readings:rows",
-    "rewards": "inspect:reward_rows",
-    "inspect": "inspect:rows",
+    "readings": "responses:reading_rows",
+    "rewards": "responses:reward_rows",
+    "inspect": "responses:rows",
     "memory": "memory:rows",
     "startup": "startup:rows",
 }

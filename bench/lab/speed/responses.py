@@ -1,8 +1,8 @@
-"""An evaluation by Inspect, in processor seconds a sample, and rewards of a trainer's completions a second.
+"""Responses a second: read by all rules, rewarded for a trainer, and in an evaluation by Inspect.
 
-The adapter is asked for by the names that it registers. Its share is what passes inside of it: the samples are made of
-the pool, each is given its tools, and its answer is scored, after one pool and one answer that load what is needed.
-The answers are the latent SCMs; no model is asked.
+The adapter of Inspect is asked for by the names that it registers. Its share is what passes inside of it: the samples
+are made of the pool, each is given its tools, and its answer is scored, after one pool and one answer that load what is
+needed. The answers are the latent SCMs; no model is asked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -20,16 +20,21 @@ from typing import Any
 
 from msgspec.structs import replace as replace_fields
 
-from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import EVALUATOR, ITEMS, TRAINING
+from calibrant.bench.core.registry import NAMES, benchmark, bundled_sample
+from calibrant.bench.core.responses import DEFAULT_READING, Answer, Response
 from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, measure
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.replayscm.rows.rates import gold_of
+from calibrant.bench.replayscm.scoring import read_by_paper
 from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.reading import AnswerRules, item_rules, read_response, verdict_fields
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.training import Worth, attributed, in_turns, lesson, shaped, verdict
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.score import SCORED, Evaluator
 
 # --- An evaluation by Inspect, in processor seconds a sample: the adapter's own share, the whole, its log read back
 TOPIC = "inspect"
@@ -140,7 +145,7 @@ def _time_parts(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
 
 # --- Rewards a second on one core, of items that a trainer asks for again: right, wrong and unreadable answers --------
 REWARD_TOPIC = "rewards"
-SEED, ITEMS, REPEATS = 1, 32, 160
+SEED, REWARDED_ITEMS, REPEATS = 1, 32, 160
 WANTED_A_SECOND = 5_000
 
 
@@ -160,7 +165,7 @@ def reward_rows(options: Options) -> Iterator[Row]:
 def _answers(name: str) -> Iterator[tuple[str, str]]:
     """Return records, each with a text that answers it rightly, as another item asks, or not at all."""
     bench = benchmark(name)
-    items = [entry.item for entry in islice(in_turns(bench, bench.training.stages[:4], SEED), ITEMS)]
+    items = [entry.item for entry in islice(in_turns(bench, bench.training.stages[:4], SEED), REWARDED_ITEMS)]
     golds = [json.dumps(bench.training.gold(item)) for item in items]
     for index, item in enumerate(items):
         reply = (golds[index], golds[index - 1], "I cannot tell.")[index % 3]
@@ -174,3 +179,60 @@ def _reward(worth: Worth, name: str, answers: Sequence[tuple[str, str]], repeats
             result = task.score_completion(text)
             assert result is not None
             worth(task, result)
+
+
+# --- Reading of responses by all three rules, beside the benchmark's plain reader alone, of each benchmark ------------
+# The plain reader is what scoring had before thoughts and other forms were read: one rule on the whole text, then the
+# score.
+EACH = 200  # texts of an item
+DRAFT = "Suppose that it is {one of them}; then the second row cannot be, so I go on. " * 20
+PLAIN_RATIO, THOUGHTS_RATIO = 1 / 1.15, 1 / 2  # least speed of ours over the plain reader's
+
+Judge = Callable[[Answer], bool | None]
+
+
+def reading_rows(options: Options) -> Iterator[Row]:
+    number = max(1, round(EACH * options.scale))
+    for name in NAMES:
+        bench = benchmark(name)
+        item = bench.require(ITEMS).read_pool(bundled_sample(bench.bundled[0])).items[0]
+        answer = json.dumps(bench.require(TRAINING).gold(item))
+        drafts = [f"<think>{DRAFT}{i} {answer}</think>\n{answer}" for i in range(number)]
+        texts = {
+            "plain JSON": ([answer + " " * i for i in range(number)], PLAIN_RATIO),
+            "thoughts before it": (drafts, THOUGHTS_RATIO),
+        }
+        rules, judge = _rules(bench, item)
+        for case, (stated, least) in texts.items():
+            rivals = [
+                Rival("all rules", partial(_read_all, rules, judge, stated), number),
+                Rival("one plain rule", partial(_read_plainly, rules, judge, stated), number, least_ratio=least),
+            ]
+            yield from measure(Comparison("readings", f"{bench.title}, {case}", "text", rivals), options.discipline)
+
+
+def _rules(bench: Benchmark[Any], item: Any) -> tuple[AnswerRules, Judge]:
+    """Return the rules of an item and its verdict on an answer; ReplaySCM's plain rule is the paper's, as it was."""
+    if bench.has(EVALUATOR):
+        evaluator = Evaluator(item)
+        rules = item_rules(bench, item)._replace(read=partial(read_by_paper, evaluator.score))
+        return rules, lambda answer: evaluator.score(answer).correct
+    score = bench.scoring.score
+    return item_rules(bench, item), lambda answer: score(item, answer, ())["correct"]
+
+
+def _read_all(rules: AnswerRules, judge: Judge, texts: Sequence[str]) -> None:
+    SCORED.clear()  # a text of an earlier round is no new one
+    for text in texts:
+        reading = read_response(rules, Response(text), DEFAULT_READING)
+        assert reading.answer is not None
+        verdict_fields(reading, judge(reading.answer), judge)
+
+
+def _read_plainly(rules: AnswerRules, judge: Judge, texts: Sequence[str]) -> None:
+    SCORED.clear()
+    read = rules.read_published if rules.is_one_rule else rules.read
+    for text in texts:
+        answer = read(text).answer
+        assert answer is not None
+        judge(answer)
