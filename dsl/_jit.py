@@ -90,24 +90,27 @@ def _kernel_name(dispatcher: Any) -> str:
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that gets arrays and numbers, never objects, and never raises."""
     no_entry_for_c: Any = {"no_cfunc_wrapper": True}  # an option that numba's annotations leave out
-    compiler = numba.njit(cache=True, nogil=True, boundscheck=False, **no_entry_for_c)
+    compiler = numba.njit(nogil=True, boundscheck=False, **no_entry_for_c)
     return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a part of a kernel into its callers, as if it stood there, and alone only if Python calls it."""
-    compiler = numba.njit(cache=True, nogil=True, boundscheck=False, inline="always")
+    compiler = numba.njit(nogil=True, boundscheck=False, inline="always")
     return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
 def _in_turn(dispatcher: Any) -> Any:
     """Wrap a dispatcher to compile once: not per literal type of an argument, nor in two processes at a time."""
     _dispatchers.append(dispatcher)
-    compiled, on_disk = dispatcher.compile, dispatcher._cache
+    compiled = dispatcher.compile
 
     def compile_in_turn(signature: Any) -> Any:
         types = tuple(map(unliteral, signature)) if isinstance(signature, tuple) else signature
         with global_compiler_lock, _turn, gc_paused():  # what a compiler makes lives on
+            if dispatcher._cache.load_overload is not load_or_wait:
+                dispatcher.enable_caching()  # looks at files: only those of a kernel that is called
+                dispatcher._cache.load_overload = load_or_wait
             return compiled(types)
 
     def load_or_wait(signature: Any, context: Any) -> Any:
@@ -124,8 +127,9 @@ def _in_turn(dispatcher: Any) -> Any:
         return overload
 
     def load_compiled(signature: Any, context: Any) -> Any:
+        on_disk = dispatcher._cache
         with on_disk._guard_against_spurious_io_errors():
             return on_disk._load_overload(signature, context)
 
-    dispatcher.compile, on_disk.load_overload = compile_in_turn, load_or_wait
+    dispatcher.compile = compile_in_turn
     return dispatcher

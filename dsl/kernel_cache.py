@@ -14,6 +14,10 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 # --- The cache of compiled kernels: a folder of the user's cache that is named by a digest of all kernel sources ------
 _ROOT = Path(__file__).resolve().parent.parent
@@ -94,9 +98,10 @@ def is_private(folder: Path) -> bool:
 
 def _entries(folder: Path) -> Iterator[os.stat_result]:
     """Everything below; not what another process of the same user, which compiles right now, has just renamed."""
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            yield path.lstat()
+    for above, folders, files in os.walk(folder):  # a thousand files, in half of the time of `Path.rglob`
+        for name in (*folders, *files):
+            with suppress(FileNotFoundError):
+                yield os.lstat(os.path.join(above, name))
 
 
 def _holds(above: os.stat_result) -> bool:
@@ -137,9 +142,8 @@ class CompileLock:
     """A reentrant lock between processes that compile into a folder; callers must serialize threads."""
 
     def __init__(self, folder: Path) -> None:
-        from filelock import FileLock  # takes longer to import than `--version` takes without it
-
-        self._lock = FileLock(folder / "compiling.lock", timeout=PATIENCE)
+        self._path = folder / "compiling.lock"
+        self._lock: FileLock | None = None  # made, and its library imported, by who has to compile
         self._depth = 0
 
     def __enter__(self) -> CompileLock:
@@ -148,11 +152,14 @@ class CompileLock:
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
-        if self._depth == 0 and self._lock.is_locked:
+        if self._depth == 0 and self._lock is not None and self._lock.is_locked:
             self._lock.release()
 
     def wait(self) -> None:
         """Wait until no other process compiles; return at once where files cannot be locked."""
+        from filelock import FileLock
+
+        self._lock = self._lock or FileLock(self._path, timeout=PATIENCE)
         if not self._lock.is_locked:
             with suppress(OSError, NotImplementedError):  # a timeout is one of them
                 self._lock.acquire()
