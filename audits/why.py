@@ -152,6 +152,14 @@ def expected_text(number: float) -> str:
     return f"{number:.1f}" if number < 1000 and number != round(number) else number_text(round(number))
 
 
+def percent(share: Fraction | float) -> str:
+    """Return a share in percent, never 0 or 100 of what is open."""
+    value = 100 * float(share)  # a fraction just below 1 is rounded to 1 here
+    if share in (0, 1):
+        return f"{value:.0f} %"
+    return "below 0.1 %" if value < 0.1 else "above 99.9 %" if value > 99.9 else f"{value:.1f} %"
+
+
 def number_text(number: int) -> str:
     """Return a number as people read it: with separators below ten million, then two digits and a power of ten."""
     if number < 10_000_000:

@@ -12,8 +12,6 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from calibrant.audits.replayscm.bounded import latent_scm
-from calibrant.audits.replayscm.ceiling import ClassSearch, list_classes, simulate
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.generation.strata import MAX_TARGETS
@@ -42,6 +40,8 @@ SIZE_PENALTY = 1  # a weight by size is 2**-(total formula size)
 
 def gold_parents(problem: Problem) -> int:
     """Return the most functional parents of a mechanism of gold; `ValueError` if that is more than are counted."""
+    from calibrant.audits.replayscm.bounded import latent_scm  # `fit` and `list --why` do without it
+
     widest = max((len(f.parents) for f in latent_scm(problem).local_functions.values()), default=0)
     if widest > MAX_PARENTS:
         raise ValueError(f"gold has {widest} functional parents; at most {MAX_PARENTS} are counted")
@@ -237,6 +237,8 @@ def expected_remaining(
 
     Needs known roots: with hidden ones a row does not fix the context.
     """
+    from calibrant.audits.replayscm.ceiling import ClassSearch, list_classes
+
     _require_roots(space)
     search = ClassSearch(space, [world], rng, budget=Budget(max_counts))
     behaviour_classes, complete = list_classes(search)
@@ -280,6 +282,8 @@ def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World])
 
     The worlds show contexts of the truth's roots, also where the task does not tell them.
     """
+    from calibrant.audits.replayscm.ceiling import simulate
+
     simulations = [simulate(truth, world) for world in candidates]
     if not simulations:
         raise ValueError("no candidate worlds to choose from")

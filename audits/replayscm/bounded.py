@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple, TypeAlias
 import numpy as np
 from msgspec import Meta
 
-from calibrant.audits.replayscm.generation.published import PROBE_SIZE
 from calibrant.dsl.replayscm.generation.scms import window
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
@@ -38,6 +37,9 @@ from calibrant.solvers.replayscm.space import LocalSpace, local_space, sized_loc
 # with the number of variables in the subset instead of the number of patterns. So it counts no pattern but 0 to size -
 # 1: a probe of three variables never exceeds 3/8. a test repeats that, to compare with stored diagnostics.
 # --- Local support: which joint values of a variable's possible causes the training rows show (paper, section B.2.3)
+
+
+PROBE_SIZE = 3  # predecessors in a local pattern
 
 
 class Probe(NamedTuple):

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from calibrant.audits.replayscm.alternative_items import alternative_item, discovered_pair, open_ended_item
 from calibrant.audits.replayscm.extended.generate import SETTINGS, ExtendedStratum, extended_strata, sample_extended
 from calibrant.audits.replayscm.generation import generate as generation_generate
 from calibrant.audits.replayscm.generation.published import MAX_ADDED_WORLDS, NETWORK_STRATA, PLANS, draw_windows
@@ -21,13 +20,6 @@ from calibrant.bench.core.options import OptionError, require_form
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.generated import chosen_strata
 from calibrant.bench.pools.item_options import read_item_options
-from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
-from calibrant.bench.replayscm.hardening import (
-    SuppliedAnswer,
-    by_instance,
-    checked_alternatives,
-    discovered_alternatives,
-)
 from calibrant.bench.replayscm.items import ITEMS, require_plain
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
@@ -41,6 +33,9 @@ from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import plural
 from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_folder, read_sources
+
+if TYPE_CHECKING:
+    from calibrant.bench.replayscm.hardening import SuppliedAnswer
 
 # --- Generation of ReplaySCM pools: with filters and audit, sampled, extended, and of Alternative-SCM items -----------
 J = TypeVar("J")
@@ -150,6 +145,8 @@ def _write_items(
 
 def make_item(job: ExtendedJob) -> Made:
     """Return one labelled item and what is reported of it."""
+    from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
+
     stratum = next(stratum for stratum in extended_strata() if stratum.name == job.stratum)
     problem = label_problem(sample_extended(stratum, job.seed, setting=job.setting, is_episode=job.is_episode))
     findings: list[dict[str, Any]] = [msgspec.to_builtins(record) for record in finding_records(problem)]
@@ -310,6 +307,9 @@ def alternative_pool(
 
     `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
     """
+    from calibrant.audits.replayscm.alternative_items import alternative_item, open_ended_item
+    from calibrant.bench.replayscm.hardening import by_instance
+
     require_plain(pool.problems, "`pool alternatives`")
     items, without = [], []
     answers = None if discovered is None else by_instance(discovered)
@@ -331,6 +331,9 @@ def alternative_pool(
 
 
 def _discovered_item(problem: Problem, seed: int, supplied: Sequence[SuppliedAnswer]) -> Problem | None:
+    from calibrant.audits.replayscm.alternative_items import discovered_pair
+    from calibrant.bench.replayscm.hardening import checked_alternatives
+
     models = checked_alternatives(problem, supplied).models
     systems = {answer.line: answer.systems for answer in supplied}
     pair = discovered_pair(problem, seed, [(model, systems[line]) for line, model in models.items()])
@@ -350,6 +353,8 @@ class AlternativeItems:
         discovered: Sequence[Path],
         open_ended: bool,
     ) -> Sequence[str]:
+        from calibrant.bench.replayscm.hardening import discovered_alternatives
+
         source_pool = read_pool(source, keep_results=False)
         answers = discovered_alternatives(discovered) if discovered else None
         pool, without = alternative_pool(

@@ -82,12 +82,13 @@ def moving_rows(num_vars: int) -> list[int]:
 def permute_variables(words: U64, num_vars: int) -> U64:
     """Return the functions under every permutation of the variables; shape [v!, f]."""
     moving = np.array(moving_rows(num_vars), np.uint64)
-    permuted = [words]
-    for variable in plain_changes(num_vars):
-        shift, last = np.uint64(1 << variable), permuted[-1]
+    permuted = np.empty((factorial(num_vars), len(words)), np.uint64)
+    permuted[0] = words
+    for row, variable in enumerate(plain_changes(num_vars)):
+        shift, last = np.uint64(1 << variable), permuted[row]
         changed = (last ^ (last >> shift)) & moving[variable]
-        permuted.append(last ^ (changed | (changed << shift)))
-    return np.stack(permuted)
+        np.bitwise_xor(last, changed | (changed << shift), out=permuted[row + 1])
+    return permuted
 
 
 def pack_orbits(functions: Layers, num_vars: int) -> bytes:
@@ -110,21 +111,26 @@ def unpack_orbits(contents: bytes, num_vars: int) -> Layers:
     words, keys = permute_variables(leads, num_vars), np.frombuffer(inflated, np.uint8, count)
     if num_vars <= 5:  # size, bits and roots in one number of 39 bits: sorted in a fifth of the time
         sizes, roots = (keys & 15).astype(np.uint64), (keys >> 4).astype(np.uint64)
-        numbers = np.sort((sizes << 35 | words << 3 | roots).ravel())
-        numbers = numbers[_is_first(numbers)]
+        numbers = words.ravel()  # changed in place: memory that is new takes longer than the arithmetic
+        words <<= 3
+        words |= sizes << 35 | roots
+        numbers.sort()
+        numbers = numbers[_find_firsts(numbers)]
+        rooted = numbers.astype(np.uint8) & np.uint8(7)
         bits = numbers >> np.uint64(3) & np.uint64(0xFFFFFFFF)
-        return Layers(bits, (numbers >> 35).astype(np.uint8), (numbers & 7).astype(np.uint8))
+        numbers >>= 35
+        return Layers(bits, numbers.astype(np.uint8), rooted)
     words, keys = words.ravel(), np.tile(keys, len(words))
     order = np.argsort(words)
     order = order[np.argsort(keys[order] & 15, kind="stable")]
     words, keys = words[order], keys[order]
-    first = _is_first(words)
+    first = _find_firsts(words)
     return Layers(words[first], keys[first] & np.uint8(15), keys[first] >> np.uint8(4))
 
 
-def _is_first(listed: U64) -> npt.NDArray[np.bool_]:
+def _find_firsts(listed: U64) -> npt.NDArray[np.int64]:
     """Return what is no repetition in a sorted list: a symmetric function is its own image under permutations."""
-    return np.append(True, listed[1:] != listed[:-1])
+    return np.flatnonzero(np.append(True, listed[1:] != listed[:-1]))  # positions, which select faster than flags
 
 
 # --- Expressibility: which Boolean functions a set of operators can express -------------------------------------------
@@ -441,11 +447,12 @@ def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialF
 
 
 def _depends_on_all(words: npt.NDArray[np.uint64], num_vars: int) -> npt.NDArray[np.bool_]:
-    is_essential = np.ones(len(words), np.bool_)
+    is_essential, differing = np.ones(len(words), np.bool_), np.empty_like(words)
     for index in range(num_vars):
-        shift = np.uint64(1 << index)
-        low_rows = np.uint64(full_mask(num_vars) & ~projection(index, num_vars).bits)
-        is_essential &= ((words >> shift) ^ words) & low_rows != 0
+        np.right_shift(words, 1 << index, out=differing)
+        differing ^= words
+        differing &= full_mask(num_vars) & ~projection(index, num_vars).bits  # rows in which the variable is 0
+        is_essential &= differing != 0
     assert num_rows(num_vars) <= 64
     return is_essential
 

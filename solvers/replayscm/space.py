@@ -87,7 +87,7 @@ def function_index(functions: EssentialFunctions, max_size: int | None = None) -
             is_small = own_sizes <= max_size
             own_bits, own_sizes = own_bits[is_small], own_sizes[is_small]
         # a prefix is the high bits, so that ascending tables keep the functions of a prefix together
-        order = np.argsort(own_bits)
+        order = np.argsort(own_bits, kind="stable")  # which merges the sorted runs of each size
         bits.append(own_bits[order])
         sizes.append(own_sizes[order])
         shift = np.uint64(max(0, num_rows(j) - PREFIX_ROWS))

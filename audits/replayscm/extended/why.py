@@ -18,7 +18,19 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from calibrant.audits.why import Count, Experiment, Fact, Outcome, Span, State, Why, experiment, number_text, spans
+from calibrant.audits.why import (
+    Count,
+    Experiment,
+    Fact,
+    Outcome,
+    Span,
+    State,
+    Why,
+    experiment,
+    number_text,
+    percent,
+    spans,
+)
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm import episode
 from calibrant.dsl.replayscm.disclosure import natural
@@ -505,11 +517,3 @@ def _facts(
     if num_draws:
         listed_facts.append(Fact(f"shares estimated from {num_draws} draws"))
     return (*listed_facts, Fact(f"at most {scm_class.max_parents} parents"))
-
-
-def percent(share: Fraction | float) -> str:
-    """Return a share in percent, never 0 or 100 of what is open."""
-    value = 100 * float(share)  # a fraction just below 1 is rounded to 1 here
-    if share in (0, 1):
-        return f"{value:.0f} %"
-    return "below 0.1 %" if value < 0.1 else "above 99.9 %" if value > 99.9 else f"{value:.1f} %"

@@ -30,7 +30,6 @@ from calibrant.solvers.networks.cut import find_cycle
 from calibrant.solvers.outcome import Budget, Found
 
 SEED_WORLDS = 3  # with the one without intervention; worlds against shortcuts follow
-PROBE_SIZE = 3  # predecessors in a local pattern
 MAX_ADDED_WORLDS = 3  # by targeted disambiguation: the paper's records have 8 to 11 training worlds
 
 

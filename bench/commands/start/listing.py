@@ -19,8 +19,6 @@ from calibrant.bench.commands.options import AsJson, PoolPath, refuse_options
 from calibrant.bench.core.attribution import KEY, share_key
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.help import INPUT, ITEMS, OUTPUT, VIEW
-from calibrant.bench.report.pool_attribution import add_attributions
-from calibrant.bench.report.sources import scored_answers
 from calibrant.bench.terminal import json_text
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
@@ -388,6 +386,9 @@ class AnswerFilter:
 
     def rows(self, sources: Sequence[Path]) -> Iterator[dict[str, Any]]:
         """Yield a row for each answer, in the order of the sources; `CalibrantError` if there are none of the pool."""
+        from calibrant.bench.report.pool_attribution import add_attributions
+        from calibrant.bench.report.sources import scored_answers
+
         digest, systems = file_digest(self.pool), dict[str, None]()
         index_by_id = {item.id: index for index, item in enumerate(self.items)}
         answers = ((context, score) for context, score in scored_answers(sources) if context.pool_digest == digest)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from markupsafe import Markup
 
@@ -14,15 +14,9 @@ from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Steps, Suggestion
-from calibrant.bench.pages.page import design_page
-from calibrant.bench.pages.why import steps_page, why_page
-from calibrant.bench.pools.capabilities import CertificateCheck
-from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.fitting import results
 from calibrant.bench.replayscm.fitting import target as fitting_target
-from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit, judge_graph
 from calibrant.bench.replayscm.fitting.columns import quote_name
-from calibrant.bench.replayscm.fitting.forms import FormsFit, fit_configurations, fit_outputs
 from calibrant.bench.replayscm.fitting.fronts import (
     MAX_TARGET_PARENTS,
     FormulaOptions,
@@ -32,9 +26,6 @@ from calibrant.bench.replayscm.fitting.fronts import (
     follow_up,
     front_columns,
 )
-from calibrant.bench.replayscm.fitting.missing import GapFit, fit_with_gaps
-from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
-from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
 from calibrant.bench.replayscm.fitting.reading import Reading, join_names, read_with, reading_options, split_names
 from calibrant.bench.replayscm.fitting.table import (
     ITEM,
@@ -47,8 +38,6 @@ from calibrant.bench.replayscm.fitting.table import (
     task_of,
     why_of_table,
 )
-from calibrant.bench.replayscm.why.explainer import lesson
-from calibrant.bench.replayscm.why.page import body, drawing
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.bench.report.tidy import Framed
 from calibrant.dsl.atomic_write import write_atomically
@@ -71,13 +60,19 @@ from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
+if TYPE_CHECKING:  # imported by what makes them: a table alone is fitted in .85 of the time
+    from calibrant.bench.pools.capabilities import CertificateCheck
+    from calibrant.bench.replayscm.fitting.claimed_graph import GraphFit
+    from calibrant.bench.replayscm.fitting.forms import FormsFit
+    from calibrant.bench.replayscm.fitting.missing import GapFit
+    from calibrant.bench.replayscm.fitting.network_fit import NetworkFit
+
 MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
 MAX_ROOT_CONFLICTS = 20_000  # of the search for fewest roots
 MAX_STATES = 40_000_000  # states of the least SCM: 2,000 conflicts of MaxSAT, two seconds
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
 AS_READ = ("target", "coding", "notes", "rows")  # keys of JSON with the user's names already
-NOTES_HERE = "<!-- how the table was read -->"
 
 
 @dataclass(frozen=True)
@@ -288,12 +283,16 @@ class Fit(Framed):
             [] if html is None else [results.front_section(front, self.table, k) for k, front in enumerate(fronts)]
         )
         if html is not None and (self.why is not None or sections):
-            self._write_page(html, name, Markup("\n").join(sections))
+            write_atomically(
+                html, results.table_page(self.table, self.target, self.why, name, Markup("\n").join(sections))
+            )
             yield f"page written to {html}"
         if steps is not None and self.fits:
-            write_atomically(steps, self._steps_page(name))
+            write_atomically(steps, results.page_in_steps(self.table, self.target, self.why, name))
             yield f"page in steps written to {steps}"
         if self.why is not None and svg is not None:
+            from calibrant.bench.replayscm.why.page import drawing
+
             write_atomically(svg, self.naming.markup(drawing(self.why)))
             yield f"picture written to {svg}"
         if out is not None and self.has_item:
@@ -311,29 +310,10 @@ class Fit(Framed):
         if claims and certificates is not None:
             yield from results.write_claims(self.table, claims, certificates)
         if self.why is not None and certificates is not None and (out is not None or not claims):
+            from calibrant.bench.replayscm.audit.records import write_certificates
+
             model_class = ModelClass(self.why.max_parents)
             yield from write_certificates([self.problem], certificates, lambda _: model_class)
-
-    def _steps_page(self, name: str) -> str:
-        if self.why is None:
-            raise CalibrantError("--steps: what else fits was not counted here; --html has what is known")
-        read = tuple(self.table.reading_lines(every=True, target=self.target))
-        return self.naming.markup(
-            steps_page([replace(lesson(self.why), item=self.target or name, intro=read)], "fit", name)
-        )
-
-    def _write_page(self, path: Path, name: str, sections: Markup) -> None:
-        """Write the page: how the table was read, fronts, and what else fits."""
-        lines = self.table.reading_lines(every=True, target=self.target)
-        notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines)) + sections
-        if self.why is None:
-            title = f"Which formulas of {self.target} fit, with how many errors?" if self.target else name
-            content = {"title": title, "crumbs": ["fit", name], "item": ITEM}
-            page = design_page("why/why.html", content | {"body": Markup("<h1>{}</h1>\n").format(title) + notes})
-        else:
-            whole = why_page(self.why, body(self.why, "why", notes=Markup(NOTES_HERE)), "fit", name)
-            page = self.naming.markup(whole).replace(NOTES_HERE, notes)
-        write_atomically(path, page)
 
 
 def fit(
@@ -396,20 +376,25 @@ def fit_in_steps(
     table = handle_gaps(read_with(data, reading_options(reading), "formulas"), gaps)
     assumption = options.assumption(table)
     if table.outputs:
+        from calibrant.bench.replayscm.fitting.forms import fit_outputs
+
         return fit_outputs(table, options, listen)
     if options.graph is not None:
+        from calibrant.bench.replayscm.fitting.claimed_graph import judge_graph
+
         listen("functions of the graph", 0, 1)
         return judge_graph(table, options)
     naming = Naming(table.legal_names, table.names)
     listed = split_names(roots, table.names) if isinstance(roots, str) else roots
-    for name in [target] if target is not None else listed or ():
-        if name not in table.names:
-            near = known_names(str(name), table.names)
-            raise CalibrantError(f"{table.source} has no column {readable_repr(name)}; {near}")
+    _require_columns(table, [target] if target is not None else listed or ())
     free = [name for name in table.names if name != target] if target is not None else listed
     if options.consistency is not None:
+        from calibrant.bench.replayscm.fitting.forms import fit_configurations
+
         return fit_configurations(table, options, listen)
     if table.num_gaps:
+        from calibrant.bench.replayscm.fitting.missing import fit_with_gaps
+
         listen("completions of gaps", 0, 1)
         return fit_with_gaps(table, listed, options, listen)
     posterior = None
@@ -445,6 +430,13 @@ def fit_in_steps(
         outcome = fitting_target.advise_networks(outcome)
     fitted = replace(fitted, target=target, outcome=outcome, best_formula=best or fitted.best_formula, needs=needs)
     return replace(fitted, fronts=fronts, rates=posterior)
+
+
+def _require_columns(table: Table, names: Iterable[str]) -> None:
+    for name in names:
+        if name not in table.names:
+            near = known_names(str(name), table.names)
+            raise CalibrantError(f"{table.source} has no column {readable_repr(name)}; {near}")
 
 
 def _fit_wide(table: Table, needs: fitting_target.TargetNeeds, max_parents: int, listen: Steps) -> Fit:
@@ -587,6 +579,8 @@ class TableFitting:
         progress: Steps,
         report: Callable[[str], None],
     ) -> NetworkFit:
+        from calibrant.bench.replayscm.fitting.networks import NetworkOptions, learn_in_steps
+
         return learn_in_steps(data, NetworkOptions(**question), gaps, reading, progress, report)
 
     def check_against(self, table: Path) -> CertificateCheck:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,8 +22,6 @@ from calibrant.audits.replayscm.fits.formulas import MAX_SCM_COLUMNS
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.page import design_page, html_page
-from calibrant.bench.pools.capabilities import CertificateCheck
-from calibrant.bench.pools.findings_audit import ClaimFile
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
 from calibrant.bench.replayscm.fitting.fronts import (
     MEASURE_NAMES,
@@ -33,7 +32,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     size_text,
 )
 from calibrant.bench.replayscm.fitting.reading import options_of_record, read_with
-from calibrant.bench.replayscm.fitting.table import Table, handle_gaps
+from calibrant.bench.replayscm.fitting.table import ITEM, Naming, Table, handle_gaps
 from calibrant.bench.report.tidy import Framed
 from calibrant.bench.terminal import NextCommand, command_without_option, invocation
 from calibrant.dsl.atomic_write import write_atomically
@@ -41,6 +40,10 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import BoolArray, Counting, FrontFunction, FrontPoint
 from calibrant.solvers.formulas.least_formulas import Tree, infix_text
+
+if TYPE_CHECKING:
+    from calibrant.audits.replayscm.why.parts import ReplayWhy
+    from calibrant.bench.pools.capabilities import CertificateCheck
 
 # Claims about fits of tables, and their verifiers: no solver, and no word of the certificate is taken on trust
 VERIFIERS: Mapping[str, Verifier] = {
@@ -152,6 +155,8 @@ def _scm_front_claim(front: ScmFront, num_columns: int) -> Claim | Unclaimed:
 
 def write_claims(table: Table, claims: Iterable[Claim | Unclaimed], folder: Path) -> Iterator[str]:
     """Write a certificate of each claim; yields a line for what has none, and a last one with the command to check."""
+    from calibrant.bench.pools.findings_audit import ClaimFile
+
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     for claim in claims:
@@ -490,3 +495,33 @@ def rows_section(
         "rows": rows,
     }
     return Markup(html_page("why/table_rows.html", content))
+
+
+NOTES_HERE = "<!-- how the table was read -->"
+
+
+def table_page(table: Table, target: str | None, why: ReplayWhy | None, name: str, sections: Markup) -> str:
+    """Return the page of a fit: how the table was read, fronts, and what else fits."""
+    from calibrant.bench.pages.why import why_page
+    from calibrant.bench.replayscm.why.page import body
+
+    lines = table.reading_lines(every=True, target=target)
+    notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines)) + sections
+    if why is None:
+        title = f"Which formulas of {target} fit, with how many errors?" if target else name
+        content = {"title": title, "crumbs": ["fit", name], "item": ITEM}
+        return design_page("why/why.html", content | {"body": Markup("<h1>{}</h1>\n").format(title) + notes})
+    whole = why_page(why, body(why, "why", notes=Markup(NOTES_HERE)), "fit", name)
+    return Naming(table.legal_names, table.names).markup(whole).replace(NOTES_HERE, notes)
+
+
+def page_in_steps(table: Table, target: str | None, why: ReplayWhy | None, name: str) -> str:
+    """Return the page of a fit in steps; `CalibrantError` where what else fits was not counted."""
+    from calibrant.bench.pages.why import steps_page
+    from calibrant.bench.replayscm.why.explainer import lesson
+
+    if why is None:
+        raise CalibrantError("--steps: what else fits was not counted here; --html has what is known")
+    read = tuple(table.reading_lines(every=True, target=target))
+    page = steps_page([replace(lesson(why), item=target or name, intro=read)], "fit", name)
+    return Naming(table.legal_names, table.names).markup(page)

@@ -7,13 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from calibrant.audits.replayscm.extended.why import EdgeShare, EstimatedWorld, ExtendedWhy, explain_extended, percent
 from calibrant.audits.replayscm.why.explanation import explain
-from calibrant.audits.replayscm.why.failure import FailureWhy, VariableComparison, explain_failure
 from calibrant.audits.replayscm.why.parts import (
     DecidedVariable,
     FittingScm,
@@ -23,7 +21,7 @@ from calibrant.audits.replayscm.why.parts import (
     range_text,
     witness_row,
 )
-from calibrant.audits.why import listed, number_text
+from calibrant.audits.why import listed, number_text, percent
 from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.pages import why as pages_why
 from calibrant.bench.pages.capabilities import AnswerExplainable, Explainable
@@ -47,9 +45,12 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.replayscm.item import Problem
-from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
+
+if TYPE_CHECKING:  # imported where they are made
+    from calibrant.audits.replayscm.extended.why import EdgeShare, EstimatedWorld, ExtendedWhy
+    from calibrant.audits.replayscm.why.failure import FailureWhy, VariableComparison
 
 # --- The page and the text of why an answer fails ---------------------------------------------------------------------
 MAX_ROWS = 32  # differing assignments that page and terminal list for a variable; JSON has all
@@ -66,7 +67,9 @@ class FailureExplanations:
             raise CalibrantError(
                 f"{item.id}: answers to items with noise, hidden variables or episodes are not compared"
             )
+        from calibrant.audits.replayscm.why.failure import explain_failure
         from calibrant.bench.replayscm.scoring import ATTRIBUTE
+        from calibrant.dsl.replayscm.score import Evaluator
 
         evaluator = Evaluator(item, compiles=False)
         score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
@@ -532,6 +535,8 @@ class ReplayExplanations:
             ASSUME.check(item, item.task.assumption)
         try:
             if item.task.extension is not None:
+                from calibrant.audits.replayscm.extended.why import explain_extended
+
                 return explain_extended(item, steps, reveal_sealed=reveal_sealed)
             gold = item.sealed.gold if reveal_sealed else None
             return explain(item.task, item.id, gold=gold, columns=item.columns)
@@ -539,7 +544,7 @@ class ReplayExplanations:
             raise CalibrantError(f"{item.id} cannot be explained: {reason}") from None
 
     def body(self, why: ReplayWhy | ExtendedWhy, prefix: str) -> Markup:
-        return extended_body(why, prefix) if isinstance(why, ExtendedWhy) else body(why, prefix)
+        return body(why, prefix) if isinstance(why, ReplayWhy) else extended_body(why, prefix)
 
     def lesson(self, item: Problem, why: ReplayWhy | ExtendedWhy) -> Lesson:
         if isinstance(why, ReplayWhy):
@@ -554,11 +559,9 @@ class ReplayExplanations:
         return standalone_svg(graph)
 
     def lines(self, why: ReplayWhy | ExtendedWhy) -> Iterator[str]:
-        return (
-            pages_why.tables_lines(why, extended_tables(why), extended_advice(why))
-            if isinstance(why, ExtendedWhy)
-            else lines(why)
-        )
+        if isinstance(why, ReplayWhy):
+            return lines(why)
+        return pages_why.tables_lines(why, extended_tables(why), extended_advice(why))
 
 
 EXPLANATIONS: Explainable = ReplayExplanations()
