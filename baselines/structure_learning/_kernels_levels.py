@@ -107,6 +107,13 @@ def set_number(levels: Levels, mask: int) -> int:
 
 
 @inline_kernel
+def _copy(source: I64, target: I64) -> None:
+    """Copy numbers one by one: for `target[:] = source` numba compiles the text of an error, 2.5 s."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@inline_kernel
 def _split(
     levels: Levels, v: int, old: I32, ends: I32, num_parts: int, alone: I64, cells: I64, rows: I32, new_ends: I32
 ) -> int:
@@ -177,7 +184,8 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
     cells = np.zeros(levels.levels.max(), np.int64)
     small, distinct = np.zeros((2, MAX_ALONE), np.int64)
     large = np.zeros(num_patterns + 1, np.int64)
-    rows[0] = np.arange(num_patterns)
+    for r in range(num_patterns):
+        rows[0, r] = r
     if num_patterns:
         ends[0, 0], num_parts[0] = num_patterns, 1
     upcoming[0] = first
@@ -201,7 +209,8 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
         is_last = depth == depths - 2 or place == num_vars - 1
         if not is_last:
             depth += 1
-            alone[depth] = alone[depth - 1]
+            for g in range(num_groups):
+                _copy(alone[depth - 1, g], alone[depth, g])
             masks[depth], at[depth], configurations[depth], upcoming[depth] = mask, row, share, place + 1
             old, old_ends = rows[depth - 1], ends[depth - 1]
             number = _split(levels, v, old, old_ends, number, alone[depth], cells, rows[depth], ends[depth])
@@ -214,7 +223,7 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
     return work
 
 
-@inline_kernel
+@kernel
 def _sum_counts(
     levels: Levels,
     v: int,
@@ -234,7 +243,7 @@ def _sum_counts(
     """Sum the terms of one set, whose configurations are the parts, or with v >= 0 its values in each part."""
     num_values = levels.levels[v] if v >= 0 else 1
     for g in range(levels.weights.shape[0]):
-        small[:] = alone[g]
+        _copy(alone[g], small)
         num_large = start = 0
         for part in range(num_parts):
             if num_values <= 2:
@@ -265,7 +274,7 @@ def _note(count: int, small: I64, large: I64, num_large: int) -> int:
     return num_large + 1
 
 
-@inline_kernel
+@kernel
 def _sum_terms(
     levels: Levels,
     g: int,
@@ -359,7 +368,7 @@ def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
             )
 
 
-@inline_kernel
+@kernel
 def _sum_cells(
     levels: Levels, g: int, counts: I32, mask: int, row: int, numbers: I64, distinct: I64, large: I64, sums: F64
 ) -> None:

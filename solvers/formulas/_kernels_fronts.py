@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
     tables: I64
 
 
-@inline_kernel
+@kernel
 def _merge(rows: SetRows, chosen: I64, scratch: Scratch) -> tuple[int, int]:
     """Count rows by cube; return how many cubes of several bytes occur, and the least errors over complete patterns.
 
@@ -182,7 +182,10 @@ def scan_sets(
         num_cubes, _ = _merge(rows, rows.sets[s], scratch)
         bound = 0  # with the rows with gaps that are in tables
         for part in range(functions.num_bytes):
-            bound += int(scratch.tables[part, : 1 << min(8, 1 << rows.sets.shape[1])].min())
+            least = scratch.tables[part, 0]
+            for value in range(1, 1 << min(8, 1 << rows.sets.shape[1])):
+                least = min(least, scratch.tables[part, value])
+            bound += int(least)
         ends[s] = end = _num_compared(best, bound, size_of)
         for z in range(end):
             least = best[size_of[z]]

@@ -64,7 +64,10 @@ def reading_keys(
     columns = np.empty((max(num_vars, 64), num_words), np.uint64)
     leaves = np.empty((32, num_words), np.uint64)
     for d in range(order.shape[0]):
-        columns[:num_vars] = values
+        # cell by cell: numba takes 2.5 s to compile the error that an assignment of arrays may raise
+        for v in range(num_vars):
+            for w in range(num_words):
+                columns[v, w] = values[v, w]
         for i in range(order.shape[1]):
             _mechanism_column(masks[d, i], tables[d, i], columns, leaves)
             v = order[d, i]
@@ -73,7 +76,8 @@ def reading_keys(
                 for w in range(num_words):
                     columns[v, w] = leaves[0, w] & ~clamped[v, w] | values[v, w]
             else:
-                columns[v] = leaves[0]
+                for w in range(num_words):
+                    columns[v, w] = leaves[0, w]
         for c in range(keys.shape[0]):
             key = np.uint64(0)
             for block in range(blocks):

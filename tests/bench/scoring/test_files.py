@@ -305,22 +305,22 @@ Bomb = Callable[[Path], list[object]]
 
 
 def _line_without_end(folder: Path) -> list[object]:
-    file = repeated_gzip(folder / "said.jsonl.gz", NESTED + b', "response": "', b"x" * (64 * MEGABYTE), 64, b'"}\n')
+    file = repeated_gzip(folder / "said.jsonl.gz", NESTED + b', "response": "', b"x" * (32 * MEGABYTE), 128, b'"}\n')
     return ["score", POOL, file]
 
 
 def _empty_lists_within_the_bytes(folder: Path) -> list[object]:
-    file = repeated_gzip(folder / "said.jsonl.gz", NESTED + b', "answer": [', LISTS, 20, b"[]]}\n")
+    file = repeated_gzip(folder / "said.jsonl.gz", NESTED + b', "answer": [', LISTS, 10, b"[]]}\n")
     return ["score", POOL, file]
 
 
 def _objects_in_a_response(folder: Path) -> list[object]:
     block = b"{{{" * MEGABYTE
-    return ["score", POOL, repeated_gzip(folder / "said.gz", NESTED + b', "response": "', block, 20, b'"}\n')]
+    return ["score", POOL, repeated_gzip(folder / "said.gz", NESTED + b', "response": "', block, 10, b'"}\n')]
 
 
 def _table_of_verdicts(folder: Path) -> list[object]:
-    return ["table", repeated_gzip(folder / "verdicts.gz", b'{"x": [', LISTS, 20, b"[]]}\n")]
+    return ["table", repeated_gzip(folder / "verdicts.gz", b'{"x": [', LISTS, 10, b"[]]}\n")]
 
 
 def _large_log(folder: Path, blocks: int) -> list[object]:
@@ -336,16 +336,16 @@ def _large_log(folder: Path, blocks: int) -> list[object]:
 
 
 def _log_of_lists(folder: Path) -> list[object]:
-    return _large_log(folder, 63)
+    return _large_log(folder, 23)
 
 
 def _log_of_lists_within_the_bytes(folder: Path) -> list[object]:
-    return _large_log(folder, 20)
+    return _large_log(folder, 10)
 
 
 def _native_pool(folder: Path) -> list[object]:
     header = b'{"format": "calibrant-pool", "version": 1, "benchmark": "blickets", "metadata": {"x": ['
-    return ["pool", "stats", repeated_gzip(folder / "pool.jsonl", header, LISTS, 20, b"[]]}}\n")]
+    return ["pool", "stats", repeated_gzip(folder / "pool.jsonl", header, LISTS, 10, b"[]]}}\n")]
 
 
 def _native_pool_of_one_line(folder: Path) -> list[object]:
@@ -363,7 +363,7 @@ def _yaml_pool_with_an_anchor(folder: Path) -> list[object]:
 
 def _records(folder: Path) -> list[object]:
     (folder / "run").mkdir()
-    (folder / "run" / "records.jsonl").write_bytes(b'{"pool": "p", "x": [' + LISTS * 20 + b"[]]}\n")
+    (folder / "run" / "records.jsonl").write_bytes(b'{"pool": "p", "x": [' + LISTS * 10 + b"[]]}\n")
     return ["table", folder / "run"]
 
 
@@ -384,7 +384,7 @@ BOMBS: list[Bomb] = [
 
 def _certificate(folder: Path) -> list[object]:
     file = folder / "certificate.json"
-    file.write_bytes(b'{"x": [' + LISTS * 20 + b"[]]}")
+    file.write_bytes(b'{"x": [' + LISTS * 10 + b"[]]}")
     return ["verify", file, POOL]
 
 
