@@ -47,7 +47,7 @@ def test_commands_need_no_name_that_posix_alone_has(tmp_path: Path) -> None:
     (tmp_path / "master.key").write_text("ab" * 32, encoding="ascii")
     pool, answers = (CHECKOUT / "docs" / "examples" / name for name in ("switches.jsonl", "answers.jsonl"))
     stated = ["--system", "s", "--system-version", "1", "--submitter", "me", "--date", "2026-01-02"]
-    for line in (
+    lines = [
         ["pool", "check", pool],
         ["run", "exact", pool, "--out", "runs", "--workers", "2", "--budget", "200"],
         ["run", "copy-parent", pool, "--out", "runs"],  # sorts a file that it has open
@@ -57,10 +57,11 @@ def test_commands_need_no_name_that_posix_alone_has(tmp_path: Path) -> None:
         ["release", "suite.toml", "--out", "suite"],
         ["submission", "suite", "suite/gold/rows/exact/questions.jsonl", *stated, "--out", "submissions/s"],
         ["board", "suite", "submissions", "--out", "site"],
-    ):
-        command = [sys.executable, str(CHECKOUT / "tests" / "bench" / "windows.py"), *map(str, line)]
-        done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
+    ]
+    words = json.dumps([list(map(str, line)) for line in lines])
+    command = [sys.executable, str(CHECKOUT / "tests" / "bench" / "windows.py"), words]
+    done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
     records = folder_records(tmp_path / "runs")
     assert [record.protocol for record in records] == ["copy-parent", "exact"]
     assert "exact" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""The command with what Windows has of Python's library: `python tests/bench/windows.py run exact POOL --out runs`.
+"""Commands with what Windows has of Python's library: `python tests/bench/windows.py LINES`, a JSON list of word lists.
+
+They run one after another, until one fails.
 
 Our modules, these alone, see `os`, `signal`, `multiprocessing` and others without the names that the stubs of typeshed
 give to other systems only, and lack modules that have none but such names. What Windows does otherwise with files is
@@ -10,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+import json
 import multiprocessing
 import os
 import sys
@@ -151,4 +154,6 @@ keep_open_files()
 if __name__ == "__main__":  # worker processes import this file again
     from calibrant.bench.cli import main
 
-    sys.exit(main(sys.argv[1:]))
+    for line in json.loads(sys.argv[1]):
+        if code := main(line):
+            sys.exit(f"{line}: exit code {code}")
