@@ -27,6 +27,7 @@ LIMITS_WITHOUT_A_UNIT = re.compile(r"_?(MOST|LARGEST|LONGEST)_|_?KEPT$")
 HOUSE_PHRASES = re.compile(r"no such thing|cannot be meant|\bnobody\b|\bsays\b")
 
 DOTTED = re.compile(rf"(?<![\w./-])(?:(?:{'|'.join((*PACKAGES, 'tests'))})(?:\.[A-Za-z_]\w*)+)(?![\w/-])")
+QUOTED = re.compile(r'"""(.*?)"""', re.DOTALL)  # docstrings are quoted so: ruff, D300
 STORED = {"dsl.reference", "baselines.generator_prior"}  # values of fields of records, which stay
 FILE_ENDINGS = {"py", "md", "json", "jsonl", "toml", "txt", "yaml", "html", "csv", "zip", "inspect_ai"}
 
@@ -170,11 +171,10 @@ def texts(path: Path) -> Iterator[str]:
         yield source
         return
     lines = [line for line in source.splitlines() if not line.lstrip().startswith(("from ", "import "))]
-    if not any(map(DOTTED.search, lines)):  # parsing takes most of the time
-        return
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield ast.get_docstring(node, clean=False) or ""
+    if any(map(DOTTED.search, QUOTED.findall(source))):  # parsing takes most of the time
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield ast.get_docstring(node, clean=False) or ""
     yield from (line.partition("#")[2] for line in lines)
 
 
