@@ -58,7 +58,7 @@ def test_commands_need_no_name_that_posix_alone_has(tmp_path: Path) -> None:
         ["submission", "suite", "suite/gold/rows/exact/questions.jsonl", *stated, "--out", "submissions/s"],
         ["board", "suite", "submissions", "--out", "site"],
     ]
-    words = json.dumps([list(map(str, line)) for line in lines])
+    words = json.dumps(lines, default=str)
     command = [sys.executable, str(CHECKOUT / "tests" / "bench" / "windows.py"), words]
     done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
