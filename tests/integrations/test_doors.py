@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +53,21 @@ def _options(vector: Vector) -> dict[str, str]:
     return {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
 
 
-def _rounds(*, with_extractors: bool) -> list[tuple[Path, dict[str, str], dict[str, Vector]]]:
-    """Return pools with options, and at most one vector of each item: as many rounds as an item has vectors."""
-    by_item: dict[tuple[str, str], dict[str, list[Vector]]] = defaultdict(lambda: defaultdict(list))
+def _pools(folder: Path, *, with_extractors: bool) -> Iterator[tuple[Path, dict[str, str], dict[str, Vector]]]:
+    """Write pools in which an item stands once for each of its vectors; yield them with options and vectors by id."""
+    groups: dict[tuple[str, str], list[Vector]] = defaultdict(list)
     for vector in _vectors():
         options = _options(vector)
         if with_extractors or "extractor" not in options:
-            by_item[vector["pool"], json.dumps(options, sort_keys=True)][vector["item"]].append(vector)
-    rounds = []
-    for (pool, option_text), items in by_item.items():
-        for place in range(max(map(len, items.values()))):
-            chosen = {item: vectors[place] for item, vectors in items.items() if place < len(vectors)}
-            rounds.append((shared_file(pool, part="frontier"), json.loads(option_text), chosen))
-    return rounds
+            groups[vector["pool"], json.dumps(options, sort_keys=True)].append(vector)
+    for number, ((pool, option_text), vectors) in enumerate(groups.items()):
+        header, *lines = shared_file(pool, part="frontier").read_text(encoding="utf-8").splitlines()
+        records = {record["id"]: record for record in map(json.loads, lines)}
+        by_item = {f"{vector['item']}-{place}": vector for place, vector in enumerate(vectors)}
+        copies = [json.dumps({**records[vector["item"]], "id": name}) for name, vector in by_item.items()]
+        path = folder / f"{number}_{pool}"
+        path.write_text("\n".join([header, *copies]) + "\n", encoding="utf-8")
+        yield path, json.loads(option_text), by_item
 
 
 def _differences(paid: Mapping[str, object]) -> list[str]:
@@ -89,30 +91,28 @@ def _replied(texts: Mapping[str, str]) -> Solver:
 
 def test_inspect(tmp_path: Path) -> None:
     paid: dict[str, object] = {}
-    for index, (pool, options, vectors) in enumerate(_rounds(with_extractors=True)):
-        items: Any = calibrant.load_pool(pool)
-        public = PublicIds.of_pool(pool, items)
+    for pool, options, vectors in _pools(tmp_path, with_extractors=True):
+        public = PublicIds.of_pool(pool, calibrant.load_pool(pool))
         texts = {public.public(name): vector["text"] for name, vector in vectors.items()}
         task = getattr(adapter, benchmark_of(pool).name)(str(pool), **options)
-        for sample in samples(evaluated(task, tmp_path / str(index), solver=_replied(texts))):
-            if (vector := vectors.get(own_id(sample))) is not None:
-                assert sample.scores
-                (score,) = sample.scores.values()
-                assert isinstance(score.value, dict)
-                assert score.metadata is not None
-                paid[vector["id"]] = score.value["correct"]
-                assert score.metadata["reason"] == vector["expect"]["reason"], vector["id"]
+        for sample in samples(evaluated(task, tmp_path / pool.stem, solver=_replied(texts))):
+            vector = vectors[own_id(sample)]
+            assert sample.scores
+            (score,) = sample.scores.values()
+            assert isinstance(score.value, dict)
+            assert score.metadata is not None
+            paid[vector["id"]] = score.value["correct"]
+            assert score.metadata["reason"] == vector["expect"]["reason"], vector["id"]
     assert len(paid) == len(_vectors())
     assert _differences(paid) == []
 
 
-def test_lm_eval() -> None:
+def test_lm_eval(tmp_path: Path) -> None:
     paid: dict[str, object] = {}
-    for pool, options, vectors in _rounds(with_extractors=False):
-        items: Any = calibrant.load_pool(pool)
-        public = PublicIds.of_pool(pool, items)
-        names = {public.public(item.id): vectors.get(item.id) for item in items}
-        answers = {name: "" if vector is None else vector["text"] for name, vector in names.items()}
+    for pool, options, vectors in _pools(tmp_path, with_extractors=False):
+        public = PublicIds.of_pool(pool, calibrant.load_pool(pool))
+        answered = {public.public(name): vector for name, vector in vectors.items()}
+        answers = {name: vector["text"] for name, vector in answered.items()}
         folder = str(Path(calibrant.lm_eval.__file__).parent)
         metadata = {"pool": str(pool), **options}
         manager = TaskManager(include_path=folder, include_defaults=False, metadata=metadata)
@@ -121,23 +121,20 @@ def test_lm_eval() -> None:
             model=Answering(answers), tasks=[task], task_manager=manager, bootstrap_iters=0, log_samples=True
         )
         for sample in results["samples"][task]:
-            vector = names[sample["doc"]["id"]]
-            if vector is not None:
-                paid[vector["id"]] = sample["extracted"]
+            paid[answered[sample["doc"]["id"]]["id"]] = sample["extracted"]
     assert _differences(paid) == []
 
 
-def test_verifiers() -> None:
+def test_verifiers(tmp_path: Path) -> None:
     """Scored by its own path, of a trace that holds the text as the model's message."""
     paid: dict[str, object] = {}
-    for pool, options, vectors in _rounds(with_extractors=False):
+    for pool, options, vectors in _pools(tmp_path, with_extractors=False):
         config = ItemConfig(id="calibrant-tasks", pool=pool, task=ItemTaskConfig(**options))
         for task in ItemTaskset(config).load():
-            vector = vectors.get(json.loads(task.data.record)["id"])
-            if vector is not None:
-                node = MessageNode(message=AssistantMessage(content=vector["text"]), sampled=True)
-                trace = vf.Trace.model_construct(nodes=[node])
-                paid[vector["id"]] = asyncio.run(task.reward(trace))["verdict"]
+            vector = vectors[json.loads(task.data.record)["id"]]
+            node = MessageNode(message=AssistantMessage(content=vector["text"]), sampled=True)
+            trace = vf.Trace.model_construct(nodes=[node])
+            paid[vector["id"]] = asyncio.run(task.reward(trace))["verdict"]
     assert _differences(paid) == []
 
 

@@ -1,8 +1,8 @@
 """Plain counting for checking certificates: DAGs, and functions of a few variables by least formula size.
 
 Shares nothing with the counts and the catalogues of the solvers. A list of arguments is known by the sum of its sizes
-and by what
-matters of its values: their conjunction, disjunction or parity, or for `iff` conjunction and disjunction together.
+and by what matters of its values: their conjunction, disjunction or parity, or for `iff` conjunction and disjunction
+together.
 """
 
 from __future__ import annotations
