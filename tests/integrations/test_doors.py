@@ -92,7 +92,8 @@ def _replied(texts: Mapping[str, str]) -> Solver:
 def test_inspect(tmp_path: Path) -> None:
     paid: dict[str, object] = {}
     for pool, options, vectors in _pools(tmp_path, with_extractors=True):
-        public = PublicIds.of_pool(pool, calibrant.load_pool(pool))
+        items: Any = calibrant.load_pool(pool)
+        public = PublicIds.of_pool(pool, items)
         texts = {public.public(name): vector["text"] for name, vector in vectors.items()}
         task = getattr(adapter, benchmark_of(pool).name)(str(pool), **options)
         for sample in samples(evaluated(task, tmp_path / pool.stem, solver=_replied(texts))):
@@ -110,7 +111,8 @@ def test_inspect(tmp_path: Path) -> None:
 def test_lm_eval(tmp_path: Path) -> None:
     paid: dict[str, object] = {}
     for pool, options, vectors in _pools(tmp_path, with_extractors=False):
-        public = PublicIds.of_pool(pool, calibrant.load_pool(pool))
+        items: Any = calibrant.load_pool(pool)
+        public = PublicIds.of_pool(pool, items)
         answered = {public.public(name): vector for name, vector in vectors.items()}
         answers = {name: vector["text"] for name, vector in answered.items()}
         folder = str(Path(calibrant.lm_eval.__file__).parent)
