@@ -73,56 +73,65 @@ def _listed(mechanisms: Mechanisms) -> list[Mechanism]:
     return members
 
 
-@pytest.mark.parametrize("bounded", [False, True])
-def test_members_are_those_of_all_mechanisms_that_replay(bounded: bool) -> None:
+def test_members_are_those_of_all_mechanisms_that_replay() -> None:
+    """With unrestricted bases, and with those that the generator draws."""
     plans = [replace(PLANS["3nodes"], records=n, reading=r) for n in (0, 1, 2) for r in SettingMeaning]
     plans.append(replace(PLANS["3nodes"], records=2, freq_parent=True))
-    sizes = Counter[int]()
+    sizes = {False: Counter[int](), True: Counter[int]()}
     for plan in plans:
         for item in generate_items(plan, 3, 5):
             numbers = [len(every_property_set(item))]
             numbers += [0, 1] if plan.records and not plan.freq_parent else [1]
             for number in numbers:
                 visible = visible_data(item, every_property_set(item)[:number])
-                expected = [
-                    m
-                    for m in _all_mechanisms(visible)
-                    if not nonmember_reason(m, visible) and (not bounded or _has_drawn_bases(m, visible))
-                ]
-                listed = _listed(Mechanisms(visible, "smt", bounded=bounded))
-                assert item.sealed.mechanism.edges in [member.edges for member in expected]
-                weights = [(sorted(m.all_weights.items()), m.frequency_base) for m in listed]
-                assert sorted(weights) == sorted((sorted(m.all_weights.items()), m.frequency_base) for m in expected)
-                sizes[len(expected)] += 1
-    assert sizes[1] >= 4
-    assert sum(number for size, number in sizes.items() if size > 1) >= 4
+                replaying = [m for m in _all_mechanisms(visible) if not nonmember_reason(m, visible)]
+                for bounded, counts in sizes.items():
+                    expected = [m for m in replaying if not bounded or _has_drawn_bases(m, visible)]
+                    listed = _listed(Mechanisms(visible, "smt", bounded=bounded))
+                    assert item.sealed.mechanism.edges in [member.edges for member in expected]
+                    weights = [(sorted(m.all_weights.items()), m.frequency_base) for m in listed]
+                    assert sorted(weights) == sorted(
+                        (sorted(m.all_weights.items()), m.frequency_base) for m in expected
+                    )
+                    counts[len(expected)] += 1
+    for counts in sizes.values():
+        assert counts[1] >= 4
+        assert sum(number for size, number in counts.items() if size > 1) >= 4
 
 
-@pytest.mark.parametrize("bounded", [False, True])
-def test_predictions_are_those_of_all_mechanisms_that_replay(bounded: bool) -> None:
-    sizes = Counter[int]()
+def test_predictions_are_those_of_all_mechanisms_that_replay() -> None:
+    """With unrestricted bases, and with those that the generator draws."""
+    sizes = {False: Counter[int](), True: Counter[int]()}
     for records, count in ((0, 45), (1, 6), (2, 6)):
         for item in generate_items(replace(PLANS["3nodes"], records=records), 6, count):
             visible, reactor = visible_data(item), item.task.reactor
-            expected = set()
+            expected: dict[bool, set[float]] = {False: set(), True: set()}
             for member in _all_mechanisms(visible):
+                if nonmember_reason(member, visible):
+                    continue
                 terms = member.frequency.terms
                 predicted = round(member.frequency_base + sum(t.weight * reactor[t.parent] for t in terms), 2)
+                expected[False].add(predicted)
                 bases = bases_of(member, {**reactor, FREQUENCY: predicted}).values()
-                has_drawn = _has_drawn_bases(member, visible) and all(0 <= base <= 100 for base in bases)
-                if not nonmember_reason(member, visible) and (not bounded or has_drawn):
-                    expected.add(predicted)
-            mechanisms, listed = Mechanisms(visible, "smt", bounded=bounded), set()
-            frequency = mechanisms.add_reactor()
-            while (solution := mechanisms.search.find_integers()) is not None:
-                _, predicted = mechanisms.predict(solution)
-                assert predicted not in listed
-                listed.add(predicted)
-                mechanisms.search.require(frequency != round(100 * predicted))
-            assert listed == expected
-            sizes[len(expected)] += 1
-    assert sizes[1] >= 4
-    assert sum(number for size, number in sizes.items() if size > 1) >= 4
+                if _has_drawn_bases(member, visible) and all(0 <= base <= 100 for base in bases):
+                    expected[True].add(predicted)
+            for bounded, counts in sizes.items():
+                assert _listed_predictions(Mechanisms(visible, "smt", bounded=bounded)) == expected[bounded]
+                counts[len(expected[bounded])] += 1
+    for counts in sizes.values():
+        assert counts[1] >= 4
+        assert sum(number for size, number in counts.items() if size > 1) >= 4
+
+
+def _listed_predictions(mechanisms: Mechanisms) -> set[float]:
+    """Return the predictions, excluded one after another."""
+    listed, frequency = set(), mechanisms.add_reactor()
+    while (solution := mechanisms.search.find_integers()) is not None:
+        _, predicted = mechanisms.predict(solution)
+        assert predicted not in listed
+        listed.add(predicted)
+        mechanisms.search.require(frequency != round(100 * predicted))
+    return listed
 
 
 @pytest.mark.parametrize("claim", sorted(EXAMINERS))

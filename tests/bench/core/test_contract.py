@@ -50,7 +50,7 @@ from tests.support.contract.causim import Causim
 from tests.support.contract.logic import Logic
 from tests.support.contract.replayscm import ReplayScm
 from tests.support.contract.subject import Subject
-from tests.support.effort import examples
+from tests.support.effort import effort, examples
 from tests.support.replayscm.records import native_file, native_record
 
 # --- One contract over the benchmarks: truth, outcomes, exact rows, counts, replays, files and bytes ------------------
@@ -160,9 +160,13 @@ def test_a_transcript_replays_to_the_same_steps_and_a_false_reading_is_found(
 
 
 @played
+@pytest.mark.soak
 def test_rows_answer_alike_where_only_what_they_read_is_known(subject: Subject) -> None:
-    """Every row on a twin without what is sealed: one that peeks answers otherwise, and passes all else."""
-    for item in subject.every()[::5]:
+    """Every row on a twin without what is sealed: one that peeks answers otherwise, and passes all else.
+
+    On an item of every fifth suite; twice as many in a soak.
+    """
+    for item in subject.every()[:: effort(10, 5)]:
         for protocol in (make() for make in subject.protocols().values()):
             episode = subject.benchmark.play.open(item)
             opening = len(episode.steps)

@@ -6,8 +6,10 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -69,12 +71,19 @@ def drawn(name: str, suite: str, out: Path, *options: str, count: int | None = 4
     return list(map(json.loads, out.read_text("utf-8").splitlines()))
 
 
+@cache
+def drawn_before(name: str, suite: str, *options: str, count: int | None) -> list[dict[str, Any]]:
+    """Return the lines without the option that is tried, drawn once for all options."""
+    with TemporaryDirectory() as folder:
+        return drawn(name, suite, Path(folder) / "a.jsonl", *options, count=count)
+
+
 @pytest.mark.parametrize(("name", "option"), [(name, option) for name, values in VALUES.items() for option in values])
 def test_every_option_changes_items_and_is_kept_in_the_header(name: str, option: str, tmp_path: Path) -> None:
     suite, value = OTHER_SUITE.get(option, SUITES[name]), VALUES[name][option]
     beside = BESIDE.get(option, [])
     count = None if option in ("programs", "heldout", "fill") else 4
-    before = drawn(name, suite, tmp_path / "a.jsonl", *beside, count=count)
+    before = drawn_before(name, suite, *beside, count=count)
     after = drawn(name, suite, tmp_path / "a.jsonl", *beside, f"{option}={value}", count=count)
     header, items = after[0], after[1:]
     assert option in header["metadata"]["options"]
