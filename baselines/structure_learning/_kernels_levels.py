@@ -1,12 +1,15 @@
 """Kernels: local scores of columns with several values.
 
 Dimension letters: v = variables, r = patterns of rows, g = groups of variables that count the same rows, t = terms,
-T = sets of variables. Sets are masks, bit per variable.
+T = sets of variables, s = sums of each set. Sets are masks, bit per variable.
 
 A local score is a difference of sums over configurations: BDeu of a child given S is F(S + child) - F(S), where F(T)
 sums lgamma(a + n) - lgamma(a) over the configurations of T that occur, with a = imaginary rows over the number of all
 configurations of T. K2 and likelihoods split alike. So each set of variables refines the rows once for all children.
 BDs has imaginary rows by the configurations of S that occur: F(S + child) has a term for each child.
+
+The rows that a group does not count, those in which its variables were set, are few: each set of variables counts all
+rows once, and for each group takes these out of the counts and puts them back.
 """
 
 from __future__ import annotations
@@ -32,20 +35,27 @@ BY_CONFIGURATIONS, BY_CELL, BY_LIKELIHOOD, BY_OCCURRENCE, BY_OCCUPIED = range(5)
 class Levels(NamedTuple):
     """Rows by pattern, and the terms of a score.
 
-    codes: [v, r] values from 0; levels: [v] numbers of values; weights: [g, r] rows of each pattern that count
+    codes: [v, r] values from 0; levels: [v] numbers of values; weights: [r] rows of each pattern
+    set_rows: [x] patterns that a group does not count, group by group, from starts[g] on; set_weights: [x] their rows
+    terms: [s] priors (of BY_OCCUPIED 0 or v + 1) of the sums, group by group, from sum_starts[g] on
     kind: BY_CONFIGURATIONS: a = priors[0] over the configurations; BY_CELL: a = priors[t]; BY_LIKELIHOOD: n log n;
-        BY_OCCURRENCE: 1; BY_OCCUPIED: a = priors[0] over occupied[T], for t = v + 1 priors[t] over occupied[T - v]
-        times values, none if priors[t] is 0
+        BY_OCCURRENCE: 1; BY_OCCUPIED: a = priors[0] over occupied[T, g], for t = v + 1 over occupied[T - v, g] times
+        values, none where v is not in T
     order: [v] variables as they are split: those that leave most rows alone first
     strides: [v] of a variable's level in the row of `table`; by its sum over a set
-    table: [rows, counts] terms that were computed, not a number elsewhere; counts beyond are computed each time
-    powers: [j, counts] coefficients of a**j in lgamma(count + a), for BY_OCCUPIED with a below MAX_SERIES
+    table: [rows, counts] terms, in rows that were not met not a number; of counts beyond computed each time
+    powers: [counts, j] coefficients of a**j in lgamma(count + a), for BY_OCCUPIED with a below MAX_SERIES
     binomials: [v + 1, size + 1]; is_dense: whether sets are numbered by their masks, else by size and colexicographic
     """
 
     codes: I32
     levels: I64
     weights: I64
+    set_rows: I64
+    set_weights: I64
+    starts: I64
+    terms: I64
+    sum_starts: I64
     kind: int
     priors: F64
     order: I64
@@ -58,7 +68,7 @@ class Levels(NamedTuple):
 
 
 @inline_kernel
-def _prior(levels: Levels, t: int, mask: int, row: int, configurations: float) -> tuple[float, int]:
+def _prior(levels: Levels, g: int, t: int, mask: int, row: int, configurations: float) -> tuple[float, int]:
     """Return the imaginary rows of a cell, 0 for a term that the set does not have, and their row of the table."""
     if levels.kind == BY_CONFIGURATIONS:
         return levels.priors[0] / configurations, row
@@ -66,26 +76,28 @@ def _prior(levels: Levels, t: int, mask: int, row: int, configurations: float) -
         return levels.priors[t], t
     cells = 0
     if t == 0:
-        cells = int(levels.occupied[set_number(levels, mask)])
+        cells = int(levels.occupied[set_number(levels, mask), g])
     elif mask >> (t - 1) & 1:
-        cells = int(levels.levels[t - 1] * levels.occupied[set_number(levels, mask ^ (1 << (t - 1)))])
-    return (levels.priors[t] / cells if cells else 0.0), cells
+        cells = int(levels.levels[t - 1] * levels.occupied[set_number(levels, mask ^ (1 << (t - 1))), g])
+    return (levels.priors[0] / cells if cells else 0.0), cells
 
 
-@inline_kernel
-def _term(levels: Levels, row: int, prior: float, count: int) -> float:
-    """Return the term of one count, remembered if it is small."""
-    if count < levels.table.shape[1] and not math.isnan(levels.table[row, count]):
-        return float(levels.table[row, count])
-    if levels.kind == BY_OCCURRENCE:
-        term = 1.0
-    elif levels.kind == BY_LIKELIHOOD:
-        term = count * math.log(count) if count else 0.0
-    else:
-        term = math.lgamma(prior + count) - math.lgamma(prior)
-    if count < levels.table.shape[1]:
-        levels.table[row, count] = term
-    return term
+@kernel
+def _term(kind: int, prior: float, count: int) -> float:
+    """Return the term of one count. kind: as in `Levels`."""
+    if kind == BY_OCCURRENCE:
+        return 1.0
+    if kind == BY_LIKELIHOOD:
+        return count * math.log(count) if count else 0.0
+    return math.lgamma(prior + count) - math.lgamma(prior)
+
+
+@kernel
+def _fill_line(kind: int, prior: float, line: F64) -> None:
+    """Fill in a row of the table of `Levels`: of all its counts at once, as a look at each takes twice its sum."""
+    line[0] = 0.0
+    for count in range(1, len(line)):
+        line[count] = _term(kind, prior, count)
 
 
 @kernel
@@ -120,7 +132,7 @@ def _split(
     """Split configurations by the values of a variable; return the number of those that are left.
 
     old: [i] patterns, configuration by configuration; ends: [part] where each ends; rows, new_ends: the same, filled in
-    alone: [g, c] patterns that are alone, added to; cells: [values + 1] scratch
+    alone: [c] patterns of c rows that are alone, added to; cells: [values + 1] scratch
     """
     num_values = levels.levels[v]
     start = num_left = end = 0
@@ -145,12 +157,8 @@ def _split(
                 rows[cells[value]] = r
                 cells[value] += 1
                 continue
-            is_alone = True
-            for g in range(len(alone)):
-                is_alone &= levels.weights[g, r] < MAX_ALONE
-            if is_alone:
-                for g in range(len(alone)):
-                    alone[g, levels.weights[g, r]] += 1
+            if levels.weights[r] < MAX_ALONE:
+                alone[levels.weights[r]] += 1
             else:
                 rows[end] = r
                 end += 1
@@ -162,21 +170,20 @@ def _split(
 
 @kernel
 def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> int:
-    """Fill in sums [g, t, T] over the configurations of every set of at most `max_size` whose first variable is given.
+    """Fill in sums [T, s] over the configurations of every set of at most `max_size` whose first variable is given.
 
-    first: its place in the order of the levels; -1 for the empty set alone; return the patterns met
+    first: its place in the order of the levels; -1 for the empty set alone; return the patterns met and taken out
 
     A pattern that is alone in its configuration stays alone under any further variable: it is counted by its number of
     rows and not refined again (18 columns of 3,000 rows: two thirds of the time). Sets that no other extends are
     counted without splitting their rows.
     """
     num_vars, num_patterns = levels.codes.shape
-    num_groups = levels.weights.shape[0]
     depths = min(max_size, num_vars) + 1
     rows = np.zeros((depths, num_patterns), np.int32)
     ends = np.zeros((depths, num_patterns), np.int32)
     num_parts = np.zeros(depths, np.int64)
-    alone = np.zeros((depths, num_groups, MAX_ALONE), np.int64)
+    alone = np.zeros((depths, MAX_ALONE), np.int64)
     masks = np.zeros(depths, np.int64)
     at = np.zeros(depths, np.int64)
     configurations = np.ones(depths)
@@ -184,6 +191,10 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
     cells = np.zeros(levels.levels.max(), np.int64)
     small, distinct = np.zeros((2, MAX_ALONE), np.int64)
     large = np.zeros(num_patterns + 1, np.int64)
+    num_alone = num_patterns * max(2, levels.levels.max())
+    counts = np.append(np.zeros(num_alone, np.int64), levels.weights)  # the last ones of patterns that are alone
+    place_of, places = np.zeros(num_patterns, np.int64), np.zeros(len(levels.set_rows), np.int64)
+    base = np.zeros(MAX_ALONE, np.int64)
     for r in range(num_patterns):
         rows[0, r] = r
     if num_patterns:
@@ -191,8 +202,9 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
     upcoming[0] = first
     if first < 0:
         _sum_counts(
-            levels, -1, rows[0], ends[0], num_parts[0], alone[0], 0, 0, 1.0, cells, small, large, distinct, sums
-        )
+            levels, -1, rows[0], ends[0], num_parts[0], alone[0], 0, 0, 1.0, counts, place_of, places, small, base,
+            large, distinct, sums,
+        )  # fmt: skip
     work = 0
     depth = 0 if first >= 0 and max_size >= 1 else -1
     while depth >= 0:
@@ -205,12 +217,11 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
         mask, row = masks[depth] | np.int64(1) << v, at[depth] + levels.strides[v]
         share = configurations[depth] * levels.levels[v]
         number = num_parts[depth]
-        work += num_groups * (ends[depth, number - 1] if number else 0)
+        work += len(levels.set_rows) + (ends[depth, number - 1] if number else 0)
         is_last = depth == depths - 2 or place == num_vars - 1
         if not is_last:
             depth += 1
-            for g in range(num_groups):
-                _copy(alone[depth - 1, g], alone[depth, g])
+            _copy(alone[depth - 1], alone[depth])
             masks[depth], at[depth], configurations[depth], upcoming[depth] = mask, row, share, place + 1
             old, old_ends = rows[depth - 1], ends[depth - 1]
             number = _split(levels, v, old, old_ends, number, alone[depth], cells, rows[depth], ends[depth])
@@ -218,8 +229,9 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
             v = -1
         its_rows, its_ends, its_alone = rows[depth], ends[depth], alone[depth]
         _sum_counts(
-            levels, v, its_rows, its_ends, number, its_alone, mask, row, share, cells, small, large, distinct, sums
-        )
+            levels, v, its_rows, its_ends, number, its_alone, mask, row, share, counts, place_of, places, small,
+            base, large, distinct, sums,
+        )  # fmt: skip
     return work
 
 
@@ -234,84 +246,137 @@ def _sum_counts(
     mask: int,
     row: int,
     configurations: float,
-    cells: I64,
+    counts: I64,
+    place_of: I64,
+    places: I64,
     small: I64,
+    base: I64,
     large: I64,
     distinct: I64,
     sums: F64,
 ) -> None:
-    """Sum the terms of one set, whose configurations are the parts, or with v >= 0 its values in each part."""
+    """Sum the terms of one set, whose configurations are the parts, or with v >= 0 its values in each part.
+
+    counts: room for them in the order of parts, of two values that of 1 first, then those of patterns that are alone
+    place_of: [r], places, small, base, large, distinct: scratch
+    """
     num_values = levels.levels[v] if v >= 0 else 1
-    for g in range(levels.weights.shape[0]):
-        _copy(alone[g], small)
-        num_large = start = 0
-        for part in range(num_parts):
-            if num_values <= 2:
-                ones, total = 0, 0
-                for i in range(start, ends[part]):
-                    total += levels.weights[g, rows[i]]
-                    if num_values == 2:
-                        ones += levels.weights[g, rows[i]] * levels.codes[v, rows[i]]
-                num_large = _note(ones, small, large, num_large)
-                num_large = _note(total - ones, small, large, num_large)
+    num_cells = max(num_values, 2)
+    num_set, num_patterns = len(places), len(place_of)
+    for r in range(num_patterns if num_set else 0):
+        place_of[r] = len(counts) - num_patterns + r
+    _copy(alone, small)
+    num_large = start = 0
+    for part in range(num_parts):
+        first = part * num_cells
+        counts[first : first + num_cells] = 0
+        for i in range(start, ends[part]):
+            r = rows[i]
+            value = levels.codes[v, r] if v >= 0 else 0
+            place_of[r] = first + (1 - value if num_cells == 2 else value)
+            counts[place_of[r]] += levels.weights[r]
+        for cell in range(first, first + num_cells):
+            if counts[cell] < MAX_ALONE:
+                small[counts[cell]] += 1
             else:
-                cells[:] = 0
-                for i in range(start, ends[part]):
-                    cells[levels.codes[v, rows[i]]] += levels.weights[g, rows[i]]
-                for value in range(num_values):
-                    num_large = _note(cells[value], small, large, num_large)
-            start = ends[part]
-        _sum_terms(levels, g, small, large, num_large, mask, row, configurations, distinct, sums)
+                large[num_large] = cell
+                num_large += 1
+        start = ends[part]
+    for x in range(num_set):
+        places[x] = place_of[levels.set_rows[x]]
+    none = levels.powers[:0]
+    _sum_groups(
+        levels, counts, places, small, base, len(small) - 1, large, num_large, mask, row, configurations, none,
+        distinct, sums,
+    )  # fmt: skip
 
 
 @inline_kernel
-def _note(count: int, small: I64, large: I64, num_large: int) -> int:
-    """Count one more configuration of so many rows; return the number of counts listed in `large`."""
-    if count < MAX_ALONE:
-        small[count] += 1
-        return num_large
-    large[num_large] = count
-    return num_large + 1
+def _take_out(counts: I32 | I64, places: I32 | I64, weights: I64, numbers: I64) -> bool:
+    """Take rows out of counts and of their numbers; return whether a count is there that was not."""
+    has_new = False
+    for x in range(len(places)):
+        place = np.uint64(places[x])
+        old = np.uint64(counts[place])
+        new = old - np.uint64(weights[x])
+        counts[place] = new
+        if old < len(numbers):
+            numbers[old] -= 1
+        if new < len(numbers):
+            has_new |= numbers[new] == 0
+            numbers[new] += 1
+    return has_new
 
 
 @kernel
-def _sum_terms(
-    levels: Levels,
-    g: int,
-    small: I64,
-    large: I64,
-    num_large: int,
-    mask: int,
-    row: int,
-    configurations: float,
-    distinct: I64,
-    sums: F64,
-) -> None:
-    """Sum the terms of a set's counts for every prior. small: [c] how many are c; large: the others, one by one.
+def _sum_groups(
+    levels: Levels, counts: I32 | I64, places: I32 | I64, numbers: I64, base: I64, largest: int, large: I64,
+    num_large: int, mask: int, row: int, configurations: float, powers: F64, distinct: I64, sums: F64,
+) -> None:  # fmt: skip
+    """Sum the terms of a set's counts for every group and prior.
 
-    distinct: [c] scratch
+    places: [x] where patterns of `set_rows` are counted; numbers: [c] how many counts are c, at most `largest`: equal
+        counts are multiplied, which rounds once; large: positions of those that are not in `numbers`
+    powers: as in `Levels`, or none; base, distinct: [c] scratch
     """
     number = set_number(levels, mask)
-    num_small = 0
-    for c in range(1, MAX_ALONE):
-        if small[c]:
-            distinct[num_small] = c
-            num_small += 1
-    for t in range(sums.shape[1]):
-        prior, at = _prior(levels, t, mask, row, configurations)
-        if not prior:
-            continue
-        total = 0.0
-        for i in range(num_small):
-            total += small[distinct[i]] * _term(levels, at, prior, distinct[i])
-        for i in range(num_large):
-            total += _term(levels, at, prior, large[i])
-        sums[g, t, number] = total
+    # sums of the coefficients: terms of many priors lie far apart in memory
+    moments = np.zeros(powers.shape[1] if len(powers) else 0)
+    # an array of a tuple counts its references: in a loop that takes longer than what it does
+    kind, table, terms, sum_starts = levels.kind, levels.table, levels.terms, levels.sum_starts
+    starts, weights = levels.starts, levels.set_weights
+    numbers[0] = 1
+    for c in range(largest + 1):
+        base[c] = numbers[c]
+    num_distinct = 0
+    for g in range(len(sum_starts) - 1):
+        its_places, its_weights = places[starts[g] : starts[g + 1]], weights[starts[g] : starts[g + 1]]
+        has_new = _take_out(counts, its_places, its_weights, numbers)
+        if has_new or g == 0:
+            num_distinct = 0
+            for c in range(1, largest + 1):
+                if base[c] | numbers[c]:
+                    distinct[num_distinct] = c
+                    num_distinct += 1
+        num_occupied = 0
+        moments[:] = 0
+        for i in range(num_distinct if len(moments) else 0):
+            number_of, coefficients = numbers[distinct[i]], powers[distinct[i]]
+            num_occupied += number_of
+            for j in range(len(moments)):
+                moments[j] += number_of * coefficients[j]
+        for s in range(sum_starts[g], sum_starts[g + 1]):
+            prior, at = _prior(levels, g, terms[s], mask, row, configurations)
+            if not prior:
+                continue
+            total = 0.0
+            line = table[at] if len(table) else moments[:0]
+            if len(moments) and prior < MAX_SERIES:
+                for j in range(len(moments) - 1, -1, -1):
+                    total = total * prior + moments[j]
+                total -= num_occupied * math.lgamma(prior)
+            elif len(line) > (distinct[num_distinct - 1] if num_distinct else 0):
+                if math.isnan(line[0]):
+                    _fill_line(kind, prior, line)
+                for i in range(num_distinct):
+                    total += numbers[distinct[i]] * line[distinct[i]]
+            else:
+                for i in range(num_distinct):
+                    total += numbers[distinct[i]] * _term(kind, prior, distinct[i])
+            for i in range(num_large):
+                count = counts[large[i]]
+                if count >= len(numbers):
+                    total += line[count] if count < len(line) else _term(kind, prior, count)
+            sums[number, s] = total
+        for x in range(len(its_places)):
+            counts[np.uint64(its_places[x])] += its_weights[x]
+        for c in range(largest + 1 if starts[g] < starts[g + 1] else 0):
+            numbers[c] = base[c]
 
 
 @kernel
 def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
-    """Fill in sums [g, t, T] over the configurations of every set whose lowest variable is `first`, from dense counts.
+    """Fill in sums [T, s] over the configurations of every set whose lowest variable is `first`, from dense counts.
 
     Sets are numbered by their masks. Variables are summed out of a table of counts one by one, each set once: of two
     values 3**v additions for all sets (18 columns of 3,000 rows: a tenth of the time of refining rows).
@@ -322,105 +387,113 @@ def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
         num_cells *= levels.levels[v]
         num_tables += levels.levels[v] == 1  # summed out, it leaves as many cells
     cells = np.zeros(num_tables * num_cells, np.int32)  # of each depth, behind those of the depth before
-    numbers, distinct = np.zeros((2, levels.table.shape[1]), np.int64)
+    numbers, base, distinct = np.zeros((3, levels.table.shape[1]), np.int64)
     large = np.zeros(num_patterns, np.int64)
     depths = num_vars - first + 1
     starts, sizes, strides = np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.ones(depths, np.int64)
     masks, rows, upcoming = np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.zeros(depths, np.int64)
-    for g in range(levels.weights.shape[0]):
-        cells[:num_cells] = 0
-        masks[0] = rows[0] = 0
-        for v in range(first, num_vars):
-            masks[0] |= np.int64(1) << v
-            rows[0] += levels.strides[v]
-        for r in range(num_patterns):
-            place = np.int64(0)
-            for v in range(num_vars - 1, first - 1, -1):
-                place = place * levels.levels[v] + levels.codes[v, r]
-            cells[place] += levels.weights[g, r]
-        sizes[0], strides[0], upcoming[0] = num_cells, levels.levels[first], first + 1
-        _sum_cells(levels, g, cells[:num_cells], masks[0], rows[0], numbers, distinct, large, sums)
-        depth = 0
-        while depth >= 0:
-            v = upcoming[depth]
-            if v == num_vars:
-                depth -= 1
-                continue
-            num_values, stride, start = levels.levels[v], strides[depth], starts[depth]
-            upcoming[depth] = v + 1
-            strides[depth] = stride * num_values
-            end = start + sizes[depth]
-            starts[depth + 1], sizes[depth + 1] = end, sizes[depth] // num_values
-            for block in range(sizes[depth + 1] // stride):
-                old = cells[start + block * num_values * stride : start + (block + 1) * num_values * stride]
-                new = cells[end + block * stride : end + (block + 1) * stride]
+    num_set = len(levels.set_rows)
+    lower, upper = np.zeros((depths, num_set), np.int32), np.zeros((num_vars + 1, num_set), np.int32)
+    places = np.zeros(num_set, np.int32)
+    for v in range(num_vars - 1, first - 1, -1):  # where a pattern stands in a table of the variables from v on
+        for k in range(num_set):
+            upper[v, k] = upper[v + 1, k] * levels.levels[v] + levels.codes[v, levels.set_rows[k]]
+    for v in range(first, num_vars):
+        masks[0] |= np.int64(1) << v
+        rows[0] += levels.strides[v]
+    for r in range(num_patterns):
+        place = np.int64(0)
+        for v in range(num_vars - 1, first - 1, -1):
+            place = place * levels.levels[v] + levels.codes[v, r]
+        cells[place] += levels.weights[r]
+    sizes[0], strides[0], upcoming[0] = num_cells, levels.levels[first], first + 1
+    for k in range(num_set):
+        places[k], lower[0, k] = upper[first, k], levels.codes[first, levels.set_rows[k]]
+    _sum_cells(levels, cells[:num_cells], places, masks[0], rows[0], numbers, base, distinct, large, sums)
+    depth = 0
+    while depth >= 0:
+        v = upcoming[depth]
+        if v == num_vars:
+            depth -= 1
+            continue
+        num_values, stride, start = levels.levels[v], strides[depth], starts[depth]
+        upcoming[depth] = v + 1
+        strides[depth] = stride * num_values
+        end = start + sizes[depth]
+        starts[depth + 1], sizes[depth + 1] = end, sizes[depth] // num_values
+        for block in range(sizes[depth + 1] // stride):
+            old = cells[start + block * num_values * stride : start + (block + 1) * num_values * stride]
+            new = cells[end + block * stride : end + (block + 1) * stride]
+            for i in range(stride):
+                new[i] = old[i]
+            for value in range(1, num_values):
                 for i in range(stride):
-                    new[i] = old[i]
-                for value in range(1, num_values):
-                    for i in range(stride):
-                        new[i] += old[value * stride + i]
-            depth += 1
-            masks[depth] = masks[depth - 1] ^ np.int64(1) << v
-            rows[depth] = rows[depth - 1] - levels.strides[v]
-            strides[depth], upcoming[depth] = stride, v + 1
-            _sum_cells(
-                levels, g, cells[end : end + sizes[depth]], masks[depth], rows[depth], numbers, distinct, large, sums
-            )
+                    new[i] += old[value * stride + i]
+        for k in range(num_set):  # the variables below v, then those above it
+            lower[depth + 1, k] = lower[depth, k]
+            places[k] = lower[depth, k] + stride * upper[v + 1, k]
+            lower[depth, k] += stride * levels.codes[v, levels.set_rows[k]]
+        depth += 1
+        masks[depth] = masks[depth - 1] ^ np.int64(1) << v
+        rows[depth] = rows[depth - 1] - levels.strides[v]
+        strides[depth], upcoming[depth] = stride, v + 1
+        counts = cells[end : end + sizes[depth]]
+        _sum_cells(levels, counts, places, masks[depth], rows[depth], numbers, base, distinct, large, sums)
 
 
 @kernel
 def _sum_cells(
-    levels: Levels, g: int, counts: I32, mask: int, row: int, numbers: I64, distinct: I64, large: I64, sums: F64
+    levels: Levels,
+    counts: I32,
+    places: I32,
+    mask: int,
+    row: int,
+    numbers: I64,
+    base: I64,
+    distinct: I64,
+    large: I64,
+    sums: F64,
 ) -> None:
-    """Sum the terms of the configurations of one set for every prior; those of no row are 0.
+    """Sum the terms of the configurations of one set for every group and prior; those of no row are 0.
 
-    numbers: [counts that are remembered] zeros, and again afterwards; equal counts are multiplied, which rounds once
-    distinct: [counts that are remembered], large: [patterns] scratch
+    numbers: [counts that are remembered] zeros, and again afterwards
+    base, distinct: [counts that are remembered], large: [patterns] scratch
     """
-    largest = num_beyond = 0
+    largest = num_large = 0
     for i in range(len(counts)):
         if counts[i] >= len(numbers):
-            large[num_beyond] = counts[i]
-            num_beyond += 1
+            large[num_large] = i
+            num_large += 1
         elif counts[i]:
             numbers[counts[i]] += 1
             largest = max(largest, counts[i])
-    num_distinct = 0
-    for c in range(1, largest + 1):
-        if numbers[c]:
-            distinct[num_distinct] = c
-            num_distinct += 1
-    moments = np.zeros(levels.powers.shape[0])  # sums of the coefficients: terms of many priors lie far apart in memory
-    num_occupied = 0
-    for i in range(num_distinct if len(moments) else 0):
-        num_occupied += numbers[distinct[i]]
-        for j in range(len(moments)):
-            moments[j] += numbers[distinct[i]] * levels.powers[j, distinct[i]]
-    for t in range(sums.shape[1]):
-        prior, at = _prior(levels, t, mask, row, len(counts))
-        if not prior:
-            continue
-        total = 0.0
-        if len(moments) and prior < MAX_SERIES:
-            for j in range(len(moments) - 1, -1, -1):
-                total = total * prior + moments[j]
-            total -= num_occupied * math.lgamma(prior)
-        else:
-            for i in range(num_distinct):
-                total += numbers[distinct[i]] * _term(levels, at, prior, distinct[i])
-        for i in range(num_beyond):
-            total += _term(levels, at, prior, large[i])
-        sums[g, t, mask] = total
+    if num_large and len(levels.set_rows):
+        largest = len(numbers) - 1  # a large count may become any smaller one
+    _sum_groups(
+        levels,
+        counts,
+        places,
+        numbers,
+        base,
+        largest,
+        large,
+        num_large,
+        mask,
+        row,
+        len(counts),
+        levels.powers,
+        distinct,
+        sums,
+    )
     numbers[: largest + 1] = 0
 
 
 @kernel
 def local_scores(
     levels: Levels,
-    sums: F64,  # [g, t, T]
-    group: I64,  # [v] whose rows count
-    child_term: I64,  # [v] term of the configurations of child and parents
-    parent_term: I64,  # [v] term of the configurations of the parents
+    sums: F64,  # [T, s]
+    child_sum: I64,  # [v] sum over the configurations of child and parents
+    parent_sum: I64,  # [v] sum over the configurations of the parents
     price: float,  # of a free parameter
     allowed: I64,  # [v] masks
     required: I64,  # [v] masks
@@ -444,9 +517,9 @@ def local_scores(
             for v in range(num_vars):
                 is_admitted = mask & ~allowed[v] == 0 and required[v] & ~mask == 0 and depth <= limits[v]
                 if is_admitted and not mask >> v & 1:
-                    whole = sums[group[v], child_term[v], set_number(levels, mask | np.int64(1) << v)]
+                    whole = sums[set_number(levels, mask | np.int64(1) << v), child_sum[v]]
                     fine = price * configurations[depth] * (levels.levels[v] - 1)
-                    scores[v, number] = whole - sums[group[v], parent_term[v], number] - fine
+                    scores[v, number] = whole - sums[number, parent_sum[v]] - fine
         u = upcoming[depth]
         if depth == max_size or u >= num_vars:
             depth -= 1

@@ -164,15 +164,16 @@ class LevelScores:
         frame = self.frame
         bits = frame.clamped >> np.arange(frame.num_vars, dtype=np.uint64)[:, None] & np.uint64(1)
         counted = (1 - bits.astype(np.int64)) * frame.weights
-        weights, group = np.unique(counted, axis=0, return_inverse=True)
-        self.group: I64 = group.ravel().astype(np.int64)
+        by_group, group = np.unique(counted, axis=0, return_inverse=True)
+        group = group.ravel().astype(np.int64)
+        weights = counted.max(axis=0)  # 0 where every column was set
+        set_groups, set_rows = np.nonzero(by_group != weights)
         levels = np.array(frame.levels, np.int64)
         is_dense = frame.num_vars <= MAX_DENSE_VARIABLES
         strides = np.zeros(frame.num_vars, np.int64)
-        num_rows = 1
-        kind = kernels.BY_LIKELIHOOD
-        priors = np.ones(1)
-        self.parent_term: I64 = np.zeros(frame.num_vars, np.int64)
+        num_rows, kind, priors = 1, kernels.BY_LIKELIHOOD, np.ones(1)
+        terms = [[0] for _ in by_group]  # of each group
+        child_sum = parent_sum = group
         if self.score.name == "bde":
             kind, priors = kernels.BY_CONFIGURATIONS, np.array([self.score.iss])
             for value in sorted(set(frame.levels)):
@@ -183,13 +184,19 @@ class LevelScores:
         elif self.score.name == "bds":
             kind, priors = kernels.BY_OCCUPIED, np.array([self.score.iss])
             num_rows = len(frame.weights) * max(frame.levels, default=1) + 1
+            terms = [[0, *(1 + np.flatnonzero(group == g)).tolist()] for g in range(len(by_group))]
+            before = np.cumsum([0, *map(len, terms)])
+            parent_sum = before[group]
+            child_sum = np.array([before[g] + terms[g].index(v + 1) for v, g in enumerate(group)])
         elif self.score.is_bayesian:
-            kind = kernels.BY_CELL
-            distinct = sorted(set(frame.levels))
+            kind, distinct = kernels.BY_CELL, sorted(set(frame.levels))
             cell = self.score.cell(1, 1, 1)
             priors = np.array([cell, *(cell * value for value in distinct)])
-            self.parent_term = np.array([1 + distinct.index(value) for value in frame.levels])
             num_rows = len(priors)
+            terms = [list(range(num_rows)) for _ in by_group]
+            child_sum = group * num_rows
+            parent_sum = child_sum + [1 + distinct.index(value) for value in frame.levels]
+        self._child_sum, self._parent_sum = child_sum, parent_sum
         counts = min(MAX_REMEMBERED_COUNT, self.frame.num_rows + 1, TABLE_ENTRIES // num_rows)
         if counts == 0:  # too many kinds of sets: strides could overflow
             strides[:] = 0
@@ -202,6 +209,11 @@ class LevelScores:
             codes,
             levels,
             np.ascontiguousarray(weights),
+            set_rows,
+            weights[set_rows],
+            np.searchsorted(set_groups, np.arange(len(by_group) + 1)),
+            np.concatenate(terms).astype(np.int64),
+            np.cumsum([0, *map(len, terms)]),
             kind,
             priors,
             order,
@@ -209,7 +221,7 @@ class LevelScores:
             table,
             binomials,
             is_dense,
-            np.zeros(0),
+            np.zeros((0, 0)),
             _series_of_lgamma(counts if self.score.name == "bds" else 0),
         )
 
@@ -229,45 +241,32 @@ class LevelScores:
         masks = np.zeros(num_sets, np.int64)
         scores = np.full((num_vars, num_sets), -np.inf)
         self.num_cells = 0
-        for sums, group, child_term, limits in self._sums_and_terms(size + 1, listen):
-            kernels.local_scores(
-                self._levels,
-                sums,
-                group,
-                child_term,
-                self.parent_term,
-                self.score.price(self.frame.num_rows),
-                np.array(self.knowledge.allowed, np.int64),
-                np.array(self.knowledge.required, np.int64),
-                limits,
-                size,
-                masks,
-                scores,
-            )
+        knowledge, price = self.knowledge, self.score.price(self.frame.num_rows)
+        stated = (knowledge.allowed, knowledge.required, knowledge.limits)
+        allowed, required, limits = (np.array(values, np.int64) for values in stated)
+        sums, places = self._all_sums(size + 1, listen), (self._child_sum, self._parent_sum)
+        kernels.local_scores(self._levels, sums, *places, price, allowed, required, limits, size, masks, scores)
         return masks, scores
 
-    def _sums_and_terms(self, size: int, listen: Listen) -> Iterator[tuple[F64, I64, I64, I64]]:
-        """Yield sums, and of each column its group and term there and its most parents, -1 where the sums lack it."""
-        num_vars, levels = self.frame.num_vars, self._levels
-        none, limits = np.zeros(num_vars, np.int64), np.array(self.knowledge.limits, np.int64)
-        if self.score.name != "bds":
-            steps = _Steps(listen, num_vars)
-            yield self._sums(levels, len(levels.priors), size, steps), self.group, none, limits
-            return
-        steps = _Steps(listen, 2 * len(levels.weights) * num_vars)
-        for g in range(len(levels.weights)):  # one at a time: a group has num_vars + 1 sums a set
-            is_in = self.group == g
-            alone = levels._replace(weights=levels.weights[g : g + 1])
-            counting = alone._replace(kind=kernels.BY_OCCURRENCE, table=np.ones((1, levels.table.shape[1])))
-            occupied = self._sums(counting, 1, size, steps)[0, 0]
-            alone = alone._replace(occupied=occupied, priors=self.score.iss * np.append(True, is_in))
-            sums = self._sums(alone, num_vars + 1, size, steps)
-            yield sums, none, np.arange(1, num_vars + 1), np.where(is_in, limits, -1)
+    def _all_sums(self, size: int, listen: Listen) -> F64:
+        levels, num_vars = self._levels, self.frame.num_vars
+        if levels.kind != kernels.BY_OCCUPIED:
+            return self._sums(levels, size, _Steps(listen, num_vars))
+        steps = _Steps(listen, 2 * num_vars)
+        one_each = np.arange(len(levels.starts))
+        counting = levels._replace(
+            kind=kernels.BY_OCCURRENCE,
+            table=np.ones((1, levels.table.shape[1])),
+            powers=levels.powers[:0],
+            terms=np.zeros(len(one_each) - 1, np.int64),
+            sum_starts=one_each,
+        )
+        return self._sums(levels._replace(occupied=self._sums(counting, size, steps)), size, steps)
 
-    def _sums(self, levels: kernels.Levels, num_terms: int, size: int, steps: _Steps) -> F64:
-        """Return sums over the configurations of each set of at most `size`, [groups, terms, sets]."""
+    def _sums(self, levels: kernels.Levels, size: int, steps: _Steps) -> F64:
+        """Return sums over the configurations of each set of at most `size`, [sets, sums]."""
         num_vars = self.frame.num_vars
-        sums = np.zeros((len(levels.weights), num_terms, self._num_sets(size)))
+        sums = np.zeros((self._num_sets(size), len(levels.terms)))
         self.num_cells += kernels.configuration_sums(levels, -1, size, sums)
         has_dense_counts = self._has_dense_counts(size)
         for first in range(num_vars - 1, -1, -1):
@@ -298,7 +297,7 @@ class LevelScores:
 
 
 def _series_of_lgamma(counts: int) -> F64:
-    """Return the coefficients of a**j in lgamma(n + a) for n from 0 (zeros) to counts - 1, [j, n]; none of no counts.
+    """Return the coefficients of a**j in lgamma(n + a) for n from 0 (zeros) to counts - 1, [n, j]; none of no counts.
 
     Those from j = 2 are (-1)**j zeta(j, n) / j, with the tail of Hurwitz' zeta by Euler and Maclaurin.
     """
@@ -312,7 +311,7 @@ def _series_of_lgamma(counts: int) -> F64:
     for j in range(2, SERIES_TERMS):
         tail = last ** (1 - j) / (j - 1) + last**-j / 2 + j * last ** (-j - 1) / 12
         series[j, 1:] = (-1) ** j / j * (tail + np.cumsum(terms[::-1] ** -j)[::-1])[: counts - 1]
-    return series
+    return np.ascontiguousarray(series.T)
 
 
 def family_score(frame: LevelFrame, score: LevelScore, child: int, parents: Mask) -> float:

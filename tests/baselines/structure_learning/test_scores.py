@@ -445,6 +445,30 @@ def test_scores_of_limited_sets_are_those_of_their_definition(
     assert np.isfinite(scores).sum() == len(levels) ** 2
 
 
+@pytest.mark.parametrize("name", ["bde", "bds", "k2", "bic"])
+@pytest.mark.parametrize("levels", [(3, 2, 1, 4), (2,) * 5])
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_rows_in_which_each_column_was_set_are_taken_out_of_its_counts(
+    name: str, levels: tuple[int, ...], is_dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts of 1,500 fall below those that are remembered where the column was set; some rows set all columns."""
+    rng = np.random.default_rng(3)
+    codes = np.array([rng.integers(0, num_values, 1_700) for num_values in levels], np.int32)
+    codes[:, :1_500] = codes[:, :1]
+    clamped = np.array([sum(1 << v for v in range(len(levels)) if rng.random() < 0.2) for _ in range(1_700)], np.uint64)
+    clamped[:700] = 1
+    clamped[-5:] = (1 << len(levels)) - 1
+    frame = frame_of_codes([f"c{k}" for k in range(len(levels))], levels, codes, clamped)
+    monkeypatch.setattr(LevelScores, "_has_dense_counts", lambda self, size: is_dense)
+    for iss in (0.01, 1.0, 100.0):
+        score = LevelScore(name, iss)
+        masks, scores = LevelScores(frame, score, Knowledge().check(frame.variables)).scored_sets()
+        assert np.isfinite(scores).sum() == len(levels) << (len(levels) - 1)
+        for child, number in zip(*np.nonzero(np.isfinite(scores)), strict=True):
+            expected = family_score(frame, score, int(child), int(masks[number]))
+            assert scores[child, number] == pytest.approx(expected, rel=1e-12, abs=1e-9)
+
+
 @pytest.mark.parametrize(("name", "score"), [("bde", bde()), ("bds", bds()), ("k2", k2()), ("bdj", bdj())])
 def test_scores_of_levels_are_those_of_packed_columns_where_all_have_two_values(name: str, score: NetworkScore) -> None:
     rng = np.random.default_rng(11)
