@@ -21,8 +21,8 @@ from calibrant.audits.replayscm.extended.why import (
     explain_extended,
     explain_posterior,
     next_worlds,
-    percent,
 )
+from calibrant.audits.why import percent
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.replayscm.why.explainer import extended_advice
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, steps_evidence, task_class, worlds_evidence
