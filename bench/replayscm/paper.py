@@ -286,6 +286,21 @@ def metrics(keys: str) -> Columns:
     return Columns(headings, lambda sides: metric_cells(sides[ALONE], listed))
 
 
+def metrics_where_known(keys: str, needed: str) -> Columns:
+    """Return rates as `metrics` does, but dashes where another metric is not known of every answer of the row.
+
+    A rate over the answers of which it is known would be one of those that are not train-exact.
+    """
+    rates = metrics(keys)
+
+    def cells(sides: Sides) -> Sequence[Cell]:
+        row = sides[ALONE]
+        is_known = all(o.values[row.column_indices[needed]] is not None for o in row.observations)
+        return rates.cells(sides) if is_known else [NOTHING] * len(rates.headings)
+
+    return Columns(rates.headings, cells)
+
+
 def count(key: str, heading: str, metric: str, text: Callable[[Sequence[float | None]], str] | None = None) -> Columns:
     """Return the number of answers for which a metric is 1, or another number that is read off its values."""
     text = text or count_ones
@@ -444,11 +459,11 @@ PER_SYSTEM = TableSpec(
     "F.12",
     "Alternatives discovered, by system",
     "How many train-exact answers differ in meaning from gold, per answer and per train-exact answer. These are"
-    " discoveries: what no system found may still be there.",
+    " discoveries: what no system found may still be there. Dashes: some answer has no structure metrics.",
     (
         count("num_train_exact", "Train-exact", "train_exact"),
         count("num_alternatives", "Alternatives", "alternative", count_known_ones),
-        metrics("alternative alternative_given_train_exact"),
+        metrics_where_known("alternative alternative_given_train_exact", "alternative"),
     ),
 )
 SPECS = (CORE, STRUCTURE, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)

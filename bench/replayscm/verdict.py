@@ -216,7 +216,15 @@ STRUCTURE_METRICS = (
     Metric("parent_precision", "Precision", "of functional parents", _structure("precision"), True),
     Metric("parent_recall", "Recall", "of functional parents", _structure("recall"), True),
     Metric("parent_f1", "F1", "of functional parents", _structure("f1"), True),
-    Metric("parent_shd", "SHD", "structural Hamming distance of functional parents", _structure("shd"), True, 2),
+    Metric(
+        "parent_shd",
+        "SHD",
+        "structural Hamming distance of functional parents",
+        _structure("shd"),
+        True,
+        2,
+        is_share=False,
+    ),
     Metric(
         "parent_exact",
         "ParentExact",

@@ -59,6 +59,13 @@ def test_suppressed_and_undefined_rates_have_no_interval_and_others_have() -> No
     assert line(paper.CORE, [answer(1, 1)])["train_exact interval"] == ""  # of one problem nothing is known
 
 
+def test_an_interval_of_a_distance_holds_its_mean() -> None:
+    """Four of 3 and four of 7: standard error sqrt(32 / 7 / 8) = 0.756, times 2.365 of Student's t with 7 degrees."""
+    scores = [answer(1, 1) | {"structure": {"shd": distance}} for distance in (3, 7) * 4]
+    made = line(paper.STRUCTURE, scores)
+    assert (made["parent_shd"], made["parent_shd interval"]) == ("5.00", "[3.21, 6.79]")
+
+
 def test_a_row_that_misses_instances_says_so() -> None:
     rows = rows_of(Answers("s", EIGHT), Answers("t", EIGHT[:6]))
     collected = {r["system"]: r["n"] for r in ours(paper.CORE.make(rows, with_paper=False))}
@@ -99,8 +106,10 @@ def test_alternatives_are_train_exact_and_mean_something_else() -> None:
     made = line(paper.PER_SYSTEM, [GOLD] * 4 + [OTHER] * 2 + [MISS, INVALID])
     assert (made["n"], made["num_train_exact"], made["num_alternatives"]) == ("8", "6", "2")
     assert (made["alternative"], made["alternative_given_train_exact"]) == ("0.250", "0.333")
-    unknown = line(paper.PER_SYSTEM, [answer(1, 1)] * 6)  # no structure metrics in the score
-    assert (unknown["num_alternatives"], unknown["alternative"]) == (DASH, DASH)
+    for answers in ([answer(1, 1)] * 6, [answer(1, 1)] * 6 + [answer(0.5, 0.5)] * 4):  # no structure metrics
+        unknown = line(paper.PER_SYSTEM, answers)
+        keys = ("num_alternatives", "alternative", "alternative_given_train_exact")
+        assert [unknown[key] for key in keys] == [DASH] * 3
     roots = {"mechanismTrainExact": True, "rootSetExact": False, "structure": None}
     assert line(paper.PER_SYSTEM, [answer(1, 1) | roots] * 6, setting="Hidden-roots")["alternative"] == "1.000"
 
