@@ -115,22 +115,21 @@ def unpack_orbits(contents: bytes, num_vars: int) -> Layers:
         words <<= 3
         words |= sizes << 35 | roots
         numbers.sort()
-        numbers = numbers[_find_firsts(numbers)]
+        numbers = _distinct(numbers)
         rooted = numbers.astype(np.uint8) & np.uint8(7)
         bits = numbers >> np.uint64(3) & np.uint64(0xFFFFFFFF)
         numbers >>= 35
         return Layers(bits, numbers.astype(np.uint8), rooted)
-    words, keys = words.ravel(), np.tile(keys, len(words))
-    order = np.argsort(words)
-    order = order[np.argsort(keys[order] & 15, kind="stable")]
-    words, keys = words[order], keys[order]
-    first = _find_firsts(words)
-    return Layers(words[first], keys[first] & np.uint8(15), keys[first] >> np.uint8(4))
+    kinds = np.unique(keys)  # size and roots are those of the orbit: sorted apart, then the runs are merged
+    parts = [_distinct(np.sort(words[:, keys == kind], axis=None)) for kind in kinds]
+    words, keys = np.concatenate(parts), np.repeat(kinds, list(map(len, parts)))
+    order = np.lexsort((words, keys & 15))
+    return Layers(words[order], keys[order] & np.uint8(15), keys[order] >> np.uint8(4))
 
 
-def _find_firsts(listed: U64) -> npt.NDArray[np.int64]:
-    """Return what is no repetition in a sorted list: a symmetric function is its own image under permutations."""
-    return np.flatnonzero(np.append(True, listed[1:] != listed[:-1]))  # positions, which select faster than flags
+def _distinct(listed: U64) -> U64:
+    """Return a sorted list without repetitions: a symmetric function is its own image under permutations."""
+    return listed[np.flatnonzero(np.append(True, listed[1:] != listed[:-1]))]  # positions select faster than flags
 
 
 # --- Expressibility: which Boolean functions a set of operators can express -------------------------------------------
