@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.rates import LEVEL, natural
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
-from calibrant.bench.core.metrics import UNDEFINED, InvalidHandling, Item
+from calibrant.bench.core.metrics import InvalidHandling, Item
 from calibrant.bench.papers import Paper, PrintedTable, group_answers, read_paper
 from calibrant.bench.replayscm.verdict import METRICS, REPLAY_METRICS
 from calibrant.bench.report.comparisons import difference_cell, difference_headings, differences
@@ -286,19 +286,18 @@ def metrics(keys: str) -> Columns:
     return Columns(headings, lambda sides: metric_cells(sides[ALONE], listed))
 
 
-def metrics_where_known(keys: str, needed: str) -> Columns:
-    """Return rates as `metrics` does, but dashes where another metric is not known of every answer of the row.
+def where_known(columns: Columns, needed: str) -> Columns:
+    """Return the columns with dashes in rows where a metric is not known of every answer.
 
     A rate over the answers of which it is known would be one of those that are not train-exact.
     """
-    rates = metrics(keys)
 
     def cells(sides: Sides) -> Sequence[Cell]:
         row = sides[ALONE]
         is_known = all(o.values[row.column_indices[needed]] is not None for o in row.observations)
-        return rates.cells(sides) if is_known else [NOTHING] * len(rates.headings)
+        return columns.cells(sides) if is_known else [NOTHING] * len(columns.headings)
 
-    return Columns(rates.headings, cells)
+    return Columns(columns.headings, cells)
 
 
 def count(key: str, heading: str, metric: str, text: Callable[[Sequence[float | None]], str] | None = None) -> Columns:
@@ -314,11 +313,6 @@ def count(key: str, heading: str, metric: str, text: Callable[[Sequence[float | 
 
 def count_ones(values: Sequence[float | None]) -> str:
     return str(values.count(1))
-
-
-def count_known_ones(values: Sequence[float | None]) -> str:
-    """Return how often a value is 1; undefined where some is not known."""
-    return UNDEFINED if None in values else count_ones(values)
 
 
 def count_defined(values: Sequence[float | None]) -> str:
@@ -462,8 +456,8 @@ PER_SYSTEM = TableSpec(
     " discoveries: what no system found may still be there. Dashes: some answer has no structure metrics.",
     (
         count("num_train_exact", "Train-exact", "train_exact"),
-        count("num_alternatives", "Alternatives", "alternative", count_known_ones),
-        metrics_where_known("alternative alternative_given_train_exact", "alternative"),
+        where_known(count("num_alternatives", "Alternatives", "alternative"), "alternative"),
+        where_known(metrics("alternative alternative_given_train_exact"), "alternative"),
     ),
 )
 SPECS = (CORE, STRUCTURE, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
