@@ -132,9 +132,10 @@ def board(
         typer.echo(in_one_line(f"red  {pool}: {reason}"))
     for entry in summary.refused:
         typer.echo(in_one_line(f"red  {entry.name}: {entry.reason}"))
-    typer.echo(f"{plural(summary.num_ranked, 'systems')} ranked, {len(summary.refused)} refused", err=True)
+    unscored = f", {len(summary.unscored)} not scored" if summary.unscored else ""
+    typer.echo(f"{plural(summary.num_ranked, 'systems')} ranked, {len(summary.refused)} refused{unscored}", err=True)
     if not summary.num_ranked:
-        typer.echo(f"no system is ranked. {unranked_text(summary.refused)}", err=True)
+        typer.echo(f"no system is ranked. {unranked_text(summary.refused, summary.unscored)}", err=True)
     print_written(summary.page)
     if not summary.damage:
         print_next(list_next_commands(suite, read_manifest(suite), submissions))

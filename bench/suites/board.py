@@ -55,6 +55,15 @@ class Board:
     def manifest(self) -> Manifest:
         return self.suite.manifest
 
+    @property
+    def num_ranked(self) -> int:
+        return sum(row.is_ranked for row in self.rows)
+
+    @property
+    def unscored(self) -> list[str]:
+        """Return the names of submissions to damaged pools alone."""
+        return [row.submission.name for row in self.rows if not (row.cells or row.submission.is_row)]
+
 
 def write_pages(board: Board, site: Path) -> None:
     """Write the first page, a page for each pool, and one for each system and pool."""
@@ -71,20 +80,20 @@ def write_pages(board: Board, site: Path) -> None:
 def index_page(board: Board) -> str:
     """Return the first page: systems by pools, refused submissions, damaged pools."""
     manifest = board.manifest
-    systems = [row for row in board.rows if not row.submission.is_row]
+    num_rows = sum(row.submission.is_row for row in board.rows)
     content = {
         "title": f"Board of {manifest.title} {manifest.release}",
         "crumbs": ("Board", manifest.slug),
         "summary": manifest.summary,
         "chips": [
-            (plural(len(systems), "submitted systems"), "whose answers were scored again here"),
-            (plural(len(board.rows) - len(systems), "methods"), "of the suite, for comparison"),
+            (plural(board.num_ranked, "submitted systems"), "whose answers were scored again here"),
+            (plural(num_rows, "methods"), "of the suite, for comparison"),
             (len(board.refused), "refused"),
             (f"sha256 {board.suite.digest[:16]}", "of the release"),
         ],
         "pools": manifest.pools,
         "damage": board.suite.damage,
-        "unranked": "" if systems else unranked_text(board.refused),
+        "unranked": "" if board.num_ranked else unranked_text(board.refused, board.unscored),
         "rows": [_index_row(row, manifest) for row in board.rows],
         "intervals": interval_text([cell for row in board.rows for cell in row.cells.values()]),
         "refused": board.refused,
@@ -135,9 +144,11 @@ def cell_page(board: Board, row: BoardRow, cell: BoardCell) -> str:
     return design_page("suites/cell.html", content)
 
 
-def unranked_text(refused: Sequence[RefusedSubmission]) -> str:
+def unranked_text(refused: Sequence[RefusedSubmission], unscored: Sequence[str]) -> str:
     """Return why a board has no systems."""
     number = len(refused)
+    if unscored:
+        return f"Answers to damaged pools are not scored: {', '.join(unscored)}."
     if not number:
         return "There is no submission; the rows of the suite stand alone."
     return f"All that was submitted is refused, {number} in number, each with its reason."
@@ -165,7 +176,7 @@ def _index_row(row: BoardRow, manifest: Manifest) -> dict[str, Any]:
         "cost": cost_text(card),
         "date": card.date.isoformat(),
         "digest": row.submission.digest[:8],
-        "status": "row" if row.submission.is_row else "rescored",
+        "status": "row" if row.submission.is_row and row.cells else row.status,
     }
 
 
@@ -336,11 +347,13 @@ BOARD_FILE = "board.json"
 class BoardSummary(NamedTuple):
     """Result of a board.
 
-    page: the first one; num_ranked: systems on it, calibration rows apart; damage: of the suite, by pool
+    page: the first one; num_ranked: scored systems on it, calibration rows apart; unscored: submissions to damaged
+    pools alone; damage: of the suite, by pool
     """
 
     page: Path
     num_ranked: int
+    unscored: Sequence[str]
     refused: Sequence[RefusedSubmission]
     damage: Mapping[str, str]
 
@@ -371,8 +384,8 @@ def build_board(
     finally:
         judge_of.cache_clear()  # the next board may have other pools under the same paths
         original_by_id.cache_clear()
-    num_ranked = sum(not row.submission.is_row for row in board.rows)
-    return BoardSummary(out / suite.manifest.slug / "index.html", num_ranked, board.refused, suite.damage)
+    page = out / suite.manifest.slug / "index.html"
+    return BoardSummary(page, board.num_ranked, board.unscored, board.refused, suite.damage)
 
 
 def _score(suite: OpenSuite, folder: Path, scratch: Path, execution: Execution, progress: Progress) -> Board:
@@ -433,7 +446,7 @@ def _summary_row(row: BoardRow) -> dict[str, Any]:
     return {
         "name": row.submission.name,
         "is_row": row.submission.is_row,
-        "status": "rescored",
+        "status": row.status,
         "sha256": row.submission.digest,
         "card": card,
         "mean": row.mean,

@@ -414,6 +414,15 @@ class BoardRow:
     num_pools: int
 
     @property
+    def is_ranked(self) -> bool:
+        """Return whether it is a submission with a scored file: files for damaged pools are not scored."""
+        return not self.submission.is_row and bool(self.cells)
+
+    @property
+    def status(self) -> str:
+        return "rescored" if self.cells else "not scored"
+
+    @property
     def mean(self) -> float | None:
         """Return the mean rate over all pools; None unless it answered all of them."""
         return self.partial_mean if len(self.cells) == self.num_pools else None

@@ -318,6 +318,27 @@ def test_a_damaged_row_is_red_and_a_damaged_pool_has_no_cells(suite: Path, submi
         "quiet": [],
         "static": [],
     }
+    assert (summary.num_ranked, summary.unscored) == (1, [])
+
+
+def test_answers_to_damaged_pools_alone_are_not_ranked(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, submitted = tmp_path / "suite", honest(suite, tmp_path / "all" / "other", "static")
+    shutil.copytree(suite, copy)
+    _edit("public/suite.json", "Items for tests", "Items of tests")(copy)
+    write(submitted / "questions.jsonl", [{"id": "of another benchmark", "answer": "x"}])
+    write_card(submitted)
+    assert main(["board", str(copy), str(tmp_path / "all"), "--out", str(tmp_path / "out")]) == 1
+    reason = "Answers to damaged pools are not scored: other."
+    assert f"0 systems ranked, 0 refused, 1 not scored\nno system is ranked. {reason}" in capsys.readouterr().err
+    site = tmp_path / "out" / SITE
+    rows = json.loads((site / "board.json").read_text())["rows"]
+    assert {row["status"] for row in rows} == {"not scored"}
+    page = (site / "index.html").read_text()
+    assert reason in page
+    assert "<td>rescored</td>" not in page
+    assert "0 submitted systems" in page
 
 
 def test_the_command_fails_where_something_is_red(suite: Path, submissions: Path, tmp_path: Path) -> None:
