@@ -383,7 +383,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
     sampled = collected.sample_rows()
     if sampled:
-        headings = sample_headings(collected.metrics.rights)
+        headings = sample_headings(sampled[0], collected.metrics.rights)
         several = fit_columns(headings, [row.cells_by_name() for row in sampled], width=width)
         typer.echo(f"\nSeveral samples, with 95% intervals over items\n{several.text}", err=err)
         if several.left_out:

@@ -45,32 +45,36 @@ class SampleRow:
     """One way to count a system's samples.
 
     way: mean | pass@k | majority; k: of pass@k; estimates: by measure, None where it is not known
+    by: how answers are grouped
     """
 
     of: Row
     way: str
     k: int | None
     estimates: Mapping[str, Estimate | None]
+    by: Grouping
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers as numbers, what is undefined as null."""
         record: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
+        record |= {"stratum": self.of.stratum or None} if self.by is Grouping.STRATUM else {}
         record |= {"n": self.of.num_items, "samples": [*self.of.num_samples], "way": self.way, "k": self.k}
         for key, rate in self.estimates.items():
             low_end, high_end = (rate and rate.interval) or (None, None)
             record[key] = {"value": rate and rate.mean, "low": low_end, "high": high_end}
         return record
 
-    def labels(self) -> tuple[str, ...]:
-        low, high = self.of.num_samples
-        times = str(low) if low == high else f"{low}-{high}"
+    def labels(self) -> dict[str, str]:
+        """Return the cells of `_LABELS`; a stratum only where answers are grouped by it."""
+        labels = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
+        labels |= {"stratum": self.of.stratum or core_metrics.UNDEFINED} if self.by is Grouping.STRATUM else {}
         way = self.way if self.k is None else f"pass@{self.k}"
-        return self.of.setting, self.of.system, self.of.pool, f"{self.of.num_items} x {times}", way
+        return labels | {"n": f"{self.of.num_items} x {sample_range(self.of)}", "way": way}
 
     def cells_by_name(self) -> dict[str, str]:
         """Return the cells of a text table, under the keys of `sample_headings`."""
         figures = (f"{figure.text} {figure.interval}".strip() for figure in self.cells())
-        return dict(zip(_LABEL_HEADINGS, self.labels(), strict=True)) | dict(zip(self.estimates, figures, strict=True))
+        return self.labels() | dict(zip(self.estimates, figures, strict=True))
 
     def cells(self) -> tuple[Cell, ...]:
         return tuple(
@@ -78,28 +82,33 @@ class SampleRow:
         )
 
 
-def sample_rows(rows: Iterable[Row], rights: Rights) -> list[SampleRow]:
+def sample_range(row: Row) -> str:
+    low, high = row.num_samples
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def sample_rows(rows: Iterable[Row], rights: Rights, by: Grouping = Grouping.POOL) -> list[SampleRow]:
     """Return a row for each way to count, of each system that has several samples of an item; none of people.
 
     rights: key, heading and criterion of what is counted
     """
     several = (row for row in rows if not row.is_group and row.num_samples[1] > 1)
-    return [sample_row for row in several for sample_row in _rows(row, rights)]
+    return [sample_row for row in several for sample_row in _rows(row, rights, by)]
 
 
-def _rows(row: Row, rights: Rights) -> list[SampleRow]:
+def _rows(row: Row, rights: Rights, by: Grouping) -> list[SampleRow]:
     min_samples = row.num_samples[0]
     powers = [2**i for i in range(1, min_samples.bit_length()) if 2**i < min_samples]
     ways: list[tuple[str, int | None]] = [("mean", None), *(("pass", k) for k in (*powers, min_samples) if k > 1)]
     sizes = row.frame.sizes.tolist()
     counts = {key: [*zip(sizes, row.frame.num_right(right).tolist(), strict=True)] for key, _, right in rights}
     rows = [
-        SampleRow(row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts})  # the mean is of 1
+        SampleRow(row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts}, by)  # mean: of 1
         for way, k in ways
     ]
     votes = {key: row.frame.majorities(right) for key, _, right in rights}
     estimates = {key: None if shares is None else row.frame.estimate_items(shares) for key, shares in votes.items()}
-    return [*rows, SampleRow(row, "majority", None, estimates)]
+    return [*rows, SampleRow(row, "majority", None, estimates, by)]
 
 
 def _estimate_passes(row: Row, counts: Sequence[tuple[int, int]], k: int) -> Estimate:
@@ -108,21 +117,14 @@ def _estimate_passes(row: Row, counts: Sequence[tuple[int, int]], k: int) -> Est
     return row.frame.estimate_items([shares[pair] for pair in counts])
 
 
-_LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
+_LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum", "n": "n", "way": "Samples"}
 
 
-def sample_headings(rights: Rights) -> dict[str, str]:
-    """Key and heading of every column of a text table, labels first."""
-    return _LABEL_HEADINGS | {key: heading for key, heading, _ in reversed(rights)}
+def sample_headings(row: SampleRow, rights: Rights) -> dict[str, str]:
+    """Key and heading of every column of a text table of such rows, labels first."""
+    return {key: _LABELS[key] for key in row.labels()} | {key: heading for key, heading, _ in reversed(rights)}
 
 
-_LABELS = (
-    Heading("setting", "Setting"),
-    Heading("system", "System"),
-    Heading("pool", "Pool"),
-    Heading("n", "n"),
-    Heading("way", "Samples"),
-)
 CAPTION = (
     "Systems that answered items several times; n: items x samples of each. mean: of one sample. pass@k: one of k"
     " samples is right, estimated without bias. majority: of the meaning that most valid samples have. Every item"
@@ -135,8 +137,9 @@ def sample_table(rows: Sequence[SampleRow], rights: Rights) -> Table | None:
     if not rows:
         return None
     headings = tuple(Heading(key, heading) for key, heading, _ in rights)
-    lines = tuple(TableRow(row.labels(), row.cells()) for row in rows)
-    return Table("samples", "Several samples", CAPTION, _LABELS, headings, lines)
+    lines = tuple(TableRow(tuple(row.labels().values()), row.cells()) for row in rows)
+    labels = tuple(Heading(key, _LABELS[key]) for key in rows[0].labels())
+    return Table("samples", "Several samples", CAPTION, labels, headings, lines)
 
 
 # --- Meanings of the columns of a printed table, below it -------------------------------------------------------------
@@ -329,7 +332,7 @@ class ResultTable:
 
     def sample_rows(self) -> list[SampleRow]:
         """Return the table of the rows that have several samples of an item."""
-        return sample_rows(self._sorted_rows(), self.metrics.rights)
+        return sample_rows(self._sorted_rows(), self.metrics.rights, self._by)
 
     def incomplete(self) -> list[str]:
         """Return a line for every row that does not cover its pools, and for every row with answers that crashed.
@@ -480,10 +483,7 @@ def _num_structured(row: Row) -> int | None:
 
 def _num_samples(row: Row) -> str:
     """Return how many samples the items have: undefined if it is one of each, and of a group of people."""
-    if row.is_group:
-        return core_metrics.UNDEFINED
-    low, high = row.num_samples
-    return core_metrics.UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"
+    return core_metrics.UNDEFINED if row.is_group or row.num_samples[1] == 1 else sample_range(row)
 
 
 MAX_SYSTEMS = 8  # systems in one line

@@ -191,6 +191,22 @@ def test_samples_are_numbered_and_counted_in_score_table_and_report(
     assert line.split(",")[-3] == "0.375"
 
 
+def test_rows_of_samples_by_stratum_name_it(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    jsonl(scores, *(line | {"stratum": "right" if line["instanceId"] < "I2" else "mixed"} for line in lines))
+    capsys.readouterr()
+    assert main(["table", str(scores), "--by", "stratum", "--json"]) == 0
+    made = {(row["stratum"], row["way"], row["k"]): row for row in json.loads(capsys.readouterr().out)["samples"]}
+    values = {stratum: made[stratum, "mean", None]["train_exact"]["value"] for stratum in ("right", "mixed")}
+    assert (values, len(made)) == ({"right": 1, "mixed": pytest.approx(1 / 6)}, 8)
+    assert main(["table", str(scores), "--by", "stratum"]) == 0
+    heading, *rows = capsys.readouterr().out.split("Several samples")[1].splitlines()[1:]
+    assert "Stratum" in heading
+    assert [row.split()[heading.split().index("Stratum")] for row in rows if row.strip()] == ["mixed"] * 4 + [
+        "right"
+    ] * 4
+
+
 def test_samples_that_are_all_right_get_an_interval_with_a_width() -> None:
     table = ResultTable(METRICS)
     for i in range(8):
