@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.core.metrics import Metric
-from calibrant.bench.core.responses import NO_TEXT
 
 if TYPE_CHECKING:
     from calibrant.audits.attribution import Attribution
@@ -134,7 +133,7 @@ def answer_status(score: Any) -> str:
     is_extracted = funnel["extracted"] if isinstance(funnel, Mapping) and "extracted" in funnel else True
     if verdict.get(NO_ANSWER) or problem.startswith(NO_JSON) or not is_extracted or verdict.get("why") == "no_object":
         return "none"
-    if verdict.get("reason") in NO_TEXT:
+    if verdict.get("reason"):  # why a response holds no answer, the closed list of bench.core.responses
         return "none"
     flags = {"valid": True, "answered": True, "closed": "answered", "submitted": 1.0}
     is_valid = next((verdict[key] == value for key, value in flags.items() if key in verdict), True)

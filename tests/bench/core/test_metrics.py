@@ -230,7 +230,7 @@ def test_a_count_names_the_class_that_it_is_of(tmp_path: Path) -> None:
     pool = jsonl(tmp_path / "one.jsonl", header, next(line for line in lines if name in line))
     given, scores = jsonl(tmp_path / "given.jsonl", {"id": name, "response": "{}"}), tmp_path / "scores.jsonl"
     assert called("score", pool, given, "--out", scores).returncode == 0
-    why, answers = called("list", pool, "--why"), called("list", pool, "--scores", scores, "--class", "invalid")
+    why, answers = called("list", pool, "--why"), called("list", pool, "--scores", scores, "--class", "no_answer")
     assert "24,576" in why.stdout
     assert "Fit counts functional parents <= 4, any formula size, Hidden-order" in why.stderr
     assert "1.3 \N{MULTIPLICATION SIGN} 10" in answers.stdout

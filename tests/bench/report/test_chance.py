@@ -46,6 +46,18 @@ def test_a_refusal_to_answer_is_no_answer(tmp_path: Path, name: str) -> None:
     assert (rates["no_answer"], rates["invalid"]) == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("name", ["hidden_order", "causim"])
+def test_an_answer_in_another_form_is_no_answer_everywhere(tmp_path: Path, name: str) -> None:
+    """The lenient reader reads it: reason `wrong_format`, whether its objects or its quotes are not the paper's."""
+    pool, write = bundled_sample(name), json.dumps
+    items = benchmark_of(pool).items.read_pool(pool).items[:2]
+    answers = {item.id: benchmark_of(pool).training.gold(item) for item in items}
+    texts = {i: write({"answer": a}) if name == "causim" else write(a).replace('"', "'") for i, a in answers.items()}
+    rates = _rates(tmp_path, pool, texts)
+    assert {*rates["reasons"]} == {"wrong_format"}
+    assert (rates["no_answer"], rates["invalid"]) == (1.0, 0.0)
+
+
 def test_causes_of_wrong_answers_to_replayscm(tmp_path: Path) -> None:
     problems = benchmark_of(HIDDEN_ORDER).items.read_pool(HIDDEN_ORDER).items[:4]
     texts = ["I cannot help.", '{"mechanisms": {"X1": "(and X2)"}}']
@@ -65,6 +77,7 @@ def test_causes_of_wrong_answers_to_replayscm(tmp_path: Path) -> None:
         ({"valid": False, "funnel": {"extracted": True}}, "invalid"),
         ({"valid": True, "funnel": {"extracted": True}}, "valid"),
         ({"answered": False, "why": "wrong_keys", "problem": ""}, "invalid"),
+        ({"answered": False, "why": "wrong_keys", "problem": "", "reason": "wrong_format"}, "none"),
         ({"answered": False, "why": "no_object", "problem": ""}, "none"),
         ({"closed": "open", "problem": ""}, "none"),
         ({"closed": "answered", "problem": ""}, "valid"),
