@@ -256,8 +256,9 @@ CHANCE_METRICS = (
 
 DENOMINATOR = "Earned, Lucky, Missed, Short, Uncounted, Invalid and NoAnswer add up to 1: they are over all answers."
 BASE = (
-    f"{DENOMINATOR} Misfit and OpenError divide Missed and Short anew. Decided, Right|decided, Right|undecided, Fits,"
-    " Chance, Best, Skill and Uniform are over the answers whose evidence was counted."
+    f"{DENOMINATOR} Misfit and OpenError divide Missed and Short anew. Decided, Right|decided, Right|undecided, Fits"
+    " and Skill are over the answers whose evidence was counted; Chance, Best and Uniform over those for which they are"
+    " known."
 )
 
 # in the order in which narrow tables fill up: the seven classes of answers, which add up to 1; then what they are worth
