@@ -163,6 +163,11 @@ def _nodes(reason: str) -> Callable[[Score], float | None]:
     return value
 
 
+def _explained(score: Score) -> float | None:
+    """Return whether nodes have reasons; None for an answer to a question that tells none, as `nodes` states."""
+    return None if score["nodes"] is None and is_answered(score) else float(score["nodes"] is not None)
+
+
 def _first(reason: str) -> Callable[[Score], float | None]:
     return lambda score: None if (first := first_reason(score)) is None else float(first == reason)
 
@@ -170,7 +175,12 @@ def _first(reason: str) -> Callable[[Score], float | None]:
 ANSWERS = (
     Metric("accuracy", "Accuracy", "some world that fits gives the answer", is_right),
     Metric("answered", "Answered", "an object with exactly the required keys", is_answered),
-    Metric("explained", "Explained", "every node of the answer has a reason", lambda score: score["nodes"] is not None),
+    Metric(
+        "explained",
+        "Explained",
+        "every node of the answer has a reason; not of abductions, which tell none",
+        _explained,
+    ),
 )
 ERRORS = (
     Metric("nodes_ok", "OK", "the evidence allows a noise that gives the value", _nodes("ok"), True),

@@ -27,7 +27,7 @@ from calibrant.bench.core.responses import (
 from calibrant.bench.core.scoring import ID_FIELDS
 from calibrant.bench.scoring import providers
 from calibrant.bench.scoring.files import answer_object, prediction_object
-from calibrant.bench.scoring.formats import parse_line
+from calibrant.bench.scoring.formats import SAMPLE_FIELDS, parse_line
 from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
@@ -159,7 +159,6 @@ ANSWER_FIELDS = (
     "choices",
     "messages",
 )
-SAMPLE_FIELDS = ("sample", "epoch")
 TEXT_OPTION = "--text-field"
 _NO_ANSWER_FIELDS = frozenset(
     {*ID_FIELDS, "key", *PROMPT_FIELDS, *SAMPLE_FIELDS, MODEL_FIELD, *MODEL_PATHS, "system", "promptDigest", "pool"}
@@ -201,6 +200,7 @@ class Recognised:
     lines: int = 0
     fields: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unread: str = ""
 
     def __str__(self) -> str:
         parts = [plural(self.lines, "predictions")]
@@ -209,7 +209,7 @@ class Recognised:
         parts.append(
             "answer from " + _list_names(Counter({f"{n} ({form})": k for (n, form), k in self.answers.items()}))
         )
-        return "; ".join(parts)
+        return "; ".join(parts) + (f"; not read: {in_one_line(self.unread)}" if self.unread else "")
 
 
 def _list_names(names: Counter[str]) -> str:
@@ -416,7 +416,8 @@ def stated_seconds(line: Mapping[str, Any]) -> float | None:
     if seconds is None:
         return None
     if type(seconds) not in (int, float) or not math.isfinite(seconds) or seconds < 0:
-        raise CalibrantError(f"seconds is {short_repr(seconds)}, not a duration")
+        point = "; write a decimal point, and no mark of thousands" if "," in str(seconds) else ""
+        raise CalibrantError(f"seconds is {short_repr(seconds)}, not a duration{point}")
     return float(seconds)
 
 

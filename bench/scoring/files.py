@@ -6,9 +6,10 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -19,7 +20,15 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 
-from calibrant.bench.scoring.formats import OPTIONAL_CELLS, EvalLog, is_eval_log, line_of_cells, log_system, sample_line
+from calibrant.bench.scoring.formats import (
+    OPTIONAL_CELLS,
+    SAMPLE_FIELDS,
+    EvalLog,
+    is_eval_log,
+    line_of_cells,
+    log_system,
+    sample_line,
+)
 from calibrant.bench.scoring.providers import is_generated_list
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import (
@@ -170,6 +179,7 @@ _UNREAD_FILES = {  # by their first bytes
     b"\xfd7zXZ": "compressed with xz; gzip is read, or the file as it was: unxz FILE",
 }
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?", re.ASCII)
 _LISTS = ("request_states", "samples")  # of documents: HELM's scenario state, a log of Inspect
 
 
@@ -192,47 +202,58 @@ class PredictionFile:
     """A file of predictions: JSON lines, one JSON document, CSV or TSV, Parquet, a log of Inspect; also compressed."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     def objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
         """Return where each stands, and what it says; None for what is no object. `CalibrantError` names the file."""
         for entry in self.entries():
             if entry.line is None and entry.problem != NO_OBJECT:
-                raise CalibrantError(f"{shown_name(self._path)}: {entry.where}: {entry.problem}")
+                raise CalibrantError(f"{shown_name(self.path)}: {entry.where}: {entry.problem}")
             yield entry.where, entry.line
 
     def entries(self) -> Iterator[FileEntry]:
         """Yield what the file holds, one at a time; `CalibrantError` names a file that is unreadable as a whole."""
-        name = self._path.name.lower().removesuffix(".gz")
+        name = self.path.name.lower().removesuffix(".gz")
         delimiter = next((mark for suffix, mark in _DELIMITERS.items() if name.endswith(suffix)), None)
         try:
             if problem := next((text for magic, text in _UNREAD_FILES.items() if self._begins_with(magic)), ""):
                 raise CalibrantError(problem)
             if name.endswith((".xlsx", ".ods")):
                 raise CalibrantError("a workbook; save the sheet as CSV in UTF-8")
-            if is_eval_log(self._path):
-                log = EvalLog(self._path)
+            if is_eval_log(self.path):
+                log = EvalLog(self.path)
                 yield from (FileEntry(where, k, line) for k, (where, line) in enumerate(log.lines(), 1))
             elif name.endswith(".parquet") or self._begins_with(_PARQUET):
-                yield from _parquet_entries(self._path)
+                yield from _parquet_entries(self.path)
             elif delimiter is not None:
-                yield from _csv_entries(read_document(self._path), delimiter)
+                yield from _csv_entries(read_document(self.path), delimiter)
             else:
                 yield from self._json_entries(is_document=name.endswith(".json"))
         except MissingExtraError as error:
-            raise MissingExtraError(f"{shown_name(self._path)}: {error}") from None
+            raise MissingExtraError(f"{shown_name(self.path)}: {error}") from None
         except CalibrantError as error:
-            named = f"{shown_name(self._path)}: "
+            named = f"{shown_name(self.path)}: "
             raise CalibrantError(str(error) if str(error).startswith(named) else f"{named}{error}") from None
 
+    def unread_numbers(self, line: Mapping[str, Any], fields: Collection[str | None]) -> str:
+        """Return which columns of numbers of a CSV are not read, with those that may be meant; empty without either.
+
+        line: one of its rows; fields: those that are read
+        """
+        is_table = self.path.name.lower().removesuffix(".gz").endswith(tuple(_DELIMITERS))
+        usual = [" or ".join(names) for names in (SAMPLE_FIELDS, ("seconds",)) if line.keys().isdisjoint(names)]
+        unread = {*line} - {*fields, *OPTIONAL_CELLS}
+        columns = [name for name in line if name in unread and _NUMBER.fullmatch(str(line[name]))]
+        return f"{', '.join(columns)} (columns that are: {', '.join(usual)})" if columns and usual and is_table else ""
+
     def _begins_with(self, magic: bytes) -> bool:
-        if not self._path.is_file():
+        if not self.path.is_file():
             return False
-        with self._path.open("rb") as file:
+        with self.path.open("rb") as file:
             return file.read(len(magic)) == magic
 
     def _json_entries(self, *, is_document: bool) -> Iterator[FileEntry]:
-        lines = bounded_lines(self._path)
+        lines = bounded_lines(self.path)
         first = next(lines, None)
         if first is None:
             return
@@ -240,15 +261,15 @@ class PredictionFile:
         if first[1] is not None and (
             beginning == b"[" or (beginning == b"{" and (is_document or _is_opened(first[1])))
         ):
-            if self._path == STANDARD_INPUT:
+            if self.path == STANDARD_INPUT:
                 raw = first[1] + b"".join(_whole(number, line) for number, line in lines)
             else:
-                raw = read_document(self._path)
+                raw = read_document(self.path)
             document = _document_entries(raw)
             if document is not None:
                 yield from document
                 return
-            lines = bounded_lines(self._path)
+            lines = bounded_lines(self.path)
             next(lines, None)
         yield from _line_entries(first, lines)
 
@@ -421,7 +442,7 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
         number, start = 1, rows.line_num + 1
         for row in rows:
             if row:
-                yield _csv_entry(row, header, number, start)
+                yield _csv_entry(row, header, number, start, decimal_comma=delimiter == ";")
             number, start = number + bool(row), rows.line_num + 1
     except csv.Error as error:
         fault, is_open = str(error), str(error) == "unexpected end of data"
@@ -431,7 +452,7 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
         raise CalibrantError(f"row {number}, which begins in line {start}: {fault}") from None
 
 
-def _csv_entry(row: list[str], header: list[str], number: int, start: int) -> FileEntry:
+def _csv_entry(row: list[str], header: list[str], number: int, start: int, *, decimal_comma: bool) -> FileEntry:
     """Return a row as an entry; start: its first line in the file."""
     where, digest = f"row {number}", hash(tuple(row))
     if len(row) != len(header):
@@ -439,7 +460,7 @@ def _csv_entry(row: list[str], header: list[str], number: int, start: int) -> Fi
         if len(row) < len(header):
             problem += "; give each row all of its cells, also empty ones"
         return FileEntry(where, number, None, problem)
-    return FileEntry(where, number, line_of_cells(header, row), digest=digest)
+    return FileEntry(where, number, line_of_cells(header, row, decimal_comma=decimal_comma), digest=digest)
 
 
 def _parquet_entries(path: Path) -> Iterator[FileEntry]:

@@ -11,6 +11,7 @@ of the extra `inspect` brings before.
 from __future__ import annotations
 
 import math
+import re
 import struct
 import zipfile
 import zlib
@@ -424,14 +425,24 @@ def parse_line(line: JsonMapping) -> ParsedLine | None:
 
 
 # --- Rows of tables as lines ------------------------------------------------------------------------------------------
+SAMPLE_FIELDS = ("sample", "epoch")
 OPTIONAL_CELLS = frozenset(
-    {"sample", "epoch", "seconds", "error", "model", "finish_reason", "stop_reason", "refusal", "promptDigest", "pool"}
+    {*SAMPLE_FIELDS, "seconds", "error", "model", "finish_reason", "stop_reason", "refusal", "promptDigest", "pool"}
 )
 
 
-def line_of_cells(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
-    """Return a row of texts, as many as the header has, as a line; empty cells of optional fields are left out."""
+# as spreadsheets write 1.5 beside semicolons; 1,500 may be 1500 as well
+_DECIMAL_COMMA = re.compile(r"(?![1-9]\d{0,2},\d{3}$)(\d+),(\d+)", re.ASCII)
+
+
+def line_of_cells(header: Sequence[str], row: Sequence[str], *, decimal_comma: bool = False) -> dict[str, Any]:
+    """Return a row of texts, as many as the header has, as a line; empty cells of optional fields are left out.
+
+    decimal_comma: the seconds may be written with one
+    """
     line = {name: cell for name, cell in zip(header, row, strict=True) if cell or name not in OPTIONAL_CELLS}
+    if decimal_comma and (parts := _DECIMAL_COMMA.fullmatch(line.get("seconds", "").strip())):
+        line["seconds"] = f"{parts[1]}.{parts[2]}"
     return {**line, **_cell_numbers(line)}
 
 
@@ -439,7 +450,7 @@ def _cell_numbers(line: Mapping[str, str]) -> dict[str, Any]:
     """Return the cells that state numbers as numbers."""
     numbers: dict[str, Any] = {
         name: int(line[name])
-        for name in ("sample", "epoch")
+        for name in SAMPLE_FIELDS
         if line.get(name, "").isascii() and line.get(name, "").isdecimal()
     }
     try:

@@ -181,7 +181,7 @@ class Predictions:
         fields: FieldNames | None = None,
         with_excluded: bool = False,
     ) -> None:
-        self._path = path
+        self._source = PredictionFile(path)
         self._file = shown_name(path)
         self._reader = reader
         self._pools = reader.items
@@ -190,6 +190,7 @@ class Predictions:
         self._fields = fields or FieldNames()
         self._rules = self._fields.rules
         self._with_excluded = with_excluded
+        self._has_options = fields is not None  # those of `score`; a board's rules are fixed
         self._prompts: PromptIndex | None = None
         self._known_prompts: dict[tuple[str, str], str] = {}
         self._only_model: tuple[str | None] | None = None
@@ -253,16 +254,15 @@ class Predictions:
             self.skipped.append((entry.number, str(error)))
             return
         message = f"{self._file}: {entry.where}: {error}"
-        good = self.recognised.lines - 1
-        if good:
+        if good := self.recognised.lines - 1:
             message += f"; {'the line before it is' if good == 1 else f'the {good} before it are'} good"
-        if self._rules == DEFAULT_RULES and self._with_excluded:
+        if self._rules == DEFAULT_RULES and self._with_excluded and self._has_options:
             message += "; --on-error skip leaves such lines out"
         raise HintedError(message, option=error.option if isinstance(error, HintedError) else ()) from None
 
     def _entries(self) -> Iterator[FileEntry]:
         """Yield the lines of the file."""
-        yield from PredictionFile(self._path).entries()
+        yield from self._source.entries()
 
     def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry) -> Iterator[Prediction]:
         field, fault = AnswerField("", "", ()), None
@@ -285,6 +285,8 @@ class Predictions:
         model = self._line_model(line, field, notes)
         if fault is not None:
             raise fault
+        if not self.recognised.answers:
+            self.recognised.unread = self._source.unread_numbers(line, (name, field.name, self._fields.model))
         self.recognised.fields["item"][name] += 1
         self.recognised.answers[field.name, field.form] += 1
         seconds = stated_seconds(line)
@@ -507,8 +509,8 @@ class Predictions:
         """Return the only model that the lines of the file name; None if they name several, or none."""
         if self._only_model is None:
             models: set[str] = set()
-            if self._path.is_file():
-                for entry in PredictionFile(self._path).entries():
+            if self._source.path.is_file():
+                for entry in self._source.entries():
                     try:
                         model = None if entry.line is None else self._model(entry.line, self._answer_field(entry.line))
                     except CalibrantError:

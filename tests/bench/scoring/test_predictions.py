@@ -288,6 +288,47 @@ def test_pools_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.Capture
     assert "2 pools" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("separator", "cell", "seconds"),
+    [
+        (";", "1,5", 1.5),
+        (";", "0,125", 0.125),
+        (";", "1500,250", 1500.25),
+        (";", "1.5", 1.5),
+        (";", "1,250", None),  # 1250 where the comma marks thousands
+        (";", "1.250,5", None),
+        (",", '"1,5"', None),
+    ],
+)
+def test_seconds_have_a_decimal_comma_beside_semicolons(
+    separator: str, cell: str, seconds: float | None, pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "answers.csv", tmp_path / "out.jsonl"
+    rows = ["id", "model", "response", "seconds"], ["I0", "m", '"{}"', cell]
+    file.write_text("".join(f"{separator.join(row)}\n" for row in rows), "utf-8")
+    assert main(["score", str(pool), str(file), "--out", str(out)]) == (2 if seconds is None else 0)
+    if seconds is None:
+        advice = "not a duration; write a decimal point, and no mark of thousands"
+        assert f"seconds is {cell.strip(chr(34))!r}, {advice}" in capsys.readouterr().err
+    else:
+        assert json.loads(out.read_text("utf-8"))["seconds"] == seconds
+
+
+def test_columns_of_numbers_that_are_not_read_are_named(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, columns = tmp_path / "answers.csv", {"id": "I0", "model": "m", "response": "{}", "trial": "0", "took": "1,5"}
+    for renamed, note in (
+        ({}, "; not read: trial, took (columns that are: sample or epoch, seconds)\n"),
+        ({"trial": "epoch"}, "; not read: took (columns that are: seconds)\n"),
+        ({"trial": "sample", "took": "seconds"}, "response (text)\n"),
+    ):
+        names = ";".join(renamed.get(name, name) for name in columns)
+        file.write_text(f"{names}\n{';'.join(columns.values())}\n", "utf-8")
+        assert main(["score", str(pool), str(file)]) == 0
+        assert note in capsys.readouterr().err
+
+
 def test_seconds_are_kept_and_shown(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [{"id": f"I{i}", "model": "m", "response": TEXT, "seconds": s} for i, s in enumerate((1, 2.5, 4))]
     out = tmp_path / "scores.jsonl"

@@ -98,6 +98,10 @@ def test_every_forgery_is_red_with_its_reason(board: tuple[BoardSummary, Path]) 
         assert reason in reasons[name], name
 
 
+def test_no_reason_names_an_option_that_boards_lack(board: tuple[BoardSummary, Path]) -> None:
+    assert [entry.reason for entry in board[0].refused if "--" in entry.reason] == []
+
+
 def test_folders_that_differ_in_case_alone_are_not_both_read(suite: Path, tmp_path: Path) -> None:
     """On some file systems their pages would be the same files."""
     for name in ("A", "a"):
