@@ -22,7 +22,9 @@ from unittest.mock import patch
 import calibrant
 from calibrant.bench.cli import _command
 from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.help import GROUPS, exit_codes, short_help
+from calibrant.bench.pools.capabilities import HARDEN
 from calibrant.bench.schemas import SCHEMAS
 from calibrant.dsl.knowledge import ARC_WORDS, ARITIES, MAX_DEPTH, SCM_WORDS, SKIPPED_COMMANDS
 from tests.support.commands import CHECKOUT
@@ -106,7 +108,7 @@ FILE_KINDS = {  # of a schema: who writes such files
     "verdicts": "written by `calibrant score --out`, a line for each answer",
     "audits": "written by `calibrant audit --out`, a line for each item",
     "certificates": "written by `calibrant audit --certificates`, a claim that `verify` checks",
-    "pools": "items: written by `calibrant generate`, `sample` and `harden`, or by yourself",
+    "pools": "items: written by {}, or by yourself",
     "training": "written by `calibrant training`, worked solutions",
 }
 NAMES_HEAD = """# Public names
@@ -248,18 +250,27 @@ def format_pages() -> dict[Path, str]:
     rows = ["| files | of | what they are |", "|---|---|---|"]
     for name, schema in SCHEMAS.items():
         written: dict[str, list[str]] = {}
-        for benchmark in TITLES:
-            written.setdefault(_schema_tables(schema(benchmark)), []).append(benchmark)
+        for owner in TITLES:
+            written.setdefault(_schema_tables(schema(owner)), []).append(owner)
         for text, benchmarks in written.items():
             titles = ", ".join(TITLES[each] for each in benchmarks)
             file = f"formats/{name}.md" if len(benchmarks) > 1 else f"formats/{name}_{benchmarks[0]}.md"
             about = f" of {titles}" if len(written) > 1 else ""
-            rows.append(f"| [{name}]({file}) | {titles} | {FILE_KINDS[name]} |")
-            pages[DOCS / file] = f"# {name.capitalize()}{about}\n\n{_sentence(FILE_KINDS[name])}.\n\n{text}"
+            kind = FILE_KINDS[name].format(_pool_makers(benchmarks))
+            rows.append(f"| [{name}]({file}) | {titles} | {kind} |")
+            pages[DOCS / file] = f"# {name.capitalize()}{about}\n\n{_sentence(kind)}.\n\n{text}"
     pages[DOCS / "formats" / "knowledge.md"] = KNOWLEDGE_PAGE
     rows.append("| [knowledge](formats/knowledge.md) | ReplaySCM, networks | lines of `--knowledge` and `--assume` |\n")
     tree = _toctree([f"formats/{file.stem}" for file in pages])
     return {DOCS / "formats.md": "\n".join([FORMATS_HEAD, *rows, tree])} | pages
+
+
+def _pool_makers(benchmarks: Sequence[str]) -> str:
+    """Return the commands that write pools of these benchmarks; `sample` is ReplaySCM's."""
+    commands = ["`calibrant generate`", *(["`sample`"] if [*benchmarks] == ["replayscm"] else [])]
+    commands += ["`harden`"] if all(benchmark(name).capability(HARDEN) for name in benchmarks) else []
+    *others, last = commands
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _sentence(text: str) -> str:
