@@ -310,7 +310,7 @@ class Flips(NamedTuple):
 
     lost: int
     gained: int
-    number: int
+    num_copies: int
 
     @property
     def p_value(self) -> float:
@@ -391,56 +391,56 @@ PROBE_HEADINGS = ("System", "Items", "Networks", "Scale", "Neutral", "Real", "Pr
 class Consistency:
     """Answers of a system to the copies of a pool.
 
-    rights: of each original, whether each copy was answered right, several answers by their mean
+    correct_by_original: of each original, whether each copy was answered right, several answers by their mean
     flips: by kind of change, where the system answered originals too
-    by_kind: the same as rights for each kind of change
-    originals: mean of the answers to the originals of copies; None without any
+    by_kind: kind of change -> `correct_by_original` of the copies so changed
+    originals_mean: mean of the answers to the originals of copies; None without any
     names: what published names add, where copies have them and originals were answered
     """
 
     system: str
-    rights: Mapping[str, Sequence[float]]
+    correct_by_original: Mapping[str, Sequence[float]]
     flips: Mapping[str, Flips]
     by_kind: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
-    originals: float | None = None
+    originals_mean: float | None = None
     names: NameProbe | None = None
 
     @property
     def num_copies(self) -> int:
-        return sum(map(len, self.rights.values()))
+        return sum(map(len, self.correct_by_original.values()))
 
     @property
     def mean(self) -> float:
-        return rate_of_copies(self.rights).mean
+        return rate_of_copies(self.correct_by_original).mean
 
     @property
     def interval(self) -> rates.Interval | None:
-        return rate_of_copies(self.rights).interval
+        return rate_of_copies(self.correct_by_original).interval
 
     @property
     def num_equal(self) -> int:
         """Return the number of originals whose copies are all right or all wrong."""
-        return sum(len(set(values)) == 1 for values in self.rights.values())
+        return sum(len(set(values)) == 1 for values in self.correct_by_original.values())
 
     @property
     def share_equal(self) -> float:
-        return self.num_equal / len(self.rights)
+        return self.num_equal / len(self.correct_by_original)
 
     @property
     def worst(self) -> float:
         """Return the mean over originals of the worst copy; it falls with the number of copies."""
-        return rates.exact_mean(map(min, self.rights.values()))
+        return rates.exact_mean(map(min, self.correct_by_original.values()))
 
     def cells(self) -> list[str]:
         """Return the cells of a table."""
         interval = self.interval
-        equal_low, equal_high = rates.wilson(self.num_equal, len(self.rights))
+        equal_low, equal_high = rates.wilson(self.num_equal, len(self.correct_by_original))
         flips = "; ".join(
-            f"{kind} -{flip.lost} +{flip.gained} of {flip.number}" for kind, flip in sorted(self.flips.items())
+            f"{kind} -{flip.lost} +{flip.gained} of {flip.num_copies}" for kind, flip in sorted(self.flips.items())
         )
         return [
             self.system,
-            str(len(self.rights)),
+            str(len(self.correct_by_original)),
             str(self.num_copies),
             f"{self.mean:.3f}",
             UNDEFINED if interval is None else f"{interval.low:.3f}-{interval.high:.3f}",
@@ -453,19 +453,19 @@ class Consistency:
         """Return everything as numbers."""
         return {
             "system": self.system,
-            "originals": len(self.rights),
+            "originals": len(self.correct_by_original),
             "copies": self.num_copies,
             "mean": self.mean,
             "interval": self.interval and list(self.interval),
             "all_equal": self.share_equal,
-            "all_equal_interval": list(rates.wilson(self.num_equal, len(self.rights))),
+            "all_equal_interval": list(rates.wilson(self.num_equal, len(self.correct_by_original))),
             "worst_copy": self.worst,
-            "originals_mean": self.originals,
+            "originals_mean": self.originals_mean,
             "names": self.names and self.names.to_dict(),
             "flips": {kind: flip._asdict() | {"p_value": flip.p_value} for kind, flip in sorted(self.flips.items())},
             "kinds": {
                 kind: {"mean": rate.mean, "interval": rate.interval and list(rate.interval)}
-                for kind, rate in ((kind, rate_of_copies(rights)) for kind, rights in sorted(self.by_kind.items()))
+                for kind, rate in ((kind, rate_of_copies(right)) for kind, right in sorted(self.by_kind.items()))
             },
         }
 

@@ -1,7 +1,7 @@
-"""Scored answers as columns: items, units, values, samples and times as codes, so that a metric is one pass over them.
+"""Scored answers as arrays: codes of items, units, values and samples, and times; a metric is one pass over them.
 
-A rate is a ratio of sums over items, one of k answers to an item weighing 1/k; of a group of people every participant
-weighs the same. Means are exact: they are those of the multiset of values, however the answers came in.
+A rate is a ratio of sums over items, in which one of k answers to an item weighs 1/k; in a group of people every
+participant weighs the same. Means are exact, so they do not depend on the order of answers.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from calibrant.bench.core.scoring import PEOPLE_SYSTEM, AnswerContext, participa
 
 Codes: TypeAlias = NDArray[np.int32 | np.int64]
 Floats: TypeAlias = NDArray[np.float64]
-_DIGEST = 16  # hexadecimal digits of a meaning that is stored as a number
-_FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
-MAX_BLOCK = 1 << 18  # values of which sums over units are taken at a time
+_DIGEST_CHARS = 16  # a meaning (key of an equivalence class) of 16 hexadecimal digits is stored as a 64-bit number
+_FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]  # the booleans of a Sample
+MAX_BLOCK_VALUES = 1 << 18  # answers x metrics of which sums over units are taken at once; bounds memory
 MAX_EXACT = 1 << 53  # doubles hold every whole number up to it
-_NOT_A_DIGEST, _UNKNOWN = 16, 32  # flags: the meaning is another text, by its place; there is none
+_NOT_A_DIGEST, _UNKNOWN = 16, 32  # further flags: the meaning is an index into `meanings`; there is no meaning
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of answers, and what their codes stand for.
+    """Arrays of codes of answers, and the values that the codes index.
 
-    items, units: sorted; unit_of_item: of each item, its unit; values: distinct lists of values, also as an array
-    origin, item, code: of each answer, its places in `origins`, `items` and `values`
-    flags, meaning: of each answer as a sample; meanings: those that are no digests; seconds: NaN where unknown
+    items, units: sorted; unit_of_item: index in `units` of each item; values: distinct rows of metric values
+    origin, item, code: index of each answer in `origins`, `items` and `values`
+    flags, meaning: bits of `_FLAGS` and number of the meaning of each answer; meanings: texts that are no digests
+    seconds: time of each answer, NaN if unknown
     """
 
     origins: Sequence[answers_rates.Origin]
@@ -55,7 +56,7 @@ class Columns:
 
     @cached_property
     def table(self) -> Floats:
-        """Values as an array, NaN where a metric is not defined."""
+        """Values as an array (distinct values, metrics), NaN where a metric is not defined."""
         return np.array(self.values, dtype=np.float64).reshape(len(self.values), self.num_metrics)
 
     @property
@@ -64,12 +65,12 @@ class Columns:
 
     @cached_property
     def marks(self) -> NDArray[np.uint8]:
-        """For each list of values, which metrics it has, and behind these which are 1."""
+        """For each row of `values`: whether each metric is defined, then whether each is 1; (values, 2 * metrics)."""
         return np.hstack((~np.isnan(self.table), np.equal(self.table, 1))).astype(np.uint8)
 
     @cached_property
     def are_flags(self) -> list[bool]:
-        """Whether each metric has no other values than 0 and 1."""
+        """Whether all defined values of each metric are 0 or 1."""
         flags: list[bool] = (np.isnan(self.table) | (self.table == 0) | (self.table == 1)).all(axis=0).tolist()
         return flags
 
@@ -77,30 +78,33 @@ class Columns:
     def _scaled(self) -> dict[int, tuple[list[int], int]]:
         return {}
 
-    def scaled_values(self, place: int) -> tuple[list[int], int]:
-        """Return a metric of each list of values as whole numbers, 0 where it is not defined, and their divisor."""
-        if place not in self._scaled:
-            ratios = [(values[place] or 0).as_integer_ratio() for values in self.values]
+    def scaled_values(self, metric_index: int) -> tuple[list[int], int]:
+        """Return (a metric's values in units of 1/divisor by row of `values`, 0 if undefined; divisor)."""
+        if metric_index not in self._scaled:
+            ratios = [(values[metric_index] or 0).as_integer_ratio() for values in self.values]
             divisor = max(denominator for _, denominator in ratios)  # powers of two
-            self._scaled[place] = [number * (divisor // denominator) for number, denominator in ratios], divisor
-        return self._scaled[place]
+            self._scaled[metric_index] = (
+                [numerator * (divisor // denominator) for numerator, denominator in ratios],
+                divisor,
+            )
+        return self._scaled[metric_index]
 
     @cached_property
     def patterns(self) -> tuple[NDArray[np.bool_], Sequence[int]]:
-        """Return for which lists of values metrics are defined: distinct columns, and that of each metric."""
+        """Distinct masks of the rows of `values` that define a metric, and for each metric the index of its mask."""
         patterns, which = np.unique(~np.isnan(self.table), axis=1, return_inverse=True)
         return patterns.T, np.ravel(which).tolist()
 
     @cached_property
     def value_ranks(self) -> Codes:
-        """Return the place of each list of values in an order that does not depend on the files'."""
+        """Rank of each row of `values`, independent of the order of files."""
         ranks = np.empty(len(self.values), dtype=np.int64)
         ranks[np.lexsort(np.nan_to_num(self.table, nan=-1.0).T)] = np.arange(len(self.values))
         return ranks
 
 
 class Answers:
-    """Collects scored answers as columns, about 30 bytes each."""
+    """Collector of scored answers as arrays, about 30 bytes an answer."""
 
     def __init__(self, unit: Callable[[Any], str]) -> None:
         self._unit = unit
@@ -116,7 +120,7 @@ class Answers:
         return len(self._item)
 
     def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
-        """Add one answer of which these values were read."""
+        """Add one answer with the values of its metrics."""
         key = (context.system, context.options, context.is_chosen, context.setting, context.stratum, context.pool)
         key += (context.pool_digest, context.pool_size, context.outcome)  # type: ignore[assignment]
         origin = self._origins.get(key)
@@ -128,7 +132,7 @@ class Answers:
         self._append_sample(sample)
 
     def add_values(self, item: Any, values: Values) -> None:
-        """Add the values of an answer of which nothing else is of interest."""
+        """Add the metric values of an answer without context, sample and time."""
         self._origin.append(0)
         self._append(item, values, None)
         self._flags.append(_UNKNOWN)
@@ -155,21 +159,21 @@ class Answers:
         self._meaning.append(number)
 
     def columns(self) -> Columns:
-        """Return the columns of what was added so far."""
-        items, places = [*self._items], sorted(range(len(self._items)), key=[*self._items].__getitem__)
+        """Return the arrays of the answers added so far."""
+        items, order = [*self._items], sorted(range(len(self._items)), key=[*self._items].__getitem__)
         ranks = np.empty(len(items), dtype=np.int32)
-        ranks[places] = np.arange(len(items))
-        sorted_items = [items[place] for place in places]
+        ranks[order] = np.arange(len(items))
+        sorted_items = [items[index] for index in order]
         unit_names = [self._unit(item) for item in sorted_items]
         units = sorted(set(unit_names))
-        unit_places = {unit: index for index, unit in enumerate(units)}
+        unit_index = {unit: index for index, unit in enumerate(units)}
         seconds = np.full(len(self._item), nan)
         seconds[: len(self._seconds)] = self._seconds
         return Columns(
             [_origin_of(key) for key in self._origins],
             sorted_items,
             units,
-            np.array([unit_places[name] for name in unit_names], dtype=np.int64),
+            np.array([unit_index[name] for name in unit_names], dtype=np.int64),
             [*self._values],
             np.array(self._origin, dtype=np.int32),
             ranks[np.array(self._item, dtype=np.int32)],
@@ -181,7 +185,7 @@ class Answers:
         )
 
     def group(self, key: Callable[[answers_rates.Origin], Hashable]) -> dict[Any, AnswerFrame]:
-        """Return the answers by a key of their origins, in the order in which the keys came."""
+        """Return the answers grouped by a key of their origins, keys in order of first occurrence."""
         columns = self.columns()
         groups: dict[Hashable, int] = {}
         group_of_origin = np.array([groups.setdefault(key(o), len(groups)) for o in columns.origins], dtype=np.int64)
@@ -204,8 +208,8 @@ def _origin_of(key: tuple[Any, ...]) -> answers_rates.Origin:
 
 
 def _read_digest(meaning: str) -> int | None:
-    """Return the number that sixteen lower hexadecimal digits spell; None for any other text."""
-    if len(meaning) != _DIGEST:
+    """Return the number of sixteen lower-case hexadecimal digits; None for any other text."""
+    if len(meaning) != _DIGEST_CHARS:
         return None
     try:
         number = int(meaning, 16)
@@ -216,7 +220,7 @@ def _read_digest(meaning: str) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class AnswerFrame:
-    """Some answers of `columns`. index: their places there, by item, those to an item as they came in."""
+    """Some answers of `columns`. index: their positions there, sorted by item, then in order of arrival."""
 
     columns: Columns
     index: Codes
@@ -224,7 +228,7 @@ class AnswerFrame:
 
     @classmethod
     def of(cls, answers: Iterable[tuple[Any, str, Values]]) -> AnswerFrame:
-        """Return the frame of answers with their items, units and values."""
+        """Return the frame of answers given as (item, unit, values)."""
         units: dict[Any, str] = {}
         collected = Answers(units.__getitem__)
         for item, unit, values in answers:
@@ -238,7 +242,7 @@ class AnswerFrame:
 
     @cached_property
     def _starts(self) -> Codes:
-        """Return where the answers to each item begin."""
+        """Position of the first answer to each item."""
         return np.flatnonzero(np.diff(self.columns.item[self.index], prepend=-1))
 
     @cached_property
@@ -252,7 +256,7 @@ class AnswerFrame:
 
     @cached_property
     def items(self) -> list[Any]:
-        """Return the items, sorted."""
+        """The items, sorted."""
         return [self.columns.items[code] for code in self._item_codes]
 
     @property
@@ -261,7 +265,7 @@ class AnswerFrame:
 
     @cached_property
     def item(self) -> Codes:
-        """Place of each answer's item in `items`."""
+        """Index in `items` of each answer's item."""
         return np.repeat(np.arange(self.num_items), self.sizes)
 
     @cached_property
@@ -271,25 +275,25 @@ class AnswerFrame:
 
     @cached_property
     def _unit_codes(self) -> tuple[Codes, Codes]:
-        """Return the units, and the place of each item's among them."""
-        codes, places = np.unique(self.columns.unit_of_item[self._item_codes], return_inverse=True)
-        return codes, places
+        """Codes of the units, and the index among them of each item's unit."""
+        codes, indices = np.unique(self.columns.unit_of_item[self._item_codes], return_inverse=True)
+        return codes, indices
 
     @cached_property
     def units(self) -> list[str]:
-        """Return the units, sorted."""
+        """The units, sorted."""
         return [self.columns.units[code] for code in self._unit_codes[0]]
 
     @cached_property
     def unit(self) -> Codes:
-        """Place of each answer's unit in `units`."""
+        """Index in `units` of each answer's unit."""
         return self._unit_codes[1][self.item]
 
     @cached_property
     def clusters(self) -> dict[Any, str]:
-        """Return the unit of each item, and of each unit."""
-        of_items = zip(self.items, self._unit_codes[1].tolist(), strict=True)
-        return {item: self.units[place] for item, place in of_items} | {unit: unit for unit in self.units}
+        """Item or unit -> unit, so that means by item and by unit are clustered alike."""
+        unit_by_item = zip(self.items, self._unit_codes[1].tolist(), strict=True)
+        return {item: self.units[index] for item, index in unit_by_item} | {unit: unit for unit in self.units}
 
     @property
     def is_clustered(self) -> bool:
@@ -298,37 +302,37 @@ class AnswerFrame:
 
     @cached_property
     def origins(self) -> list[answers_rates.Origin]:
-        """Return the distinct origins of the answers."""
+        """The distinct origins of the answers."""
         if not self.columns.origins:
             return []
-        # no np.unique: it imports np.ma, a twentieth of a short `score`
+        # not np.unique: it imports np.ma, 5 % of the time of a short `score`
         codes = np.flatnonzero(np.bincount(self.columns.origin[self.index])).tolist()
         return [self.columns.origins[code] for code in codes]
 
     @cached_property
     def outcomes(self) -> Counter[str]:
-        """Number of answers by outcome, where they have one."""
-        numbers: Counter[str] = Counter()
+        """Number of answers by outcome, those without one left out."""
+        num_by_outcome: Counter[str] = Counter()
         codes, counts = np.unique(self.columns.origin[self.index], return_counts=True)
-        for code, number in zip(codes.tolist(), counts.tolist(), strict=True):
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
             if (outcome := self.columns.origins[code].outcome) is not None:
-                numbers[outcome] += number
-        return numbers
+                num_by_outcome[outcome] += count
+        return num_by_outcome
 
     @cached_property
     def participants(self) -> list[str]:
-        """Return the participant who gave each answer; empty of systems that are no people."""
+        """The participant of each answer; empty if no system is a person."""
         if not any(origin.participant for origin in self.origins):
             return []
         return [self.columns.origins[code].participant for code in self.columns.origin[self.index].tolist()]
 
     @property
     def seconds(self) -> Floats:
-        """Return the time of each answer, NaN where it is not known."""
+        """The time of each answer, NaN if unknown."""
         return self.columns.seconds[self.index]
 
     def observe(self) -> Iterator[tuple[Any, str, int, Values, float | None]]:
-        """Yield item, unit, number of answers to the item, values and time of each answer."""
+        """Yield (item, unit, number of answers to the item, values, seconds or None) of each answer."""
         columns = (self.item, self.unit, self.times, self.columns.code[self.index], self.seconds)
         for item, unit, times, code, seconds in zip(*(column.tolist() for column in columns), strict=True):
             time = seconds if seconds == seconds else None
@@ -337,7 +341,7 @@ class AnswerFrame:
     # --- Parts ---
 
     def restrict(self, keep: Callable[[Any], bool]) -> AnswerFrame:
-        """Return the answers to the items to keep."""
+        """Return the answers to the items for which `keep` is true."""
         mask = np.array([keep(item) for item in self.items], dtype=bool)
         return AnswerFrame(self.columns, self.index[mask[self.item]])
 
@@ -347,86 +351,88 @@ class AnswerFrame:
         return AnswerFrame(self.columns, self.index[mask[self.unit]])
 
     def merge(self, others: Iterable[AnswerFrame]) -> AnswerFrame:
-        """Return these answers and those of other frames of the same columns."""
+        """Return these answers with those of other frames of the same columns."""
         index = np.concatenate([self.index, *(other.index for other in others)])
         return AnswerFrame(self.columns, index[np.argsort(self.columns.item[index], kind="stable")])
 
     # --- Rates ---
 
-    def read(self, place: int) -> Floats:
-        """Return the value of a metric for each answer, NaN where it is not defined."""
-        values: Floats = self.columns.table[self.columns.code[self.index], place]
+    def read(self, metric_index: int) -> Floats:
+        """Return the value of a metric for each answer, NaN where it is not defined. metric_index: as in `Values`."""
+        values: Floats = self.columns.table[self.columns.code[self.index], metric_index]
         return values
 
-    def count(self, place: int, value: float) -> int:
-        """Return the number of answers for which a metric has a value."""
-        return int((self.read(place) == value).sum())
+    def count(self, metric_index: int, value: float) -> int:
+        """Return the number of answers for which a metric equals `value`."""
+        return int((self.read(metric_index) == value).sum())
 
     @cached_property
     def _code_counts(self) -> tuple[list[int], list[int], int]:
-        """Return the distinct lists of values, how often each occurs, and what these counts are multiplied by.
+        """Codes of the distinct rows of values, their counts times `multiple`, and `multiple`.
 
-        One of k answers to an item occurs 1/k times; the multiple is the least that makes all counts whole.
+        One of k answers to an item counts 1/k; `multiple` is the least integer that makes all counts whole.
         """
         counts: dict[int, int] = {}
         sizes = np.flatnonzero(np.bincount(self.sizes)).tolist()
         multiple = lcm(*sizes)
         for times in sizes:
-            of_times = self.index if len(sizes) == 1 else self.index[self.times == times]
-            codes, numbers = np.unique(self.columns.code[of_times], return_counts=True)
-            for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
-                counts[code] = counts.get(code, 0) + number * (multiple // times)
+            answers = self.index if len(sizes) == 1 else self.index[self.times == times]
+            codes, code_counts = np.unique(self.columns.code[answers], return_counts=True)
+            for code, count in zip(codes.tolist(), code_counts.tolist(), strict=True):
+                counts[code] = counts.get(code, 0) + count * (multiple // times)
         return [*counts], [*counts.values()], multiple
 
     @cached_property
     def _sums(self) -> tuple[list[float], list[float]]:
-        """Return how often each metric is defined and how often it is 1, exactly, times the multiple of counts."""
+        """Exact number of items, times `multiple`, for which each metric is defined, and for which it is 1."""
         codes, counts, _ = self._code_counts
-        kind = np.float64 if sum(counts) <= MAX_EXACT else object
-        numbers, rows = np.array(counts, dtype=kind), np.array(codes, dtype=np.int64)
+        dtype = np.float64 if sum(counts) <= MAX_EXACT else object
+        numbers, rows = np.array(counts, dtype=dtype), np.array(codes, dtype=np.int64)
         table = self.columns.table[rows]
-        return (numbers @ (~np.isnan(table)).astype(kind)).tolist(), (
-            numbers @ np.equal(table, 1).astype(kind)
+        return (numbers @ (~np.isnan(table)).astype(dtype)).tolist(), (
+            numbers @ np.equal(table, 1).astype(dtype)
         ).tolist()
 
-    def _exact_sum(self, place: int) -> tuple[int, int]:
-        """Return the sum of a metric, times the multiple of counts, as a fraction."""
-        values, divisor = self.columns.scaled_values(place)
+    def _exact_sum(self, metric_index: int) -> tuple[int, int]:
+        """Return the sum of a metric, times `multiple`, as numerator and denominator."""
+        values, divisor = self.columns.scaled_values(metric_index)
         codes, counts, _ = self._code_counts
-        return sum(values[code] * number for code, number in zip(codes, counts, strict=True)), divisor
+        return sum(values[code] * count for code, count in zip(codes, counts, strict=True)), divisor
 
-    def _person_weights(self, place: int) -> dict[float, answers_rates.Number]:
-        """Return the same of a group of people, where one of k values of a participant occurs 1/k times."""
-        values = self.people_values(place)
+    def _person_weights(self, metric_index: int) -> dict[float, answers_rates.Number]:
+        """Return value -> weight for a group of people: one of k values of a participant weighs 1/k."""
+        values = self.people_values(metric_index)
         sizes = Counter(person for person, _, _ in values)
         counts = Counter((value, sizes[person]) for person, _, value in values)
         weights: dict[float, answers_rates.Number] = {}
-        for (value, size), number in counts.items():
-            weights[value] = weights.get(value, 0) + Fraction(number, size)
+        for (value, size), count in counts.items():
+            weights[value] = weights.get(value, 0) + Fraction(count, size)
         return weights
 
     @cached_property
     def rates(self) -> list[float | None]:
-        """Ratio of sums over items of each metric, an item's answers by their mean; None where it is not defined.
+        """Rate of each metric: sum over items of the mean of an item's answers, over their number; None if undefined.
 
-        Of a group of people the mean over participants, of each the mean over the items that they took.
+        For a group of people: the mean over participants of each one's mean over the items that they took.
         """
         if self.participants:
-            return [weighted_mean(self._person_weights(place)) for place in range(self.columns.num_metrics)]
+            return [
+                weighted_mean(self._person_weights(metric_index)) for metric_index in range(self.columns.num_metrics)
+            ]
         numbers, ones = self._sums
         rates = [total / number if number else None for total, number in zip(ones, numbers, strict=True)]
-        for place, is_flag in enumerate(self.columns.are_flags):
-            if numbers[place] and not is_flag:
-                exact, divisor = self._exact_sum(place)
-                rates[place] = exact / (int(numbers[place]) * divisor)
+        for metric_index, is_flag in enumerate(self.columns.are_flags):
+            if numbers[metric_index] and not is_flag:
+                exact, divisor = self._exact_sum(metric_index)
+                rates[metric_index] = exact / (int(numbers[metric_index]) * divisor)
         return rates
 
-    def total(self, place: int) -> Fraction:
-        """Return the exact sum of a metric, one of k answers to an item weighing 1/k, of people as in `rates`."""
+    def total(self, metric_index: int) -> Fraction:
+        """Return the exact sum of a metric; one of k answers to an item weighs 1/k, people weigh as in `rates`."""
         if self.participants:
-            weights = self._person_weights(place)
+            weights = self._person_weights(metric_index)
             return answers_rates.weighted_sum(weights.keys(), weights.values())
-        return Fraction(*self._exact_sum(place)) / self._code_counts[2]
+        return Fraction(*self._exact_sum(metric_index)) / self._code_counts[2]
 
     @cached_property
     def nums_defined(self) -> list[int]:
@@ -434,27 +440,27 @@ class AnswerFrame:
         if self.num_items == len(self) and not self.participants:
             return [int(number) for number in self._sums[0]]
         code = self.columns.code[self.index]
-        patterns, which = self.columns.patterns
-        numbers = [int(np.unique(self.item[pattern[code]]).size) for pattern in patterns]
-        return [numbers[place] for place in which]
+        masks, which = self.columns.patterns
+        num_by_mask = [int(np.unique(self.item[mask[code]]).size) for mask in masks]
+        return [num_by_mask[mask_index] for mask_index in which]
 
     @cached_property
     def _by_value(self) -> Codes:
-        """Return the places of answers by item and values, an order that does not depend on the files'."""
+        """Positions of the answers sorted by item and values, independent of the order of files."""
         if self.num_items == len(self):
             return np.arange(len(self))
         return np.lexsort((self.columns.value_ranks[self.columns.code[self.index]], self.item))
 
     @cached_property
     def _ordered(self) -> tuple[Codes, Codes, Floats]:
-        """Return values, unit and weight of each answer, in the order of `_by_value`."""
+        """Code of values, unit and weight of each answer, in the order of `_by_value`."""
         order = self._by_value
         return self.columns.code[self.index[order]], self.unit[order], 1 / self.times[order]
 
-    def _moments(self, place: int) -> answers_rates.Moments:
-        """Return the sums over units that a metric's interval is of; neighbours are computed with it, in one pass."""
-        size = max(1, MAX_BLOCK // len(self))
-        block, place_in_block = divmod(place, size)
+    def _moments(self, metric_index: int) -> answers_rates.Moments:
+        """Return the sums over units for a metric's interval, computed with its neighbours in one pass."""
+        size = max(1, MAX_BLOCK_VALUES // len(self))
+        block, index_in_block = divmod(metric_index, size)
         if block not in self._blocks:
             codes, unit, weight = self._ordered
             values = self.columns.table[codes, block * size : (block + 1) * size]
@@ -467,50 +473,52 @@ class AnswerFrame:
                 for added in (numerators, denominators)
             )
             self._blocks[block] = answers_rates.unit_moments(sums, counts)
-        return self._blocks[block][place_in_block]
+        return self._blocks[block][index_in_block]
 
     def sums_of(self, values: Floats) -> Floats:
-        """Return the sums over units with some value, in the order in which items name them.
+        """Return the sum of each unit that has a value, units in the order of their first item.
 
-        values: of each answer, NaN where there is none; one of k answers to an item weighs 1/k
+        values: value of each answer, NaN for none; one of k answers to an item weighs 1/k
         """
         if len(self.units) == len(self):
             return values[~np.isnan(values)]
         defined = np.flatnonzero(~np.isnan(values))
-        places, first = np.unique(self.unit[defined], return_index=True)
-        order = places[np.argsort(first)]
+        units, first = np.unique(self.unit[defined], return_index=True)
+        order = units[np.argsort(first)]
         sums = np.bincount(self.unit[defined], values[defined] / self.times[defined], minlength=len(self.units))
         return sums[order].astype(np.float64)
 
-    def estimate(self, place: int, *, is_share: bool = True) -> Estimate | None:
-        """Return the rate of a metric with its interval; None where no answer has it."""
-        mean = self.rates[place] if len(self) else None
+    def estimate(self, metric_index: int, *, is_share: bool = True) -> Estimate | None:
+        """Return the rate of a metric with its interval; None if no answer has it."""
+        mean = self.rates[metric_index] if len(self) else None
         if mean is None:
             return None
-        return Estimate(mean, self.interval(place, is_share=is_share), self.nums_defined[place])
+        return Estimate(mean, self.interval(metric_index, is_share=is_share), self.nums_defined[metric_index])
 
-    def interval(self, place: int, *, is_share: bool) -> answers_rates.Interval | None:
-        """Return the 95 % interval of a metric's rate; of people clustered by participant and item."""
+    def interval(self, metric_index: int, *, is_share: bool) -> answers_rates.Interval | None:
+        """Return the 95 % interval of a metric's rate; for people it is clustered by participant and item."""
         if self.participants:
-            return answers_rates.clustered_mean(self.people_values(place)).interval
-        return answers_rates.unit_interval(self._moments(place), is_share=is_share, is_clustered=self.is_clustered)
+            return answers_rates.clustered_mean(self.people_values(metric_index)).interval
+        return answers_rates.unit_interval(
+            self._moments(metric_index), is_share=is_share, is_clustered=self.is_clustered
+        )
 
-    def people_values(self, place: int) -> list[answers_rates.Value]:
-        """Return the values of one metric with their participants and items."""
+    def people_values(self, metric_index: int) -> list[answers_rates.Value]:
+        """Return (participant, item, value) of each answer for which a metric is defined."""
         names = [" ".join(item) for item in self.items]
-        values = zip(self.participants, self.item.tolist(), self.read(place).tolist(), strict=True)
+        values = zip(self.participants, self.item.tolist(), self.read(metric_index).tolist(), strict=True)
         return [(person, names[item], value) for person, item, value in values if value == value]
 
-    def item_means(self, place: int) -> dict[Any, float]:
+    def item_means(self, metric_index: int) -> dict[Any, float]:
         """Return the mean of a metric on each item for which it is defined."""
-        return self._means(place, self.item, self.items)
+        return self._means(metric_index, self.item, self.items)
 
-    def unit_means(self, place: int) -> dict[str, float]:
+    def unit_means(self, metric_index: int) -> dict[str, float]:
         """Return the mean of a metric over the items of each unit for which it is defined."""
-        return self._means(place, self.unit, self.units)
+        return self._means(metric_index, self.unit, self.units)
 
-    def _means(self, place: int, group: Codes, names: Sequence[Any]) -> dict[Any, float]:
-        values = self.read(place)
+    def _means(self, metric_index: int, group: Codes, names: Sequence[Any]) -> dict[Any, float]:
+        values = self.read(metric_index)
         defined = ~np.isnan(values)
         weight = 1 / self.times[defined]
         sums = np.bincount(group[defined], values[defined] * weight, minlength=len(names))
@@ -529,9 +537,9 @@ class AnswerFrame:
         return is_right
 
     def majorities(self, right: Right) -> list[Fraction] | None:
-        """Return how right the most frequent meaning is on each item; None if some valid sample's is not known.
+        """Return the correctness, 0 to 1, of each item's most frequent meaning; None if a valid sample's is unknown.
 
-        Where several are equally frequent it is the mean over these; an item without a valid sample counts as wrong.
+        It is the mean over equally frequent meanings; an item without a valid sample counts as wrong.
         """
         flags, is_right = self.columns.flags[self.index], self._is_right(right)
         valid = (flags & 1).astype(bool)
@@ -547,29 +555,29 @@ class AnswerFrame:
         votes = np.bincount(vote, minlength=0)
         hits = np.bincount(vote, is_right[valid][order], minlength=len(votes)).astype(np.int64)
         item_of_vote = item[is_new]
-        most = np.zeros(self.num_items, dtype=np.int64)
-        np.maximum.at(most, item_of_vote, votes)
-        leading = votes == most[item_of_vote]
+        max_votes = np.zeros(self.num_items, dtype=np.int64)
+        np.maximum.at(max_votes, item_of_vote, votes)
+        leading = votes == max_votes[item_of_vote]
         num_leading = np.bincount(item_of_vote[leading], minlength=self.num_items).tolist()
         num_hits = np.bincount(item_of_vote[leading], hits[leading], minlength=self.num_items).astype(np.int64).tolist()
         return [
-            Fraction(hits, number * size) if number else Fraction(0)
-            for hits, number, size in zip(num_hits, num_leading, most.tolist(), strict=True)
+            Fraction(hits, num_meanings * num_votes) if num_meanings else Fraction(0)
+            for hits, num_meanings, num_votes in zip(num_hits, num_leading, max_votes.tolist(), strict=True)
         ]
 
     def estimate_items(self, values: Sequence[Fraction]) -> Estimate:
-        """Return the mean of one exact value an item, with the interval of a share."""
-        per_unit = self._unit_codes[1]
+        """Return the mean of one exact value per item, with the interval of a share."""
+        unit_of_item = self._unit_codes[1]
         floats = np.array([float(value) for value in values])
-        sums = np.bincount(per_unit, floats, minlength=len(self.units)).astype(np.float64)
-        counts = np.bincount(per_unit, minlength=len(self.units)).astype(np.float64)
+        sums = np.bincount(unit_of_item, floats, minlength=len(self.units)).astype(np.float64)
+        counts = np.bincount(unit_of_item, minlength=len(self.units)).astype(np.float64)
         (moments,) = answers_rates.unit_moments(sums[None], counts[None])
         interval = answers_rates.unit_interval(moments, is_share=True, is_clustered=self.is_clustered)
         return Estimate(answers_rates.exact_mean(values), interval, self.num_items)
 
 
 class Estimate(NamedTuple):
-    """A mean over items with its 95 % interval; num_items: for which it is defined."""
+    """A mean over items with its 95 % interval. num_items: number of items for which it is defined."""
 
     mean: float
     interval: answers_rates.Interval | None
@@ -577,5 +585,5 @@ class Estimate(NamedTuple):
 
 
 def estimate(answers: Iterable[tuple[Any, str, float | None]], *, is_share: bool = True) -> Estimate | None:
-    """Return the mean of one value an answer, given with items and units; None where no answer has one."""
+    """Return the mean of (item, unit, value) answers; None if no value is defined."""
     return AnswerFrame.of((item, unit, (value,)) for item, unit, value in answers).estimate(0, is_share=is_share)

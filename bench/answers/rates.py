@@ -1,4 +1,4 @@
-"""Rates of answers: names of systems, exact means and weights, differences of two sides, and intervals."""
+"""Rates of answers: exact means and weights, paired differences, intervals, and names of systems in tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NORMAL_95 = 1.959964  # half width of a 95 % interval, in standard errors
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The probability that something would be the case, and whether it is."""
+    """The predicted probability of an event, and whether it occurred."""
 
     predicted: Fraction
     realised: bool
@@ -31,9 +31,10 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Forecasts with predictions in (low, high]; the first bin holds 0 too.
+    """Forecasts with predictions in (low, high]; the first bin includes 0.
 
-    interval: 95 % Wilson score interval of the realised frequency
+    number: of forecasts; predicted, realised: mean prediction, frequency of the event
+    interval: 95 % Wilson score interval of the frequency
     """
 
     low: float
@@ -48,9 +49,9 @@ class ReliabilityBin:
 class Reliability:
     """Data of a reliability diagram over a pool.
 
-    predicted, realised: expected and actual number of held-out exact best answers
-    standard_error: of the number realised, if the predictions are right
-    bins: the non-empty ones
+    predicted, realised: expected and actual number of events among `number` forecasts
+    standard_error: standard deviation of the number of events if the predictions are right
+    bins: the non-empty bins
     """
 
     number: int
@@ -61,14 +62,14 @@ class Reliability:
 
 
 def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliability:
-    """Predicted against realised, in bins of equal width."""
+    """Return predicted and realised frequencies in bins of equal width."""
     numbers, realised = [0] * num_bins, [0] * num_bins
     predicted, spread = [Fraction()] * num_bins, Fraction()
     for forecast in forecasts:
-        place = max(0, -int(-forecast.predicted * num_bins // 1) - 1)
-        numbers[place] += 1
-        realised[place] += forecast.realised
-        predicted[place] += forecast.predicted
+        index = max(0, -int(-forecast.predicted * num_bins // 1) - 1)
+        numbers[index] += 1
+        realised[index] += forecast.realised
+        predicted[index] += forecast.predicted
         spread += forecast.predicted * (1 - forecast.predicted)
     bins = [
         ReliabilityBin(
@@ -86,7 +87,7 @@ def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliabi
 
 
 def wilson(successes: float, number: float) -> tuple[float, float]:
-    """95 % score interval of a binomial proportion (Wilson 1927)."""
+    """Return the 95 % score interval of a binomial proportion (Wilson 1927)."""
     z = NORMAL_95
     share, z2 = successes / number, z * z
     middle = (share + z2 / (2 * number)) / (1 + z2 / number)
@@ -95,12 +96,12 @@ def wilson(successes: float, number: float) -> tuple[float, float]:
 
 
 # --- Names of systems and pools in tables: no two of one table look alike, and no part of a name is data --------------
-SHORT_DIGEST = 8
-CHOSEN = " (chosen)"  # ends the name of a row of the answers that a tie rule chose
+SHORT_DIGEST = 8  # hexadecimal digits
+CHOSEN = " (chosen)"  # suffix of the system's name in the row of the answers that a tie rule chose
 
 
 class SystemKey(NamedTuple):
-    """Identity of a system in tables. options: as text; is_chosen: of the answers that its tie rule chose."""
+    """Identity of a system in tables. options: as text; is_chosen: whether a tie rule chose its answers."""
 
     system: str
     options: str
@@ -112,7 +113,7 @@ class SystemKey(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Properties shared by answers of one system to one pool. system: of a participant their group, beside their id."""
+    """Properties shared by answers of one system to one pool. system: a person's group; `participant` has their id."""
 
     system: SystemKey
     participant: str
@@ -125,7 +126,7 @@ class Origin(NamedTuple):
 
 
 def system_names(configs: Mapping[SystemKey, Mapping[str, Any]]) -> dict[SystemKey, str]:
-    """Return the names of systems, each with the options in which its runs differ; a name like another is quoted."""
+    """Return the displayed names of systems, with the options in which runs differ; lookalikes are quoted."""
     by_system: dict[str, list[Mapping[str, Any]]] = {}
     for key, config in configs.items():
         by_system.setdefault(key.system, []).append(config)
@@ -134,10 +135,10 @@ def system_names(configs: Mapping[SystemKey, Mapping[str, Any]]) -> dict[SystemK
         key: option_suffix(config, differing[key.system]) + CHOSEN * key.is_chosen for key, config in configs.items()
     }
     names = {key: in_one_line(key.system + suffix) for key, suffix in suffixes.items()}
-    alike: dict[str, list[SystemKey]] = {}
+    keys_by_visible_name: dict[str, list[SystemKey]] = {}
     for key, name in names.items():
-        alike.setdefault(_visible(name), []).append(key)
-    for group in (group for group in alike.values() if len(group) > 1):
+        keys_by_visible_name.setdefault(_visible(name), []).append(key)
+    for group in (group for group in keys_by_visible_name.values() if len(group) > 1):
         has_suffix = any(suffixes[key] for key in group)
         for key in group:
             if key.system != _visible(key.system) or (has_suffix and not suffixes[key]):
@@ -146,7 +147,7 @@ def system_names(configs: Mapping[SystemKey, Mapping[str, Any]]) -> dict[SystemK
 
 
 def _visible(name: str) -> str:
-    """Return what a page shows of a name: white space at its ends is lost, and more than one space is one."""
+    """Return a name as HTML displays it: outer white space is lost, inner white space is one space."""
     return " ".join(name.split())
 
 
@@ -155,13 +156,13 @@ def _quote(name: str) -> str:
 
 
 def pool_labels(names: Mapping[str, str]) -> dict[str, str]:
-    """Return what tables call the pools of these digests: the name, and the digest's start where names are equal."""
+    """Return digest -> name of the pool in tables, followed by the start of its digest where names are equal."""
     times = Counter(names.values())
     return {digest: name if times[name] == 1 else f"{name} ({digest[:SHORT_DIGEST]})" for digest, name in names.items()}
 
 
 def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the options in which a system's configurations differ, as a suffix of its name; empty for one alone."""
+    """Return the suffix of a system's name with the options in which its configurations differ; empty if none do."""
     return option_suffix(config, differing_names(configs))
 
 
@@ -177,7 +178,7 @@ def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def drop_option(system: str, name: str, value: str) -> str:
-    """Return a system's name without an option of its suffix, which has a column of its own."""
+    """Return a system's name without one option of its suffix, for tables with a column for that option."""
     option = in_one_line(f"{name}={value}")
     for whole, shorter in ((f" ({option})", ""), (f"({option}, ", "("), (f", {option}", "")):
         if whole in system:
@@ -186,35 +187,34 @@ def drop_option(system: str, name: str, value: str) -> str:
 
 
 def natural(text: str) -> tuple[tuple[str, int], ...]:
-    """Return a key that sorts numbers inside names by value: n8 before n10."""
+    """Return a sort key by which numbers inside names are ordered by value: n8 before n10."""
     parts = re.split(r"(\d+)", text)
     return tuple((part, 0) if not part.isdecimal() else ("", int(part)) for part in parts)
 
 
-# --- Intervals of rates and means: one for each metric, over items or over the units that items share -----------------
-# A rate is a ratio of sums over items, an item's several answers by their mean. Items that share a latent model are a
-# unit: they are right and wrong together, so the variance is G/(G-1) sum_u (s_u - rate * n_u)^2 / n^2 for G units with
-# sums s_u over n_u items, with Student's t at G-1 degrees (Miller, arXiv:2411.00640, with the factor for few units).
-# Where no item shares its unit a share has Wilson's interval; so it has, at G units, near 0 and 1 and where all units
-# are alike. Coverage of 95 % by 6, 12, 24 and 60 units of 1 to 4 items at rates of .5, .2 and .05 was .92 to 1.00, that
-# of the percentile bootstrap .87 to .99.
+# --- Intervals of rates and means, over items or units of items -------------------------------------------------------
+# A rate is a ratio of sums over items, in which an item's several answers count by their mean. Items that share a
+# latent model form a unit: they tend to be right or wrong together. With G units, sums s_u over n_u items and n items,
+# the variance is G/(G-1) sum_u (s_u - rate * n_u)^2 / n^2, with Student's t at G-1 degrees (Miller, arXiv:2411.00640,
+# with the factor for few units). A share has Wilson's interval instead if no items share a unit; and Wilson's at G
+# units if it is near 0 or 1 or all units are equal. Measured coverage of the 95 % interval with 6 to 60 units of 1 to 4
+# items at rates of .5, .2 and .05: .92 to 1.00 (percentile bootstrap: .87 to .99).
 #
-# Skill and paired differences keep the bootstrap over units, which takes numerator and denominator together. Its seed
-# is fixed, so equal input gives equal intervals; a resample without any item in a denominator is left out.
+# Skill and paired differences have the bootstrap over units, which resamples numerator and denominator together. Its
+# seed is fixed, so equal input gives equal intervals; resamples with a denominator of 0 are left out.
 #
-# Means over participants are clustered by participant and by item: both are drawn with replacement, and an answer
-# counts as often as its participant times its item was drawn (the pigeonhole bootstrap of A. B. Owen 2007, The Annals
-# of Applied Statistics 1, 386).
+# Means over participants are clustered by participant and item: both are resampled, and the weight of an answer is the
+# product of the two counts (the pigeonhole bootstrap of A. B. Owen 2007, The Annals of Applied Statistics 1, 386).
 #
-# Student's quantile is computed here, to 2e-8 of scipy's: scipy comes with an extra alone, and takes 1.2 s to import.
+# Student's quantile is computed here, to 2e-8 of scipy's: scipy is an optional dependency and takes 1.2 s to import.
 RESAMPLES = 10_000
 SEED = 2026
-NUM_DRAWS = 4_000  # draws of participants and items
+NUM_DRAWS = 4_000  # resamples of participants and items
 LEVEL = 0.95
-FEWEST_PROBLEMS = 6  # fewer have no bootstrap interval, as no conditional rate is shown (bench.core.metrics)
-MAX_BISECTED = 100  # degrees of freedom
-TINY = 1e-18  # a sum of squares that rounding leaves of equal units
-NEAR = 0.1  # from 0 or 1; measured coverage of the clustered interval at a mean of .9: .90
+FEWEST_PROBLEMS = 6  # units for a bootstrap interval: conditional rates over fewer are suppressed (bench.core.metrics)
+MAX_BISECTED = 100  # degrees of freedom up to which the quantile is bisected
+TINY = 1e-18  # sums of squares below it are rounding errors of equal units
+NEAR = 0.1  # distance from 0 or 1; there the clustered interval is too short: coverage .90 at a mean of .9
 INTERVALS = (
     "95 % intervals over items: of shares Wilson's, of other means Student's t; where items share a latent model,"
     " clustered by it (Student's t, near 0 and 1 Wilson's at as many items as there are models)."
@@ -235,27 +235,27 @@ class Interval(NamedTuple):
 
 @lru_cache(maxsize=4)
 def resample_counts(num_problems: int) -> Array:
-    """Return how often each problem is drawn: shape (RESAMPLES, num_problems), each row adds to num_problems."""
+    """Return how often each resample holds each problem: shape (RESAMPLES, num_problems), rows sum to num_problems."""
     generator = np.random.Generator(np.random.PCG64(SEED))
     counts = generator.multinomial(num_problems, np.full(num_problems, 1 / num_problems), size=RESAMPLES)
     return counts.astype(np.float64)
 
 
 def bootstrap_intervals(sums: Array, counts: Array) -> list[Interval | None]:
-    """Intervals of `sums.sum(0) / counts.sum(0)` over resampled problems.
+    """Return the intervals of `sums.sum(0) / counts.sum(0)` over resampled problems; None below FEWEST_PROBLEMS.
 
-    sums, counts: shape (problems, quantities): what each problem adds to numerator and denominator of each quantity
+    sums, counts: addends of numerators and denominators, shape (problems, quantities)
     """
     num_problems = len(sums)
     if num_problems < FEWEST_PROBLEMS:
         return [None] * sums.shape[1]
     columns = np.hstack([sums, counts])
     keys = [column.tobytes() for column in columns.T]
-    places = {key: index for index, key in enumerate(dict.fromkeys(keys))}  # most counts are 1 on every problem
-    distinct = columns[:, [keys.index(key) for key in places]]
+    index_by_key = {key: index for index, key in enumerate(dict.fromkeys(keys))}  # most counts are 1 on every problem
+    distinct = columns[:, [keys.index(key) for key in index_by_key]]
     totals = resample_counts(num_problems) @ np.ascontiguousarray(distinct)
     return [
-        _quantiles(totals[:, places[numerator]], totals[:, places[denominator]])
+        _quantiles(totals[:, index_by_key[numerator]], totals[:, index_by_key[denominator]])
         for numerator, denominator in zip(keys[: sums.shape[1]], keys[sums.shape[1] :], strict=True)
     ]
 
@@ -272,7 +272,7 @@ def _quantiles(numerators: Array, denominators: Array) -> Interval | None:
 class Moments(NamedTuple):
     """Sums over units that the interval of a ratio needs.
 
-    num_units: with a denominator; number: sum of the denominators; mean: the ratio, 0 where that is 0
+    num_units: units with a denominator above 0; number: sum of the denominators; mean: the ratio, 0 if that is 0
     spread: sum over units of (numerator - mean * denominator)^2
     """
 
@@ -283,7 +283,7 @@ class Moments(NamedTuple):
 
 
 def unit_moments(sums: Array, counts: Array) -> list[Moments]:
-    """Return the moments of several ratios; sums, counts: shape (ratios, units), what a unit adds to each part."""
+    """Return the moments of ratios. sums, counts: numerators and denominators by unit, shape (ratios, units)."""
     numbers = np.ascontiguousarray(counts).sum(axis=1)
     means = np.ascontiguousarray(sums).sum(axis=1) / np.where(numbers > 0, numbers, 1)
     spreads = np.ascontiguousarray((sums - means[:, None] * counts) ** 2).sum(axis=1)
@@ -291,11 +291,11 @@ def unit_moments(sums: Array, counts: Array) -> list[Moments]:
     return [*map(Moments, *(column.tolist() for column in columns))]
 
 
-@lru_cache(1 << 14)  # most of the cells of a report are of few counts
+@lru_cache(1 << 14)  # few distinct counts make most cells of a report
 def unit_interval(moments: Moments, *, is_share: bool, is_clustered: bool) -> Interval | None:
     """Return the 95 % interval of a ratio of sums over independent units; None for fewer than two.
 
-    is_share: no value is outside 0 to 1; is_clustered: whether some unit has several items
+    is_share: whether all values are within 0 to 1; is_clustered: whether some unit has several items
     """
     num_units, number, mean, spread = moments
     if num_units < 2:
@@ -312,7 +312,7 @@ def unit_interval(moments: Moments, *, is_share: bool, is_clustered: bool) -> In
 
 
 def _wilson(mean: float, number: float) -> tuple[float, float]:
-    """Return the score interval of a share over so many units; rounded sums may leave 0 to 1."""
+    """Return the score interval of a share, clipped to 0 to 1, which rounded sums may exceed."""
     return wilson(min(max(mean, 0.0), 1.0) * number, number)
 
 
@@ -320,7 +320,7 @@ def _wilson(mean: float, number: float) -> tuple[float, float]:
 def t_quantile(degrees: int, tail: float = 0.025) -> float:
     """Return the upper quantile of Student's t with integer degrees of freedom.
 
-    By bisection; above MAX_BISECTED by the expansion of Abramowitz and Stegun 26.7.5, with an error below 1e-7.
+    Bisected up to MAX_BISECTED; above it the expansion of Abramowitz and Stegun 26.7.5, with an error below 1e-7.
     """
     if degrees > MAX_BISECTED:
         z = NormalDist().inv_cdf(1 - tail)
@@ -359,10 +359,10 @@ def t_tail(value: float, degrees: int) -> float:
 
 @dataclass(frozen=True)
 class ClusteredMean:
-    """A mean over participants, each the mean of their items.
+    """A mean over participants of each one's mean over items.
 
     interval: 95 %; None with fewer than FEWEST_PROBLEMS participants
-    with_items: whether items are drawn too; with fewer than FEWEST_PROBLEMS they are fixed
+    with_items: whether items are resampled too; fewer than FEWEST_PROBLEMS are held fixed
     """
 
     mean: float
@@ -376,10 +376,10 @@ class ClusteredMean:
 
 
 def clustered_mean(values: Sequence[Value]) -> ClusteredMean:
-    """Return the mean of one value for each participant and item; `ValueError` without any.
+    """Return the mean of one value for each participant and item; `ValueError` for no values.
 
-    A share of 0 or 1 in every answer gets Wilson's interval over participants or items, whichever are fewer: all
-    answers of a participant, or to an item, may be one and the same.
+    If all answers are 0, or all are 1, the bootstrap has width 0, so the interval is Wilson's over participants or
+    items, whichever are fewer: answers of one participant, or to one item, may be fully correlated.
     """
     if not values:
         raise ValueError("no values")
@@ -411,7 +411,7 @@ def _bootstrap(filled: np.ndarray, present: np.ndarray, *, with_items: bool) -> 
     else:
         drawn_items = np.ones((NUM_DRAWS, num_items), dtype=np.int64)
     totals, counts = drawn_items @ filled.T, drawn_items @ present.T  # (draws, people)
-    has_any = counts > 0  # a participant none of whose items was drawn is left out of that draw
+    has_any = counts > 0  # a resample without any item of a participant leaves the participant out
     means = np.divide(totals, counts, out=np.zeros_like(totals), where=has_any)
     weights = drawn_people * has_any
     sizes = weights.sum(1)
@@ -420,46 +420,46 @@ def _bootstrap(filled: np.ndarray, present: np.ndarray, *, with_items: bool) -> 
     return Interval(float(low), float(high))
 
 
-# --- Exact means of answers, what each answer weighs, sums by class, and differences of means -------------------------
+# --- Exact means, weights of answers, sums by class -------------------------------------------------------------------
 Number: TypeAlias = int | Fraction
 
 
 def exact_mean(values: Iterable[float | Fraction]) -> float:
-    """Return the exact mean of some values, rounded once; `ZeroDivisionError` without any."""
-    counts = Counter(values)  # mostly few different ones, of which fractions are slow
+    """Return the exact mean, rounded once; `ZeroDivisionError` for no values."""
+    counts = Counter(values)  # few are distinct, and fractions are slow
     return float(sum((Fraction(value) * times for value, times in counts.items()), Fraction()) / counts.total())
 
 
 def mean_if_known(values: Sequence[float | None]) -> float | None:
-    """Return the exact mean; None where a value is not known, and without any."""
+    """Return the exact mean; None if a value is None or there are none."""
     numbers = [value for value in values if value is not None]
     return exact_mean(numbers) if numbers and len(numbers) == len(values) else None
 
 
 def weighted_sum(values: Iterable[float | Number], weights: Iterable[Number]) -> Fraction:
-    """Return the exact sum of values times weights, which are mostly few different ones."""
+    """Return the exact sum of values times weights; fast if few pairs are distinct."""
     counts = Counter(zip(values, weights, strict=True))
     return sum((Fraction(value) * weight * times for (value, weight), times in counts.items()), Fraction())
 
 
 def item_weights(items: Sequence[Hashable]) -> list[Number]:
-    """Return what each answer weighs: one of k answers to an item 1/k, so that all add up to the number of items."""
+    """Return the weight of each answer: 1/k for one of k answers to an item. items: item of each answer."""
     times = Counter(items)
     shares: dict[int, Number] = {number: 1 if number == 1 else Fraction(1, number) for number in {*times.values()}}
     return [shares[times[item]] for item in items]
 
 
 def people_weights(participants: Sequence[str]) -> Mapping[str, Fraction]:
-    """Return by participant what one of their answers weighs: all participants count alike, all answers add to 1.
+    """Return participant -> weight of one of their answers: participants weigh alike, and all answers add up to 1.
 
-    participants: of each answer
+    participants: participant of each answer
     """
     counts = Counter(participants)
     return {name: Fraction(1, len(counts) * number) for name, number in counts.items()}
 
 
 def sum_classes(shares: Iterable[tuple[Any, Number]]) -> dict[Any, Number]:
-    """Return the exact sum of each class's shares."""
+    """Return class -> exact sum of its shares, from (class, share) pairs."""
     sums: dict[Any, Number] = {}
     for (kind, share), times in Counter(shares).items():
         sums[kind] = sums.get(kind, 0) + share * times
@@ -467,20 +467,20 @@ def sum_classes(shares: Iterable[tuple[Any, Number]]) -> dict[Any, Number]:
 
 
 def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
-    """Return the probability that k of the samples hold a right one; k is at most their number.
+    """Return the probability that k samples, drawn without replacement, hold a right one; k <= num_samples.
 
-    Without bias: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, Evaluating Large Language Models Trained on Code, eq. 1).
+    The unbiased estimate 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, Evaluating Large Language Models ..., eq. 1).
     """
     return 1 - Fraction(comb(num_samples - num_right, k), comb(num_samples, k))
 
 
-# --- Differences over the units that both sides have ------------------------------------------------------------------
+# --- Differences over matched units -----------------------------------------------------------------------------------
 Means: TypeAlias = Mapping[Any, float]
 """Means of a metric by unit."""
 
 
 class Difference(NamedTuple):
-    """A mean difference over matched units; both None where nothing matches."""
+    """A mean difference over matched units; mean and interval are None if no unit matches."""
 
     mean: float | None
     interval: Interval | None
@@ -488,31 +488,31 @@ class Difference(NamedTuple):
 
 
 def paired_differences(pairs: Sequence[tuple[Means, Means]], cluster: Mapping[Any, str]) -> list[Difference]:
-    """Return the mean of `first - second` over the units that both have, of several quantities.
+    """Return the mean of `first - second` over the units in both, for each pair of means.
 
-    Intervals resample whole clusters of units; quantities over the same clusters share a resampling, which costs most.
+    Intervals resample whole clusters of units; pairs over the same clusters share the resampling, the largest cost.
     """
     units = [sorted(first.keys() & second.keys()) for first, second in pairs]
-    over = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
+    clusters_of_pair = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
     results = [Difference(None, None, 0)] * len(pairs)
-    for names in dict.fromkeys(filter(None, over)):
-        alike = [k for k, unit_names in enumerate(over) if unit_names == names]
-        place = {name: row for row, name in enumerate(names)}
-        sums, counts = np.zeros((len(names), len(alike))), np.zeros((len(names), len(alike)))
-        for column, k in enumerate(alike):
+    for names in dict.fromkeys(filter(None, clusters_of_pair)):
+        pair_indices = [k for k, unit_names in enumerate(clusters_of_pair) if unit_names == names]
+        row_by_name = {name: row for row, name in enumerate(names)}
+        sums, counts = np.zeros((len(names), len(pair_indices))), np.zeros((len(names), len(pair_indices)))
+        for column, k in enumerate(pair_indices):
             first, second = pairs[k]
             for unit in units[k]:
-                sums[place[cluster[unit]], column] += first[unit] - second[unit]
-                counts[place[cluster[unit]], column] += 1
+                sums[row_by_name[cluster[unit]], column] += first[unit] - second[unit]
+                counts[row_by_name[cluster[unit]], column] += 1
         intervals = bootstrap_intervals(sums, counts)
-        for column, k in enumerate(alike):
-            number = len(units[k])
-            results[k] = Difference(float(sums[:, column].sum() / number), intervals[column], number)
+        for column, k in enumerate(pair_indices):
+            num_units = len(units[k])
+            results[k] = Difference(float(sums[:, column].sum() / num_units), intervals[column], num_units)
     return results
 
 
 def normal_difference(first: Means, second: Means, scale: float = 1) -> Difference:
-    """Return the mean of `first - second` with its normal interval, as papers have it; none of few units."""
+    """Return the mean of `first - second` with a normal interval, as in papers; no interval below FEWEST_PROBLEMS."""
     differences = [scale * (first[unit] - second[unit]) for unit in sorted(first.keys() & second.keys())]
     if len(differences) < FEWEST_PROBLEMS:
         return Difference(mean_if_known(differences), None, len(differences))

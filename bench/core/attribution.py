@@ -1,4 +1,4 @@
-"""Attributions as tables show them: whether an answer's evidence decided it, for any benchmark (audits.attribution)."""
+"""Attributions in tables: whether all hypotheses consistent with the evidence give one answer (audits.attribution)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ KIND_MEANINGS = {
     "lucky": "undecided and right",
     "short": "undecided and wrong",
 }
-KINDS = tuple(KIND_MEANINGS)  # of audits.attribution, which what only scores does not import
+KINDS = tuple(KIND_MEANINGS)  # as in audits.attribution, which is not imported to score alone; index: see `_kind`
 RIGHT, WRONG = "right", "wrong"  # valid answers whose evidence was not counted
-INVALID, NONE = "invalid", "none"  # answers that are refused, or missing
+INVALID, NONE = "invalid", "none"  # a refused answer, a missing answer
 CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed", INVALID, NONE)  # in bars: accuracy is where right ends
 RIGHT_CLASSES = ("earned", "lucky", RIGHT)
 SHARE_BY_CLASS = {kind: kind for kind in CLASSES} | dict.fromkeys((RIGHT, WRONG), "uncounted") | {NONE: "no_answer"}
@@ -36,14 +36,14 @@ SHARES = tuple(SHARE_MEANINGS)
 POSTERIOR = "posterior"
 POSTERIOR_UPPER = "posterior_upper"  # where a more probable answer is not excluded
 UNDEFINED_VERDICT = "neither right nor wrong: nothing is held out"
-LEVELS = (0.95, 0.99, 0.999)  # posteriors from which noisy readings may be taken to decide
+LEVELS = (0.95, 0.99, 0.999)  # least posteriors of an answer at which noisy readings may count as deciding
 DEFAULT_LEVEL = 0.99  # that of audits.attribution, with which records are written
-LEVEL = "level"  # of an attribution that was decided anew
-_AT_DEFAULT_LEVEL = ("decided_at", "premature", "wasted")  # counts of steps that records have for that level only
+LEVEL = "level"  # field of an attribution that `decided_from` has decided by another level
+_AT_DEFAULT_LEVEL = ("decided_at", "premature", "wasted")  # counts of steps, recorded for the default level alone
 
 
 def attribution_record(attribution: Attribution) -> dict[str, Any]:
-    """Return the attribution as records keep it; the number of members as text, for it has no limit."""
+    """Return the attribution as records keep it; the number of members as text, for it may exceed 64 bits."""
     record = {
         "kind": str(attribution.kind),
         "decided": attribution.decided,
@@ -57,11 +57,15 @@ def attribution_record(attribution: Attribution) -> dict[str, Any]:
 
 def attribution_of_tie(recorded: Mapping[str, Any], *, correct: bool) -> dict[str, Any]:
     """Return the attribution of an answer that fits the same evidence equally well as a recorded one."""
-    return {**recorded, "kind": KINDS[(not recorded["decided"]) * 2 + (not correct)]}
+    return {**recorded, "kind": _kind(recorded["decided"], is_right=correct)}
+
+
+def _kind(decided: bool, *, is_right: bool) -> str:
+    return KINDS[(not decided) * 2 + (not is_right)]
 
 
 def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
-    """Return a recorded attribution, or its part about a graph; noisy readings decide from this posterior on.
+    """Return a recorded attribution, with its parts, where a posterior of at least `level` decides.
 
     Unchanged where it has no posterior: all readings are exact, or it was recorded before there was one.
     """
@@ -71,18 +75,18 @@ def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
     posterior = recorded.get(POSTERIOR)
     if posterior is not None:
         decided, is_right = posterior >= level, recorded["kind"] in ("earned", "lucky")
-        changed |= {"decided": decided, "kind": KINDS[(not decided) * 2 + (not is_right)], LEVEL: level}
+        changed |= {"decided": decided, "kind": _kind(decided, is_right=is_right), LEVEL: level}
         is_same &= decided == recorded["decided"]
     return changed if is_same else changed | {key: None for key in _AT_DEFAULT_LEVEL if key in recorded}
 
 
 def has_posterior(score: Any) -> bool:
-    """Return whether noisy readings decide an answer's question, or not, by a posterior."""
+    """Return whether a posterior states if the evidence decides, as it does where readings are noisy."""
     return POSTERIOR in _recorded_attribution(score)
 
 
 def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
-    """Return the notes on decisions in a table of these answers: one line if readings of some are noisy, else none."""
+    """Return a note for each level of posteriors among these answers; none if all readings are exact."""
     levels = sorted(
         {_recorded_attribution(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)}
     )
@@ -95,7 +99,7 @@ def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
 def _recorded_attribution(score: Any) -> Mapping[str, Any]:
     verdict = score.score if hasattr(score, "score") else score
     attribution = verdict.get(KEY)
-    if attribution.__class__ is dict:  # nearly all: `Mapping` takes ten times as long, and every metric asks
+    if attribution.__class__ is dict:  # nearly always; checking for `Mapping` takes ten times as long, at every metric
         return attribution
     return attribution if isinstance(attribution, Mapping) else {}
 
@@ -111,7 +115,7 @@ def _right_given(decided: bool) -> Callable[[Any], float | None]:
 
 
 def _flag(key: str) -> Callable[[Any], float | None]:
-    """Return the share of answers of which it is true; an episode without an answer fits nothing."""
+    """Return a reader of whether a field is true, 0 or 1; None without an attribution."""
     return lambda score: float(attribution[key] is True) if (attribution := _recorded_attribution(score)) else None
 
 
@@ -121,8 +125,8 @@ _END_TEXTS = {
     "lucky": "right, but by luck (lucky)",
     "short": "not right, and the evidence was short",
 }
-NO_ANSWER = "no_answer"  # of a score that a table reads: a row of the project gave none
-NO_JSON = "no JSON"  # how the problem of a response begins that holds no answer at all
+NO_ANSWER = "no_answer"  # field of a score that a table reads: a method of the project gave no answer
+NO_JSON = "no JSON"  # start of the field `problem` where a response holds no answer at all
 
 
 def answer_status(score: Any) -> str:
@@ -143,12 +147,12 @@ def answer_status(score: Any) -> str:
 
 
 def answer_class(score: Any, *, is_right: bool = False, part: str = "") -> str:
-    """Return which of CLASSES an answer is in: the only place that decides it, so that shares add up everywhere.
+    """Return the one of CLASSES that an answer is in; decided here alone, so that shares add up to 1 everywhere.
 
-    An answer that is refused or missing is in a class of its own, whatever its evidence had left.
+    A refused or a missing answer has a class of its own, whatever the evidence decided.
 
-    is_right: the benchmark's verdict, read only where the evidence was not counted
-    part: key of the part of the attribution that is meant; empty for the whole
+    is_right: the benchmark's verdict, read only where the attribution has no kind
+    part: key of a part of the attribution; empty for the whole
     """
     attribution = _recorded_attribution(score)
     kind = (attribution.get(part, {}) if part else attribution).get("kind")
@@ -159,7 +163,7 @@ def answer_class(score: Any, *, is_right: bool = False, part: str = "") -> str:
 
 
 def share_key(score: Any, *, part: str = "") -> str | None:
-    """Return the key of the share that an answer counts in, of SHARES; None where attributions were not asked for.
+    """Return the one of SHARES that an answer counts in; None if its score has no attribution, not even an empty one.
 
     part: as of `answer_class`
     """
@@ -173,12 +177,12 @@ def share_words(key: str) -> str:
 
 
 def shown_shares(present: Container[str]) -> list[str]:
-    """Return the shares that have a column: the four kinds, and of the others those that some answer counts in."""
+    """Return the shares that have a column: the four kinds, and those others that some answer counts in."""
     return [key for key in SHARES if key in KINDS or key in present]
 
 
 def share_reader(key: str, *, part: str = "") -> Callable[[Any], float | None]:
-    """Return a reader of whether an answer counts in a share; part: as of `answer_class`."""
+    """Return a reader: 1 if an answer counts in the share, else 0; None without an attribution; part: as above."""
 
     def value(score: Any) -> float | None:
         share = share_key(score, part=part)
@@ -201,7 +205,7 @@ _is_misfit = _is_wrong_and(fits=False)
 
 
 def is_misfit(score: Any) -> bool:
-    """Return whether an answer is valid and wrong, and contradicts the evidence."""
+    """Return whether an answer is valid, wrong, and contradicts the evidence."""
     return _is_misfit(score) == 1
 
 
@@ -221,18 +225,18 @@ def verdict_text(score: Mapping[str, Any], *, is_right: bool) -> str:
     return f"{_END_TEXTS[recorded['kind']]}: {remaining}"
 
 
-CHANCE = "chance"  # of a score that a table reads: expectations of guessers, by the keys uniform, draw and best
+CHANCE = "chance"  # field of a score that a table reads: see `expectations`
 
 
 def _expectation(key: str) -> Callable[[Any], float | None]:
     return lambda score: expectations(score).get(key)
 
 
-MIN_ROOM = 1e-9  # best less chance, added up: below there is nothing that skill could be a share of
+MIN_ROOM = 1e-9  # least sum of best less chance; below it is rounding, and skill, a share of it, is undefined
 
 
 def expectations(score: Any) -> Mapping[str, float | None]:
-    """Return the expected rates of guessers of a score by the keys uniform, draw and best; none without them."""
+    """Return the expected rates of guessers: uniform, draw and best (CHANCE_METRICS); empty if not computed."""
     verdict = score.score if hasattr(score, "score") else score
     return verdict.get(CHANCE) or {}
 

@@ -1,8 +1,8 @@
-"""A benchmark: names, and by the key of each capability where in its folder the object is that provides it.
+"""A benchmark: its names, and for each capability the place (`module:NAME`) of the object that provides it.
 
 `bench/<benchmark>/benchmark.py` holds one, and imports no more than keys, so a program that lists benchmarks loads none
-of their solvers. What all benchmarks have is a property here; everything else is asked for by `require`. Items of its
-pools are shown under public ids.
+of their solvers. Capabilities of all benchmarks are properties here; `require` returns any other. Solvers and models
+see items of pools under public ids.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 class Handout(Protocol):
-    """Message to a worker about one item, which opens it before the protocol answers. It can be pickled."""
+    """Message to a worker about one item, which can be pickled; the worker opens it for the protocol."""
 
     def open(self) -> Any:
         """Return the task, or an open episode."""
@@ -68,7 +68,7 @@ class Handout(Protocol):
 
 @dataclass(frozen=True)
 class TaskHandout:
-    """A task. What is sealed does not travel.
+    """A task; the sealed part of its item is not sent.
 
     benchmark: name of the benchmark; empty if the task has no canonical form
     """
@@ -89,7 +89,7 @@ class TaskHandout:
 
 @dataclass(frozen=True)
 class EpisodeHandout:
-    """An item and how an episode of it is opened. What is sealed stays behind the episode's `act`."""
+    """An item, and the function that opens an episode of it; sealed fields are reached through its `act` alone."""
 
     item: Any
     episode: Callable[[Any], Episode[Any, Any]]
@@ -110,11 +110,11 @@ class EpisodeHandout:
 class Benchmark(Generic[I]):
     """One benchmark.
 
-    name: as pool files and records have it; its folder in bench has it too
-    provides: by key, the `module:NAME` of what not all benchmarks have, or of what is not at the key's place
-    demo_protocols: those that `calibrant demo` runs
+    name: in pool files and records, and of its folder in bench
+    provides: capability -> `module:NAME` of its provider, if it is optional or not at the capability's usual place
+    demo_protocols: protocols that `calibrant demo` runs
     bundled: names of the pools that come with the package, in its folder as data/sample_NAME.jsonl
-    bundled_extras: names of further ones, which neither the demo nor measurements take
+    bundled_extras: names of further bundled pools, used by neither the demo nor measurements
     """
 
     name: str
@@ -132,7 +132,7 @@ class Benchmark(Generic[I]):
         return TITLES[self.name]
 
     def place(self, key: Capability[Any]) -> str:
-        """Return where in its folder it provides a capability, as `module:NAME`; empty if it lacks it."""
+        """Return the `module:NAME`, in its folder, of a capability's provider; empty if the benchmark lacks it."""
         return self.provides.get(key, key.place)
 
     def has(self, key: Capability[Any]) -> bool:
@@ -140,7 +140,7 @@ class Benchmark(Generic[I]):
         return bool(self.place(key))
 
     def capability(self, key: Capability[C]) -> C | None:
-        """Return what provides a capability, imported when it is first asked for; None if the benchmark lacks it."""
+        """Return the provider of a capability, imported at first use; None if the benchmark lacks it."""
         place = self.place(key)
         if not place:
             return None
@@ -149,7 +149,7 @@ class Benchmark(Generic[I]):
         return provider
 
     def require(self, key: Capability[C]) -> C:
-        """Return what provides a capability; `CalibrantError` names the benchmarks that have it."""
+        """Return the provider of a capability; `CalibrantError` names the benchmarks that have it."""
         provider = self.capability(key)
         if provider is None:
             *titles, last = (title for name, title in TITLES.items() if load_benchmark(name).has(key))
@@ -174,12 +174,12 @@ class Benchmark(Generic[I]):
 
     @property
     def functions(self) -> ItemFunctions:
-        """Its part of the public functions."""
+        """The functions behind the public ones, such as `calibrant.score`, for its items."""
         return self.require(FUNCTIONS)
 
     @property
     def training(self) -> Trainable:
-        """Needs of trainers beside its verdicts."""
+        """Functions that trainers need besides verdicts."""
         return self.require(TRAINING)
 
     @property
@@ -197,7 +197,7 @@ class Benchmark(Generic[I]):
         return self.has(PLAY) and self.play.is_played(item)
 
     def handout(self, item: I) -> Handout:
-        """Return what a protocol's worker is sent."""
+        """Return the message about an item to a protocol's worker."""
         if self.is_interactive(item):
             return EpisodeHandout(item, self.play.open, self.name)
         return TaskHandout(item.task, self.name)
@@ -205,37 +205,37 @@ class Benchmark(Generic[I]):
     def attribution(
         self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return whether the evidence decided what was asked (bench.core.attribution); None where it is not known."""
+        """Return whether the evidence decided the question (bench.core.attribution); None where that is not known."""
         attribute = self.capability(ATTRIBUTION)
         return None if attribute is None else attribute(item, answer, steps, score)
 
 
 @cache
 def _load_module(benchmark: str, place: str) -> tuple[ModuleType, str]:
-    """Return module and name of a "module:NAME" of a benchmark's folder; a report asks at every answer."""
+    """Return module and name of a `module:NAME` in a benchmark's folder; cached: a report calls it for every answer."""
     module, _, name = place.partition(":")
     return import_module(f"calibrant.bench.{benchmark}.{module}"), name
 
 
 @cache
 def load_benchmark(name: str) -> Benchmark[Any]:
-    """Import the benchmark of one of the names."""
+    """Return the benchmark of a name in TITLES, imported at first use."""
     benchmark: Benchmark[Any] = import_module(f"calibrant.bench.{name}.benchmark").BENCHMARK
     return benchmark
 
 
-# --- Public ids of items: an id such as `order-3-7` names what is hidden; what is published has keyed digests ---------
+# --- Public ids of items: a pool's id such as `order-3-7` names what is hidden, so keyed digests are shown instead ----
 # The key (the salt) is a digest of the pool file, the sealed part included, under a prefix of its own. Whoever has the
-# file can map public ids back; a published digest of the pool gives no key, and the same file gives the same ids.
+# file can map public ids back; a published digest of the pool reveals no key, and the same file gives the same ids.
 SALT_PREFIX = b"calibrant public ids\n"
-NUM_DIGITS = 16  # 64 bits: two of 100,000 items share an id in one of four billion pools
+NUM_DIGITS = 16  # 64 bits: among 100,000 items two share an id with probability 1 in four billion
 
 
 class PublicIds:
     """The public ids of the items of a pool.
 
-    salt: 64 hexadecimal digits, or the pool file whose digest it is; it belongs with gold
-    ids: the pool's own, for the way back
+    salt: 64 hexadecimal digits, or the pool file whose digest it is; to be kept as secret as gold
+    ids: the pool's own ids, for `item_id`
     """
 
     def __init__(self, salt: str | Path, ids: Sequence[str] = ()) -> None:
@@ -244,12 +244,12 @@ class PublicIds:
 
     @classmethod
     def of_pool(cls, path: Path, items: Sequence[Item[Any, Any]]) -> PublicIds:
-        """Return the ids of the items of a pool file; the file is read when the first is asked for."""
+        """Return the ids of the items of a pool file, which is read for the salt at first use."""
         return cls(path, item_ids(items))
 
     @classmethod
     def of_seed(cls, benchmark: str, seed: int) -> PublicIds:
-        """Return the ids of items that are drawn and in no file."""
+        """Return the ids of generated items that are in no file."""
         return cls(sha256(SALT_PREFIX + f"{benchmark} {seed}".encode()).hexdigest())
 
     @cached_property
@@ -278,7 +278,7 @@ class PublicIds:
 
 
 class PublicPool:
-    """The items of a pool file by either id, and what may be shown of them."""
+    """The items of a pool file, by their public or the pool's own ids."""
 
     def __init__(self, benchmark: Benchmark[Any], path: Path) -> None:
         self.benchmark = benchmark
@@ -309,7 +309,7 @@ def with_id(item: I, item_id: str) -> I:
 
 
 def public_record(benchmark: Benchmark[Any], item: Any) -> dict[str, Any]:
-    """Return what of an item's native record may be shown, in its order, ready for JSON."""
+    """Return the public fields of an item's native record, in its order, ready for JSON."""
     record = benchmark.items.shown_record(item)
     undeclared = record.keys() - set(benchmark.items.public_fields)
     if undeclared:

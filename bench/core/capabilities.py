@@ -1,9 +1,9 @@
 """Capabilities of a benchmark: items, scores, episodes, suites, trainers and public functions.
 
-A key states the `module:NAME` at which every benchmark's folder has its object; `Benchmark.provides` maps the keys of
-what only some have, or have elsewhere. The module is imported when it is first asked for (`Benchmark.capability`,
-`Benchmark.require`). A command asks for its key; no command asks which benchmark it has. Keys of capabilities whose
-types are further out stand there: bench.pages, bench.pools, bench.protocols, bench.report.
+The key of a capability that all benchmarks have states the `module:NAME` of its provider in a benchmark's folder;
+`Benchmark.provides` maps the keys of optional providers, and of those elsewhere. A provider is imported at first use
+(`Benchmark.capability`, `Benchmark.require`). Commands look capabilities up and never test for a benchmark's name.
+Further keys are with their types: bench.pages, bench.pools, bench.protocols, bench.report.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Capability(Generic[C]):
     """A key to an object of type C.
 
     subject: the command or function that needs it, as refusals name it
-    place: `module:NAME` of it in a benchmark's folder, if every benchmark has it; empty for one that some have
+    place: `module:NAME` of its provider in a benchmark's folder, if every benchmark has it; empty if it is optional
     """
 
     subject: str
@@ -55,10 +55,11 @@ class Capability(Generic[C]):
 
 @dataclass(frozen=True)
 class PromptFields:
-    """Fields of the tasks of one benchmark.
+    """Fields of the tasks of one benchmark, for templates of prompts.
 
-    meanings: by name, in the order of the documentation; values: of a task and a phase, None for what it lacks
-    bundled: our own wording as a template
+    meanings: field -> its meaning, in the order of the documentation
+    values: (task, phase) -> field -> its value, None for a field that the task lacks
+    bundled: file of the template with the project's own wording
     """
 
     meanings: Mapping[str, str]
@@ -70,7 +71,7 @@ class Measured(Protocol):
     """Result of a measurement."""
 
     def text(self) -> str:
-        """Return it for a terminal of 80 columns."""
+        """Return the result for a terminal of 80 columns."""
         ...
 
     def to_dict(self) -> dict[str, Any]: ...
@@ -78,7 +79,7 @@ class Measured(Protocol):
 
 Providers: TypeAlias = Mapping[Capability[Any], str]
 
-# what every benchmark has
+# capabilities of every benchmark
 ITEMS: Capability[ItemFormats[Any]] = Capability("reading of pools", "items:ITEMS")
 SCORING: Capability[Scorable[Any]] = Capability("`score`", "scoring:SCORING")
 METRICS: Capability[MetricSet] = Capability("`table`", "scoring:METRICS")
@@ -86,7 +87,7 @@ FUNCTIONS: Capability[ItemFunctions] = Capability("`calibrant.score`", "api:FUNC
 PROMPT_FIELDS: Capability[PromptFields] = Capability("`prompts --template`", "items:PROMPT_FIELDS")
 TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`", "api:TRAINING")
 
-# what some have
+# capabilities of some benchmarks
 PLAY: Capability[Playable[Any]] = Capability("episodes")
 WORDS: Capability[Words[Any]] = Capability("`play`", "play:WORDS")
 AIDS: Capability[Callable[[Any, Sequence[Step[Any]], Path], str]] = Capability("`--aid`")
@@ -97,28 +98,28 @@ TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Ca
 REPLIES: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any], Thoughts], PlayedReplies]] = Capability(
     "`score` of replies"
 )
-"""Plays the replies of a system, one a turn, under the stated options of the dialogue."""
+"""Play the replies of a system, one a turn, under the stated options of the dialogue."""
 EVALUATOR_RATES: Capability[Callable[[float], Measured]] = Capability("`bench evaluator`")
-"""Measures the evaluator beside rivals for so many seconds."""
+"""Measure the evaluator beside rivals for a number of seconds."""
 EVALUATOR: Capability[EvaluatorMaker] = Capability("scoring of responses with their verdict")
 ATTRIBUTION: Capability[Attribute] = Capability("attribution", "scoring:attribute")
 SUITES: Capability[Drawable[Any]] = Capability("drawing of items", "generation:SUITES")
 STATISTICS: Capability[PoolStatistics[Any]] = Capability("`pool stats`", "items:STATISTICS")
 LOGS: Capability[Callable[[Path], Iterator[tuple[AnswerContext, Mapping[str, Any]]]]] = Capability("`score` of logs")
 LINE_RECORDS: Capability[Mapping[str, tuple[type[msgspec.Struct], ...]]] = Capability("records of its own")
-"""Structs of lines by kind of file (audits, certificates, training), where a benchmark has some of its own."""
+"""Kind of file (audits, certificates, training) -> the benchmark's own Structs of its lines."""
 
 
 Suggestion: TypeAlias = tuple[tuple[str, ...], str]
-"""Options to add to a command, and what they show."""
+"""Options to add to a command, and the result that they would show."""
 
 
 class FittedTable(Protocol):
-    """Hypotheses that fit a table of one's own.
+    """Hypotheses that fit a user's table.
 
-    fits: whether any does; may_fit_wider: none does, and one of a wider class may
-    suggestions: options that go on; none if pages, pools and certificates do
-    needed_parents: fewest columns that determine the target, where they are known
+    fits: whether any hypothesis does; may_fit_wider: none does, but one of a wider class may
+    suggestions: options for a next call of `fit`; empty if the next steps are pages, pools or certificates
+    needed_parents: fewest columns that determine the target; None where that is not known
     """
 
     @property
@@ -134,7 +135,7 @@ class FittedTable(Protocol):
     def needed_parents(self) -> int | None: ...
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
-        """Yield the lines of the terminal; verbose: all notes on how the table was read."""
+        """Yield lines for a terminal; verbose: with all notes on how the table was read."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class FittedTable(Protocol):
         out: Path | None,
         certificates: Path | None,
     ) -> Iterator[str]:
-        """Write a page, one in steps for a class, a picture, a pool of one item and certificates; yields notes."""
+        """Write the requested files, yielding notes: page, page in steps, picture, pool of one item, certificates."""
         ...
 
 
@@ -173,7 +174,7 @@ class FormulaQuestion(TypedDict, total=False):
 
 
 Steps: TypeAlias = Callable[[str, int, int], None]
-"""Progress: called with a step, how many of its parts are done, and of how many."""
+"""Progress callback: (step, parts of it done, parts of it in all)."""
 
 
 class NetworkQuestion(TypedDict, total=False):
@@ -191,11 +192,11 @@ class NetworkQuestion(TypedDict, total=False):
 
 
 class FittedNetworks(Protocol):
-    """Networks of highest score on a table of one's own."""
+    """Networks of highest score on a user's table."""
 
     @property
     def refutes_graph(self) -> bool:
-        """Whether a graph was given that other networks beat."""
+        """Whether the user's graph scores less than other networks; False without one."""
         ...
 
     def export(self, path: Path) -> None:
@@ -203,15 +204,15 @@ class FittedNetworks(Protocol):
         ...
 
     def write_page(self, name: str, path: Path) -> None:
-        """Write a page of the networks. name: of the table."""
+        """Write a page of the networks. name: of the table, for its title."""
         ...
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
-        """Write certificates of the optimum and its class; yields notes."""
+        """Write certificates of the optimum and its equivalence class; yields notes."""
         ...
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
-        """Yield the lines of the terminal; verbose: all notes on how the table was read."""
+        """Yield lines for a terminal; verbose: with all notes on how the table was read."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -220,7 +221,7 @@ class FittedNetworks(Protocol):
 
 
 class Fittable(Protocol):
-    """Tables of one's own, fitted by hypotheses of the benchmark."""
+    """Users' tables, fitted by hypotheses of the benchmark."""
 
     def fit(
         self,
@@ -231,7 +232,7 @@ class Fittable(Protocol):
         reading: Mapping[str, Any],
         progress: Steps,
     ) -> FittedTable:
-        """Return what fits a CSV file; `CalibrantError` names row and column of a fault."""
+        """Return the hypotheses that fit a CSV file; `CalibrantError` names row and column of a fault."""
         ...
 
     def networks(
@@ -246,12 +247,12 @@ class Fittable(Protocol):
     ) -> FittedNetworks:
         """Return networks of highest score on a file; `CalibrantError` names row and column of a fault.
 
-        progress: called with the share of the scores; report: with the state of an integer program, in words
+        progress: called as scores are computed; report: called with lines on the state of an integer program
         """
         ...
 
     def check_against(self, table: Path) -> Callable[[Mapping[str, object]], tuple[bool, str]]:
-        """Return the check of one certificate against a table: whether it holds, and a line."""
+        """Return a function that checks certificates against a table: certificate -> (whether it holds, why)."""
         ...
 
     def claim_files(self, folder: Path) -> Sequence[Path]:
@@ -263,14 +264,14 @@ FITTING: Capability[Fittable] = Capability("`fit`")
 
 
 class Assumable(Protocol):
-    """Items that can be explained under statements that a hypothesis has to satisfy."""
+    """Items that can be explained under additional assumptions about the hypotheses."""
 
     def assume(self, item: Any, knowledge: Knowledge) -> Any:
-        """Return the item with the statements; what they do not fit is refused where it is explained."""
+        """Return the item under these assumptions; `check` is called separately."""
         ...
 
     def check(self, item: Any, knowledge: Knowledge) -> None:
-        """Raise `CalibrantError` for statements that an item does not fit, or that clash with each other."""
+        """Raise `CalibrantError` for assumptions that contradict an item or each other."""
         ...
 
 
@@ -278,10 +279,10 @@ ASSUME: Capability[Assumable] = Capability("`--assume`")
 
 
 class Verifiable(Protocol):
-    """Items about which something can be proved, with certificates that others can check.
+    """Items about which claims can be proved, with certificates that others can check.
 
-    verifiers: checkers of claims that share no code with what makes them
-    examiners: proofs by search of the claims that have an encoding
+    verifiers: kind of claim -> its checker, which shares no code with the prover
+    examiners: kind of claim -> its proof by search, for claims that have an encoding
     """
 
     @property
@@ -291,11 +292,11 @@ class Verifiable(Protocol):
     def examiners(self) -> Mapping[str, Examiner]: ...
 
     def findings(self, item: Any) -> Iterator[Finding]:
-        """Yield what can be proved about an item; reads what is sealed."""
+        """Yield the claims that can be proved about an item; reads sealed fields."""
         ...
 
     def evidence(self, item: Any) -> object:
-        """Return what the certificates of its findings are about."""
+        """Return the evidence that the certificates of its findings refer to."""
         ...
 
 
@@ -305,7 +306,7 @@ FINDINGS: Capability[Verifiable] = Capability("`audit`")
 class WorkedSolutions(Protocol):
     """Solutions of items that `calibrant training` writes.
 
-    orders: of a curriculum, the usual one first; curricula: of the paper
+    orders: names of the orders of items, the default first; curricula: names of the paper's curricula
     """
 
     @property
@@ -314,33 +315,33 @@ class WorkedSolutions(Protocol):
     def curricula(self) -> Sequence[str]: ...
 
     def write(self, path: Path, items: Sequence[Any], order: str) -> tuple[int, int]:
-        """Write worked solutions as JSON lines; return their number, and how many items have none."""
+        """Write worked solutions as JSON lines; return (number of solutions, number of items without one)."""
         ...
 
     def write_curriculum(self, folder: Path, items: Sequence[Any], curriculum: str) -> Sequence[str]:
-        """Write a file for each block of a curriculum and a manifest; return lines that say what was written."""
+        """Write a file for each block of a curriculum, and a manifest; return lines that name them."""
         ...
 
     def select(self, path: Path, items: Sequence[Any], responses: Path) -> Sequence[str]:
-        """Write the first right completion of each prompt as a chat; return lines that say what was written."""
+        """Write the first right completion of each prompt as a chat; return lines on what was written."""
         ...
 
 
 WORKED_SOLUTIONS: Capability[WorkedSolutions] = Capability("`training`")
 
 
-# --- Suites of a benchmark: named sources of as many items as are asked for -------------------------------------------
+# --- Suites of a benchmark: named, seeded sources of any number of items ----------------------------------------------
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 @dataclass(frozen=True)
 class SuiteUnits(Generic[I]):
-    """The units of a suite, such as programs: drawn apart, in the order of their numbers; each has some items or none.
+    """The units of a suite, such as programs: generated independently, in order of their indices, with 0 or more items.
 
-    noun: of several units
-    max_items: largest number of items of a unit
-    max_empty: units in a row without an item, after which the suite is given up
-    draw: function of seed and number of the unit that yields its items
+    noun: plural name of the units, for messages
+    max_items: largest number of items in a unit
+    max_empty: number of units in a row without an item after which generation fails
+    draw: (seed, index of the unit) -> its items
     """
 
     noun: str
@@ -351,23 +352,23 @@ class SuiteUnits(Generic[I]):
     def iterate(self, seed: int) -> Iterator[I]:
         """Yield the items of all units without end; `CalibrantError` after `max_empty` units in a row without any."""
         num_empty = 0
-        for number in count():
+        for index in count():
             num_empty += 1
-            for item in self.draw(seed, number):
+            for item in self.draw(seed, index):
                 num_empty = 0
                 yield item
             self.check_run(num_empty)
 
     def check_run(self, num_empty: int) -> None:
-        """Raise `CalibrantError` for too many units in a row without an item."""
+        """Raise `CalibrantError` after `max_empty` units in a row without an item."""
         if num_empty >= self.max_empty:
             raise CalibrantError(f"none of {self.max_empty} {self.noun} in a row has such an item")
 
 
 class Drawable(ABC, Generic[I]):
-    """Suites from which items are drawn; the same arguments give the same items.
+    """Suites from which items are generated; equal arguments give equal items.
 
-    are_sequences: whether a suite without units is drawn in order, by one process, which reports each item
+    are_sequences: whether one process draws a suite without units in order, item by item, so that it reports progress
     """
 
     are_sequences: ClassVar[bool] = False
@@ -375,71 +376,68 @@ class Drawable(ABC, Generic[I]):
     @property
     @abstractmethod
     def names(self) -> Sequence[str]:
-        """The names of the suites, the usual one first."""
+        """The names of the suites, the default first."""
 
     @abstractmethod
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[I]:
-        """Draw so many items of each suite."""
+        """Generate the first `count` items of each suite."""
 
     def draw_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
-        """Return the items of a suite at these places, in order."""
+        """Return the items of a suite at these indices, in order."""
         return self.draw((suite,), seed, places.stop)[places.start :]
 
     def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[I]:
-        """Yield the items of `draw_part`, each once it is drawn where a suite is a sequence."""
+        """Yield the items of `draw_part`; if `are_sequences`, each as soon as it is drawn."""
         return iter(self.draw_part(suite, seed, places))
 
     def parts(self, count: int) -> Sequence[range]:
-        """Split so many items of a suite into parts that are little more work apart than together."""
+        """Split `count` items of a suite into index ranges that cost little more when drawn separately."""
         return (range(count),)
 
     def units(self, suite: str, options: Any = None) -> SuiteUnits[I] | None:
-        """Return the units of a suite under options, if it has any: where its items begin is known once it is drawn."""
+        """Return the units of a suite under options; None if it has none, so that any index can be drawn directly."""
         return None
 
     def check_name(self, name: str | None) -> str:
-        """Return the suite of that name, by default the first; `CalibrantError` says which there are."""
+        """Return the name, by default the first suite's; `CalibrantError` for an unknown one lists the names."""
         if name is not None and name not in self.names:
             raise CalibrantError(f"unknown suite {short_repr(name)}; {known_names(name, self.names)}")
         return self.names[0] if name is None else name
 
 
-# --- Capability of a benchmark to train a model: what it needs beyond the verdict -------------------------------------
+# --- Capability of a benchmark to train a model: the functions beyond the verdict -------------------------------------
 
 
 class Trainable(Protocol):
-    """A benchmark as trainers see it. Verdicts are those that its functions give."""
+    """A benchmark as trainers see it; verdicts are those of its `ItemFunctions.score`."""
 
     @property
     def stages(self) -> Sequence[str]:
-        """Suites for a curriculum, easy ones first."""
+        """Names of suites for a curriculum, from easy to hard."""
         ...
 
     def difficulty(self, item: Any) -> Mapping[str, int]:
-        """Flat labels that make items comparable. They may tell of what is sealed."""
+        """Return numeric labels of an item's difficulty; they may reveal sealed fields."""
         ...
 
     def gold(self, item: Any) -> dict[str, Any] | None:
-        """Return an answer that is right when it is handed in at once; None where the item accepts none at once."""
+        """Return an answer that is right without any step of an episode; None if the item requires steps first."""
         ...
 
     def share(self, item: Any, verdict: Any) -> float:
-        """Return how much of an answer is right, 0 to 1: 1 if all of it is, 0 for one that is not valid."""
+        """Return the share of an answer's parts that are right, 0 to 1; 0 for an invalid answer."""
         ...
 
     def fits(self, verdict: Any) -> bool:
-        """Return whether an answer agrees with the evidence that the item shows.
-
-        Asked where all evidence is shown at once.
-        """
+        """Return whether an answer is consistent with the evidence; called only if an item shows all of it at once."""
         ...
 
     def agrees(self, verdict: Any) -> bool:
-        """Return whether it is right in what attributions are about (bench.core.attribution); asked there too."""
+        """Return whether an answer is right as attributions define it (bench.core.attribution); called as `fits` is."""
         ...
 
 
-# --- Solutions and verdicts as the public functions return them, and the functions that a benchmark has behind them
+# --- Solutions and verdicts that the public functions return, and a benchmark's functions behind the public ones
 M_co = TypeVar("M_co", covariant=True)
 D_co = TypeVar("D_co", covariant=True)
 
@@ -449,9 +447,9 @@ class Solution(Pictured, Generic[M_co]):
     """Answer of a solver.
 
     answer: the submission, an object of the item's answer schema, ready for JSON and for `score`
-    model: what the answer stands for; size: what was minimised, where anything was
-    provenance: the class that was searched, and what else a claim rests on
-    steps: of an interactive item, what was done to find it; nothing is submitted in them
+    model: the hypothesis that the answer states; size: its minimised size; None where no size is minimised
+    provenance: the class that was searched, and other premises of its claims
+    steps: of an interactive item, the experiments made; the submission is not among them
     """
 
     answer: dict[str, Any]
@@ -461,7 +459,7 @@ class Solution(Pictured, Generic[M_co]):
     steps: Sequence[Step[Any]] = ()
 
     def picture(self) -> Picture:
-        """Return the model, or the answer."""
+        """Return a picture of the model, or of the answer."""
         return solution_picture(self.model, self.answer, self.size, self.provenance)
 
     def __repr__(self) -> str:
@@ -470,12 +468,12 @@ class Solution(Pictured, Generic[M_co]):
 
 @dataclass(frozen=True, repr=False)
 class ItemScore(ReadScore, Pictured, Generic[D_co]):
-    """Score of an answer, on the benchmarks whose verdict is more than one that was published.
+    """Score of an answer, on benchmarks whose verdict has more fields than the published one.
 
     instance: id of the item
     valid: an answer was read, and the item accepted it
     correct: as the benchmark counts it; None where nothing is held out
-    failure: why it is not valid, or what is wrong with it; None if nothing is
+    valid: whether an answer was read and the item accepted it
     details: the benchmark's own score; record: the same, flat and ready for JSON
     reading: how the response was read
     """
@@ -489,15 +487,15 @@ class ItemScore(ReadScore, Pictured, Generic[D_co]):
     reading: ScoreReading = UNREAD
 
     def with_reading(self, reading: ScoreReading) -> ItemScore[D_co]:
-        """Return the score of a response that was read so."""
+        """Return the score with another reading of its response."""
         return replace(self, reading=reading)
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat, under the keys that records of runs have."""
+        """Return a flat dictionary with the keys of records of runs."""
         return dict(self.record)
 
     def picture(self) -> Picture:
-        """Return the verdict, and the reason where the answer is wrong."""
+        """Return a picture of the verdict, with the reason where the answer is wrong."""
         return verdict_picture(self.instance, self.valid, self.correct, self.failure)
 
     def __repr__(self) -> str:
@@ -507,50 +505,50 @@ class ItemScore(ReadScore, Pictured, Generic[D_co]):
 
 
 class ItemFunctions(Protocol):
-    """A benchmark behind the public names; the options of a verb, those of calibrant.options that it has, are keywords.
+    """A benchmark's functions behind the public ones of the same names; options (calibrant.options) are keywords.
 
-    `separate`, `harden` and `generate` are there if the benchmark has them: `separate(item, answers)` says what tells
-    hypotheses apart, `harden(item, seed)` adds evidence until nothing is open, `generate(seed)` makes an item. An item
-    of another benchmark, or something that is no item, is a `CalibrantError`.
+    Some benchmarks also have `separate(item, answers)`, which returns evidence that separates hypotheses,
+    `harden(item, seed)`, which adds evidence until one hypothesis is left, and `generate(seed)`, which makes an item.
+    An argument that is no item, or one of another benchmark, raises `CalibrantError`.
     """
 
     def load_pool(self, path: Path) -> Pool[Any]:
-        """Return the items of a file, with whatever else it holds."""
+        """Return the pool in a file."""
         ...
 
     @property
     def score(self) -> Callable[..., Any]:
-        """(item, answer): the verdict on a response text, on an answer object, or on any other value that JSON has."""
+        """(item, answer) -> verdict; the answer is a response text, an answer object, or any other JSON value."""
         ...
 
     def record(self, verdict: Any) -> Mapping[str, Any]:
-        """Return a verdict of `score` as records have it, which is what metrics read."""
+        """Return a verdict of `score` as the mapping that records hold and metrics read."""
         ...
 
     @property
     def solve(self) -> Callable[..., Outcome[Solution[Any]]]:
-        """(item): the exact solver's answer, from what a solver may see."""
+        """(item) -> the exact solver's outcome, from the visible task alone."""
         ...
 
     @property
     def version_space(self) -> Callable[..., Any]:
-        """(item): all hypotheses of a class that fit what the item shows, and what was read since."""
+        """(item) -> all hypotheses of a class that are consistent with the item's evidence and later readings."""
         ...
 
     @property
     def audit(self) -> Callable[..., Any]:
-        """(item): what the evidence leaves open. Reads what is sealed."""
+        """(item) -> audit of the questions that the evidence leaves undecided; reads sealed fields."""
         ...
 
 
-# --- Episodes of a benchmark's items: how they are opened, acted in and submitted -------------------------------------
+# --- Episodes of a benchmark's items: opening, acting, submitting -----------------------------------------------------
 
 
 class PlayedReplies(NamedTuple):
     """Outcome of the replies of a system.
 
-    steps: of the episode, those that the replies caused
-    totals: ready for JSON, a field of the verdict; `unread` is the number of replies without an action
+    steps: steps of the episode that the replies caused
+    totals: counts of replies by kind, a field of the verdict; `unread` counts replies without an action
     """
 
     steps: Sequence[Step[Any]]
@@ -558,15 +556,15 @@ class PlayedReplies(NamedTuple):
 
 
 class Playable(ABC, Generic[I]):
-    """Items that are answered in an episode: `calibrant score` replays the steps of their predictions.
+    """Items that are answered in an episode; `calibrant score` replays the steps of their predictions.
 
-    prompts_show_opening: whether prompts show what an episode begins with
+    prompts_show_opening: whether prompts show the evidence with which an episode begins
     """
 
     prompts_show_opening: ClassVar[bool] = False
 
     def is_played(self, item: I) -> bool:
-        """Return whether an item is answered in an episode, and not at once."""
+        """Return whether an item is answered in an episode, not by one answer without steps."""
         return True
 
     @abstractmethod
@@ -586,12 +584,12 @@ class Playable(ABC, Generic[I]):
         return ({"submit": dict(answer)},)
 
     def submitted(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
-        """Return the answer that these steps submit, as `submission` is given it; None if they submit none."""
+        """Return the answer that these steps submit, in the form that `submission` takes; None if they submit none."""
         (verb,) = self.submission({}, ())[-1]
         return next((dict(step.action[verb]) for step in steps if verb in step.action and not step.refused), None)
 
     def omission(self, steps: Sequence[Step[Any]]) -> str:
-        """Return what counts and a submitted run does not have; empty if it has all."""
+        """Return a text on the scored part that a submitted run lacks; empty if it lacks none."""
         return ""
 
     def parse_action(self, item: I, text: str) -> Action:

@@ -36,13 +36,13 @@ class ItemPool(Protocol[I_co]):
 
 
 def refuse_empty(num_items: int, path: Path) -> None:
-    """Raise `CalibrantError` for a file without items, which is most likely a mistake."""
+    """Raise `CalibrantError` for a file without items, most likely a mistake."""
     if not num_items:
         raise CalibrantError(f"no items in {path}")
 
 
 def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
-    """Return the item of that id, or the first; `CalibrantError` names close ids, or says that the pool is empty."""
+    """Return the item of that id, by default the first; `CalibrantError` for an empty pool or an unknown id."""
     if not len(pool):
         raise CalibrantError(f"{pool.name}: there is no instance in it")
     if instance is None:
@@ -54,36 +54,36 @@ def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
 
 
 def unknown_item(file: str, instance: str, ids: Sequence[str]) -> UnknownItemError:
-    """Return the error for an id that a pool does not have; it names similar ids, else the first ones."""
+    """Return the error for an unknown id, which names similar ids, else the first MAX_SHOWN_IDS."""
     similar = similar_ids(instance, ids)
     suggested = similar or list(ids[:MAX_SHOWN_IDS])
-    listed = ", ".join(map(short_repr, suggested))
+    shown_ids = ", ".join(map(short_repr, suggested))
     if similar:
-        hint = f"similar: {listed} (of {len(ids)} in all)"
+        hint = f"similar: {shown_ids} (of {len(ids)} in all)"
     elif len(suggested) < len(ids):
-        hint = f"the first of {len(ids)}: {listed}"
+        hint = f"the first of {len(ids)}: {shown_ids}"
     else:
-        hint = f"known: {listed or 'none'}"
+        hint = f"known: {shown_ids or 'none'}"
     return UnknownItemError(f"{file}: no instance {short_repr(instance)}; {hint}", instance, tuple(similar))
 
 
-def similar_ids(instance: str, ids: Sequence[str], number: int = MAX_SHOWN_IDS) -> list[str]:
-    """Return the most similar ids, equally similar ones in the order of the pool; none if none is similar."""
-    places = {candidate: index for index, candidate in enumerate(ids)}
-    alike = get_close_matches(instance, ids, len(ids) or 1) or [name for name in ids if instance and instance in name]
+def similar_ids(instance: str, ids: Sequence[str], max_ids: int = MAX_SHOWN_IDS) -> list[str]:
+    """Return up to `max_ids` ids similar to `instance`, most similar first, ties in the order of the pool."""
+    position_by_id = {candidate: index for index, candidate in enumerate(ids)}
+    similar = get_close_matches(instance, ids, len(ids) or 1) or [name for name in ids if instance and instance in name]
     matcher = SequenceMatcher(b=instance)
 
     def distance(candidate: str) -> float:
         matcher.set_seq1(candidate)
         return -matcher.ratio()
 
-    return sorted(alike, key=lambda candidate: (distance(candidate), places[candidate]))[:number]
+    return sorted(similar, key=lambda candidate: (distance(candidate), position_by_id[candidate]))[:max_ids]
 
 
 class ItemFormats(ABC, Generic[I]):
     """Items of one benchmark as pool files, records and prompts.
 
-    public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
+    public_fields: fields that `shown_record` may hold; solvers and models see no other field of the native record
     """
 
     public_fields: ClassVar[tuple[str, ...]]
@@ -100,11 +100,11 @@ class ItemFormats(ABC, Generic[I]):
 
     @abstractmethod
     def read_pool(self, path: Path) -> ItemPool[I]:
-        """Return the pool in a file, without what only tables need; `PoolError` names what is invalid."""
+        """Return the pool in a file; `PoolError` names the invalid field."""
 
     @abstractmethod
     def write_pool(self, pool: Any, path: Path) -> None:
-        """Write a pool that `read_pool` gave in the native format; the file appears complete or not at all."""
+        """Write a pool of `read_pool` in the native format, atomically."""
 
     def convert(self, source: Path, target: Path, options: Any) -> int:
         """Write a pool in the native format; return the number of items.
@@ -121,14 +121,14 @@ class ItemFormats(ABC, Generic[I]):
 
     @abstractmethod
     def record(self, item: I) -> dict[str, Any]:
-        """Return the native record, the sealed part too, ready for JSON."""
+        """Return the native record with the sealed part, ready for JSON."""
 
     @abstractmethod
     def item_of_record(self, record: Mapping[str, Any]) -> I:
-        """Return the item that `record` was made of; `PoolError` names the field of what is invalid."""
+        """Return the item of a native record, the inverse of `record`; `PoolError` names the invalid field."""
 
     def shown_record(self, item: I) -> dict[str, Any]:
-        """Return the native record as far as a solver may see it: the public fields, ready for JSON."""
+        """Return the public fields of the native record, all that a solver may see, ready for JSON."""
         return {name: value for name, value in self.record(item).items() if name in self.public_fields}
 
     def revealed_record(self, item: I) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class ItemFormats(ABC, Generic[I]):
 
     @abstractmethod
     def prompt(self, item: I) -> str:
-        """Return what a language model is shown before anything else."""
+        """Return the first message to a language model."""
 
     def system_and_prompt(self, item: I) -> tuple[str, str]:
         """Return the system text, empty if there is none, and the prompt, as `calibrant prompts` writes them."""
@@ -152,13 +152,13 @@ class ItemFormats(ABC, Generic[I]):
         return ""
 
     def text(self, item: I, *, reveal_sealed: bool) -> str:
-        """Return the item as a person reads it: its picture, the prompt, and what is sealed if asked."""
+        """Return the item for a person: its picture, the prompt and, if `reveal_sealed`, the sealed part."""
         sealed = json.dumps({"sealed": self.record(item)["sealed"]}, indent=1) if reveal_sealed else ""
         parts = self.drawing(item, reveal_sealed=reveal_sealed), self.prompt(item), sealed
         return "\n\n".join(filter(None, parts))
 
 
-# --- Statistics of a group of items, as JSON has them: each from what every item adds to it, so items are read once
+# --- Statistics of a group of items, ready for JSON: each summarises values of single items, so items are read once
 Statistic: TypeAlias = int | float | list[int] | dict[str, float] | None
 
 
@@ -166,7 +166,7 @@ Statistic: TypeAlias = int | float | list[int] | dict[str, float] | None
 class PoolStatistic(Generic[I]):
     """A statistic of a group of items.
 
-    values: what an item adds, small and few; summary: the statistic of what all items of a group add
+    values: item -> its few values; summary: values of all items of a group -> the statistic
     """
 
     values: Callable[[I], Iterable[Any]]
@@ -177,7 +177,7 @@ class PoolStatistic(Generic[I]):
 class PoolStatistics(Generic[I]):
     """Statistics of a benchmark's pools, by name.
 
-    group: of an item, in which it is counted beside its setting
+    group: item -> name of the group that it counts in, besides its setting
     """
 
     columns: Mapping[str, PoolStatistic[I]]
@@ -185,21 +185,21 @@ class PoolStatistics(Generic[I]):
 
 
 def span(numbers: Sequence[int]) -> list[int] | None:
-    """Return the least and the greatest; None of none."""
+    """Return [least, greatest]; None if there are no numbers."""
     return [min(numbers), max(numbers)] if numbers else None
 
 
 def spread(numbers: Sequence[float]) -> dict[str, float] | None:
-    """Least, median, greatest; None of none."""
+    """Return least, median and greatest; None if there are no numbers."""
     return {"least": min(numbers), "median": median(numbers), "greatest": max(numbers)} if numbers else None
 
 
 def tally(values: Sequence[object]) -> dict[str, float] | None:
-    """Return how often each value occurs, by its text."""
+    """Return how often each value occurs, by its text; None if there are no values."""
     return dict(sorted(Counter(map(str, values)).items())) or None
 
 
 def share(holds: Sequence[bool | None]) -> float | None:
     """Return the share of true values among those that are not None; None if there are none."""
-    listed = [float(value) for value in holds if value is not None]
-    return fsum(listed) / len(listed) if listed else None
+    defined = [float(value) for value in holds if value is not None]
+    return fsum(defined) / len(defined) if defined else None

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.core.verdict import LazyVerdict, MeanScore
 
-# --- Several answers of one model to one item: what counts of each ---------------------------------------------------
+# --- Several answers (samples) of one model to one item ---------------------------------------------------------------
 
 
 class Sample(NamedTuple):
     """Outcome of one answer.
 
-    meaning: equal for two answers that mean the same; None where that is not known
+    meaning: key of the answer's equivalence class, equal for answers that state the same; None where it is not known
     """
 
     valid: bool
@@ -31,14 +31,14 @@ Item: TypeAlias = tuple[str, str]  # pool digest, instance
 Right: TypeAlias = Callable[[Sample], bool]
 
 
-# --- The metrics of a benchmark: how each is read off a verdict, and which of them tables show together ---------------
+# --- The metrics of a benchmark: readers of verdicts, grouped into views of tables ------------------------------------
 
 
 class InvalidHandling(Enum):
     """Value of an invalid submission in the means of HeldoutWorld and TrainWorld.
 
-    PUBLISHED: it is left out, as behind the published tables; except in the counterexample audit pools, where it is 0
-    PAPER: it is 0 everywhere, as the paper's text says
+    PUBLISHED: left out, as in the published tables, but 0 in the counterexample audit pools
+    PAPER: 0 everywhere, as the paper's text states
     """
 
     PUBLISHED = "published"
@@ -48,11 +48,11 @@ class InvalidHandling(Enum):
 class Metric(NamedTuple):
     """A rate or mean over answers.
 
-    meaning: what it counts, without a verb and a stop, for captions and docs
-    value: read off the benchmark's verdict; None where an answer is not in the denominator
-    conditional: over some of the answers only, so that a rate over few is not shown
-    skill_of: metrics that add up to a rate: it is what that rate gains over `chance`, as a share of what `best` gains
-    is_share: whether no value is outside 0 to 1: of shares the interval is Wilson's (bench.answers.rates)
+    meaning: noun phrase for captions and docs, without a full stop
+    value: verdict -> value; None if the answer is not in the denominator
+    conditional: whether it is over some of the answers only; such rates over few answers are suppressed
+    skill_of: keys of metrics whose sum is a rate; the metric is (rate - chance) / (best - chance); empty for others
+    is_share: whether all values are within 0 to 1, so that the interval is Wilson's (bench.answers.rates)
     """
 
     key: str
@@ -68,10 +68,10 @@ class Metric(NamedTuple):
 class View(NamedTuple):
     """Metrics that a table shows together.
 
-    id, title: of the table in a report; empty where it has none of its own
-    note: sentences of its caption on several metrics, or on what is counted
-    optional: whether JSON and all columns leave it out where no answer has any of its metrics
-    applies: whether a verdict has any of its metrics, where most have none; they are None without being read then
+    id, title: of its own table in a report; empty if it has none
+    note: sentences of its caption on several metrics, or on the denominator
+    optional: whether JSON and `--columns all` omit it where no answer has any of its metrics
+    applies: verdict -> whether it has any of the metrics; if not, all are None unread. None: always read
     """
 
     metrics: tuple[Metric, ...]
@@ -82,17 +82,17 @@ class View(NamedTuple):
     applies: Callable[[Any], bool] | None = None
 
     def caption(self, keys: Collection[str]) -> str:
-        """Return the note and the meaning of each metric with one of these keys."""
+        """Return the note, then the meanings of the metrics with these keys."""
         meanings = [f"{metric.heading}: {metric.meaning}." for metric in self.metrics if metric.key in keys]
         return " ".join(filter(None, [self.note, *meanings]))
 
 
 class Success(NamedTuple):
-    """Criterion of a right answer: in lists, play, reports, the four classes of attribution and chance levels.
+    """Criterion of a right answer, used by lists, play, reports, the four kinds of attribution and chance levels.
 
-    meaning: of "right", for captions and docs, without a stop
-    is_right: (score, setting) -> whether the answer is right; no other field of a score is shown under that word
-    is_defined: the same arguments -> whether the item can tell right from wrong, whatever the answer
+    meaning: definition of "right" for captions and docs, without a full stop
+    is_right: (score, setting) -> whether the answer is right; "right" is shown for no other field of a score
+    is_defined: (score, setting) -> whether answers to the item can be right or wrong at all
     """
 
     meaning: str
@@ -104,16 +104,16 @@ class Success(NamedTuple):
         return self.is_right(score, setting) if self.is_defined(score, setting) else None
 
     def rate(self, score: Mapping[str, Any], setting: str) -> float | None:
-        """Return the share of right ones among equally good answers, 0 or 1 of one alone; None where undefined."""
+        """Return 1 for a right answer, 0 for a wrong one, a share for equally good answers; None where undefined."""
         if not self.is_defined(score, setting):
             return None
         parts = score.parts if isinstance(score, MeanScore) else ((1, score),)
-        right = sum(times for times, part in parts if self.is_right(part, setting))
-        return right / sum(times for times, _ in parts)
+        num_right = sum(times for times, part in parts if self.is_right(part, setting))
+        return num_right / sum(times for times, _ in parts)
 
 
 def success_of_field(meaning: str) -> Success:
-    """Return the success that the field `correct` of a score states."""
+    """Return the criterion that the field `correct` of a score states."""
     return Success(meaning, lambda score, setting: score.get("correct") is True)
 
 
@@ -132,27 +132,27 @@ READERS = (
     ),
     Metric("lenient", "lenient", "answers that are right by the lenient reader", _flag_of_line("correctLenient")),
 )
-"""Metrics of lines of `calibrant score` alone, read off the line itself; undefined for records of runs."""
+"""Metrics of lines of `calibrant score`, read off the line, not its score; undefined for records of runs."""
 
 
 def score_itself(score: Mapping[str, Any], setting: str, handling: InvalidHandling) -> Mapping[str, Any]:
-    """Return the score: what metrics read where nothing depends on the setting or on invalid submissions."""
+    """Return the score unchanged: the `verdict` of benchmarks whose metrics ignore setting and invalid submissions."""
     return score
 
 
 def item_itself(instance: str) -> str:
-    """Return the id of an item that is resampled alone."""
+    """Return the id of an item: the `unit` of benchmarks whose items are resampled one by one."""
     return instance
 
 
 def figure_if_recorded(*keys: str) -> Callable[[Any], float | None]:
-    """Return a reader of the number under these keys, one inside the other; None for scores that lack it."""
+    """Return a reader of the number under these nested keys; None for scores that lack it."""
 
     def value(score: Any) -> float | None:
-        figure = score
+        field = score
         for key in keys:
-            figure = figure.get(key) if isinstance(figure, Mapping) else None
-        return float(figure) if isinstance(figure, int | float) else None
+            field = field.get(key) if isinstance(field, Mapping) else None
+        return float(field) if isinstance(field, int | float) else None
 
     return value
 
@@ -162,19 +162,19 @@ class MetricSet:
     """Metrics, views and row order of one benchmark's tables.
 
     benchmark: its name
-    success: what a right answer is
-    views: by name; the first is what is shown when none is named
-    first: keys of what is kept longest where the width is short
-    settings: beginnings of settings, in the order of rows
-    sample: what counts of one of several answers
-    rights: key, heading and criterion of what is counted over several answers
-    hidden: metrics of no view, for tables of reports alone
-    verdict: (score, setting, handling of invalid submissions) -> what `Metric.value` and `sample` read
-    unit: the id that items which are drawn together in a resampling share, from an item's id
-    item_unit: the same from an item, where it has more than its id; None where the id decides
-    row_group: (setting, digest of the pool) -> the setting that tables have for it
-    about_correct: what the field `correct` is where that is not success; empty where it is
-    unread: keys of a line of a verdict that records do without, so that nothing reads them, and as "key.part" parts
+    success: criterion of a right answer
+    views: by name, the default first
+    first: keys of the metrics that narrow tables drop last
+    settings: prefixes of settings, in the order of rows
+    sample: verdict -> outcome of one of several answers
+    rights: (key, heading, criterion) of metrics over several answers, such as pass@k and majority
+    hidden: metrics in no view, for tables of reports alone
+    verdict: (score, setting, handling of invalid submissions) -> the argument of `Metric.value` and `sample`
+    unit: id of an item -> id of its unit, a group of items that are resampled together
+    item_unit: item -> id of its unit, where the item's id does not tell; None where it does
+    row_group: (setting, digest of the pool) -> setting in the rows of tables
+    about_correct: definition of the field `correct` where it differs from `success`; else empty
+    unread: keys, or "key.part", of a verdict's line that records may lack, so nothing reads them
     """
 
     benchmark: str
@@ -202,16 +202,16 @@ class MetricSet:
         return next(iter(self.views))
 
     def unit_of(self, item: Any) -> str:
-        """Return the id that an item shares with those that are resampled with it."""
+        """Return the id of an item's unit."""
         return self.item_unit(item) or self.unit(item.id)
 
     def setting_order_key(self, setting: str) -> tuple[int, str]:
-        """Return a key that sorts settings by their order."""
+        """Return a sort key: the index of the longest matching prefix in `settings`, then the setting itself."""
         matches = max((len(start), -i) for i, start in enumerate(("", *self.settings)) if setting.startswith(start))
         return -matches[1], setting
 
 
-# --- Rates as tables print them: means of multisets, and which conditional ones are not shown -------------------------
+# --- Rates as tables print them: means of multisets, with suppression of conditional rates over few answers -----------
 UNDEFINED = "\N{EN DASH}"
 SUPPRESSED = "*"
 MAX_SUPPRESSED = 5  # conditional rates over 1 to 5 instances are not shown (paper, captions of Tables 1 and C.3)
@@ -219,14 +219,14 @@ OUTCOMES = ("found", "impossible", "out_of_budget", "crashed")
 
 
 Weighted: TypeAlias = Mapping[float, int | Fraction]
-"""How often each value occurs; an answer that is one of k samples of its item occurs 1/k times."""
+"""A multiset: value -> how often it occurs; one of k samples of an item counts 1/k times."""
 
 
 def weighted_mean(values: Weighted) -> float | None:
-    """Return the mean of a multiset of values, the same however they came in; None if there is none."""
+    """Return the mean of a multiset, exact up to one rounding, so independent of its order; None if it is empty."""
     if len(values) < 2:
         return next(iter(values), None)
-    if all(times.__class__ is int and value in (0, 1) for value, times in values.items()):  # as exact, and faster
+    if all(times.__class__ is int and value in (0, 1) for value, times in values.items()):  # exact too, and faster
         return float(values.get(1, 0) / sum(values.values()))
     count = sum(values.values(), Fraction(0))
     total = sum((Fraction(value) * times for value, times in values.items()), Fraction(0))
@@ -236,7 +236,7 @@ def weighted_mean(values: Weighted) -> float | None:
 def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_items: int | None = None) -> str:
     """Return the mean as tables print it.
 
-    num_items: number of items it is over, if not one for each time a value occurs
+    num_items: number of items in the mean; by default the number of values
     """
     return mean_text(
         weighted_mean(values),
@@ -247,7 +247,7 @@ def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_ite
 
 
 def mean_text(mean: float | None, *, conditional: bool, decimals: int, num_items: int | Fraction) -> str:
-    """Return a mean over so many items as tables print it."""
+    """Return a mean over `num_items` items as tables print it."""
     if mean is None:
         return UNDEFINED
     if conditional and is_suppressed(num_items):
@@ -256,26 +256,26 @@ def mean_text(mean: float | None, *, conditional: bool, decimals: int, num_items
 
 
 def is_suppressed(num_items: int | Fraction) -> bool:
-    """Return whether a conditional rate over so many items is not shown."""
+    """Return whether a conditional rate over `num_items` items is suppressed."""
     return 0 < num_items <= MAX_SUPPRESSED
 
 
-# --- Observations: the values of all metrics of a scored answer, read off its verdict once ----------------------------
+# --- Observations: the values of all metrics of a scored answer, read off its verdict ---------------------------------
 
 Values: TypeAlias = tuple[float | None, ...]
 """The value of every metric, in the order of `ObservationReader.columns`; None where an answer is not counted."""
 _Condition: TypeAlias = Callable[[Any], bool]
 _Group: TypeAlias = tuple[_Condition | None, list[Callable[[Any], float | None]]]
-"""Metrics that a verdict has under a condition; 10^6 plain lines have 29 of ReplaySCM's 52."""
+"""A condition, and metrics to read where it holds: plain lines have only 29 of ReplaySCM's 52."""
 
 
 _NO_READERS: Values = (None,) * len(READERS)
 
 
 class ObservationReader:
-    """Reads verdicts of one benchmark. Equal values are one object: 10^6 answers have a few hundred different ones.
+    """Reader of verdicts of one benchmark. Equal values share an object: 10^6 answers have a few hundred distinct ones.
 
-    with_hidden: also the metrics that only tables of reports read
+    with_hidden: read `MetricSet.hidden` too
     """
 
     def __init__(
@@ -286,15 +286,15 @@ class ObservationReader:
         with_hidden: bool = False,
     ) -> None:
         self.metrics = metrics
-        read_of_verdicts = (*metrics.columns, *metrics.hidden) if with_hidden else metrics.columns
-        self.columns = (*read_of_verdicts, *READERS)
-        self._groups = [*_groups(metrics, read_of_verdicts)]
+        verdict_metrics = (*metrics.columns, *metrics.hidden) if with_hidden else metrics.columns
+        self.columns = (*verdict_metrics, *READERS)
+        self._groups = [*_groups(metrics, verdict_metrics)]
         self._handling = handling
         self._by_bulk_key: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
         self._interned: dict[Values, Values] = {}
 
     def read_values(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
-        """Return the values of a verdict under a setting, and what counts of it as one of several samples."""
+        """Return the values of all metrics of a verdict under a setting, and its outcome as one of several samples."""
         if isinstance(score, LazyVerdict):
             observation = self._by_bulk_key.get((setting, score.bulk_key))
             if observation is not None:
@@ -314,24 +314,24 @@ class ObservationReader:
         return self.metrics.verdict(score, setting, self._handling)
 
     def _read(self, verdict: Any) -> Values:
-        read: list[float | None] = []  # a list first: a generator resumes for every value
+        values: list[float | None] = []  # extended by groups: a generator would resume for every value
         for applies, readers in self._groups:
             if applies is None or applies(verdict):
-                read += [None if (value := reader(verdict)) is None else float(value) for reader in readers]
+                values += [None if (value := reader(verdict)) is None else float(value) for reader in readers]
             else:
-                read += [None] * len(readers)
-        return tuple(read)
+                values += [None] * len(readers)
+        return tuple(values)
 
 
 def _groups(metrics: MetricSet, columns: Sequence[Metric]) -> Iterator[_Group]:
-    """Yield the readers of columns that follow each other under one condition."""
+    """Yield a condition and the readers under it, for each run of neighbouring columns with one condition."""
     conditions = {metric.key: view.applies for view in metrics.views.values() for metric in view.metrics}
     for applies, group in groupby(columns, lambda column: conditions.get(column.key)):
         yield applies, [column.value for column in group]
 
 
 def _mean_values(parts: Sequence[tuple[int, Values]]) -> Values:
-    """Return the mean of every metric over answers, those left out that it is not defined for."""
+    """Return the mean of every metric over the answers for which it is defined. parts: (weight, values) by answer."""
     means: list[float | None] = []
     for column in zip(*(values for _, values in parts), strict=True):
         weights: dict[float, int] = {}

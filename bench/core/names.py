@@ -1,4 +1,4 @@
-"""The benchmarks by name, with the title that people read, in the order of tables."""
+"""The benchmarks: name -> title, in the order of tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The options of commands that some benchmarks have and others lack.
+"""Options of commands that only some benchmarks have.
 
 `bench/<benchmark>/options.py` declares them once: `OPTIONS` maps a command to a Struct, whose fields are the options.
-A command takes the union over all benchmarks (`bench.commands.options`); what the benchmark at hand lacks is refused.
-`KEYWORDS` does so for the public functions that have no command, or other keywords than it (`calibrant.options`).
+A command takes the union over all benchmarks (`bench.commands.options`), then refuses those that the pool's benchmark
+lacks. `KEYWORDS` does so for public functions whose keywords differ from a command's options (`calibrant.options`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
-VERIFY_SECONDS = 300.0  # of one certificate's check, unless `calibrant verify --budget` has another
+VERIFY_SECONDS = 300.0  # for the check of one certificate; default of `calibrant verify --budget`
 
 ThoughtsOption: TypeAlias = Annotated[
     Literal["strip", "opened", "keep"], msgspec.Meta(description="Which part of a reply is thoughts, and not read.")
@@ -65,7 +65,7 @@ class OptionError(CalibrantError):
 
 
 def require_form(form: str, forms: Sequence[str]) -> None:
-    """Refuse a form of items that a benchmark lacks. forms: those that it has."""
+    """Raise `OptionError` for a form of items that is not one of the benchmark's `forms`."""
     if form not in forms:
         raise OptionError(f"{form!r} is none of {', '.join(forms)}, which this benchmark has", "--form")
 
@@ -74,9 +74,9 @@ def require_form(form: str, forms: Sequence[str]) -> None:
 class DeclaredOption:
     """An option of a command.
 
-    hint: its type, with ranges; default: where it is not given; benchmarks: those that have it
-    extra: for the command line: `metavar`, `flags` (where the field's name is not the option's), `role`, which is
-        `reads` or `writes` for a path, and `panel`, its heading in the help
+    hint: its type, with ranges; default: value if it is not given; benchmarks: names of those that have it
+    extra: for the command line: `metavar`; `flags`, if its name is not the field's; `role`, `reads` or `writes` for a
+        path; `panel`, its heading in the help
     """
 
     name: str
@@ -88,38 +88,38 @@ class DeclaredOption:
 
     @property
     def flag(self) -> str:
-        """Return how it is given on the command line."""
+        """Its flag on the command line, such as --max-parents."""
         return str(self.extra.get("flags", [f"--{self.name.replace('_', '-')}"])[0])
 
     @property
     def panel(self) -> str:
-        """Return its heading in the help: as declared, else by what it does with a path, else the method's."""
+        """Its heading in the help: as declared, else Input or Output by its role, else Method."""
         by_role = {"reads": "Input", "writes": "Output"}.get(self.extra.get("role", ""), "Method")
         return str(self.extra.get("panel", by_role))
 
     @property
     def titles(self) -> str:
-        """The benchmarks that have it, as people read them."""
+        """Titles of the benchmarks that have it, joined by "and"."""
         return " and ".join(TITLES[name] for name in self.benchmarks)
 
 
 def option_struct(command: str, benchmark: str) -> type[msgspec.Struct]:
-    """Return the Struct of a benchmark's options for a command; one without fields where it has none."""
+    """Return the Struct of a benchmark's options for a command; `NoOptions` if it has none."""
     declared: Mapping[str, type[msgspec.Struct]] = import_module(f"calibrant.bench.{benchmark}.options").OPTIONS
     return declared.get(command, NoOptions)
 
 
 def keyword_struct(function: str, benchmark: str) -> type[msgspec.Struct]:
-    """Return the Struct that checks the keywords of a public function; the command's where there is no other.
+    """Return the Struct that checks the keywords of a public function, by default that of the command of the same name.
 
-    A command's Struct may have more fields: files to read and write.
+    A command's Struct may have further fields, for files to read and write.
     """
     declared: Mapping[str, type[msgspec.Struct]] = import_module(f"calibrant.bench.{benchmark}.options").KEYWORDS
     return declared.get(function) or option_struct(function, benchmark)
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The options of a benchmark that has none for a command."""
+    """Options of a benchmark that has none of its own for a command."""
 
 
 @cache
@@ -129,7 +129,7 @@ def declared_options(command: str) -> Mapping[str, DeclaredOption]:
 
 
 def declared_keywords(function: str) -> Mapping[str, DeclaredOption]:
-    """Return the union of all benchmarks' keywords for a public function that has Structs of its own, by name."""
+    """Return the union of all benchmarks' keywords for a public function, by name."""
     return _union({benchmark: keyword_struct(function, benchmark) for benchmark in TITLES})
 
 
@@ -138,8 +138,8 @@ def _union(structs: Mapping[str, type[msgspec.Struct]]) -> dict[str, DeclaredOpt
     for benchmark, struct in structs.items():
         for option in _fields(struct, benchmark):
             earlier = union.get(option.name)
-            having = (*earlier.benchmarks, benchmark) if earlier else (benchmark,)
-            union[option.name] = DeclaredOption(**{**vars(earlier or option), "benchmarks": having})
+            benchmarks = (*earlier.benchmarks, benchmark) if earlier else (benchmark,)
+            union[option.name] = DeclaredOption(**{**vars(earlier or option), "benchmarks": benchmarks})
     return union
 
 
@@ -161,16 +161,16 @@ def describe_fields(struct: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _split(hint: Any) -> tuple[Any, msgspec.Meta]:
-    """Return the type of a field with its range, and the annotation around all of it, which describes it."""
+    """Return the type of a field with its range, and the outermost annotation, which describes it."""
     if get_origin(hint) is Annotated:
-        inner, *metadata = get_args(hint)  # nested annotations come as one: the range, then the description
+        inner, *metadata = get_args(hint)  # Python flattens nested annotations: the range, then the description
         return (Annotated[(inner, *metadata[:-1])] if metadata[1:] else inner), metadata[-1]
     return hint, msgspec.Meta()
 
 
 @dataclass(frozen=True)
 class GivenOptions:
-    """The options of a command that are not common to all benchmarks, as far as they were given."""
+    """Given options of a command that not all benchmarks have. values: by the name of their field."""
 
     command: str
     values: Mapping[str, Any]
@@ -178,7 +178,7 @@ class GivenOptions:
     def convert(self, benchmark: str, source: str = "") -> Any:
         """Return the benchmark's Struct; `CalibrantError` for an option that it lacks, or a value out of range.
 
-        source: what belongs to the benchmark, as the refusal names it
+        source: the file or item of the benchmark, for the refusal
         """
         self.refuse_foreign([benchmark], source)
         kind = option_struct(self.command, benchmark)
@@ -189,11 +189,11 @@ class GivenOptions:
 
     @property
     def by_flag(self) -> dict[str, Any]:
-        """The values as people give them: `--means` in place of `means`."""
+        """The values by flag: `--means` in place of `means`."""
         return {declared_options(self.command)[name].flag: value for name, value in self.values.items()}
 
     def refuse_foreign(self, benchmarks: Collection[str], source: str = "") -> None:
-        """Refuse a given option that none of these benchmarks has."""
+        """Raise `CalibrantError` for a given option that none of these benchmarks has."""
         for name in self.values:
             option = declared_options(self.command)[name]
             if not set(benchmarks) & set(option.benchmarks):

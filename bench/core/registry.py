@@ -1,4 +1,4 @@
-"""Which benchmarks there are, the pools that come with them, and which one a pool file belongs to."""
+"""Registry of the benchmarks, recognition of the benchmark of a file, and the bundled pools."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import FORMAT, pool_head
 from calibrant.dsl.text import known_names
 
-# --- Which benchmarks there are, and which one a pool file belongs to. Adapters are imported when they are asked for
+# --- The benchmarks, and the benchmark of a pool file. Adapters are imported at first use
 NAMES = tuple(TITLES)
-LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
-ITEM_FIELDS = {"sealed", "training", "variables", "task"}  # of items, in no line of predictions
+LOGS = {"metric_type": "blickets"}  # field in the first line of a log (a file with items and answers) -> benchmark
+ITEM_FIELDS = {"sealed", "training", "variables", "task"}  # fields of items that no prediction has
 HEADER_EXAMPLE = '{"format": "calibrant-pool", "version": 1, "name": "mine"}'
-LINE_FIELDS = {"item", *ID_FIELDS}  # of predictions, records and traces, in no header of a pool
-DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
+LINE_FIELDS = {"item", *ID_FIELDS}  # fields of predictions, records and traces that no header of a pool has
+DEFAULT = "replayscm"  # benchmark of files that name none: the published YAML, native files older than the field
 
 
 def benchmark(name: str) -> Benchmark[Any]:
-    """Return the benchmark of that name; `CalibrantError` says which there are."""
+    """Return the benchmark of that name; `CalibrantError` for an unknown one lists the names."""
     if name not in NAMES:
         raise CalibrantError(f"unknown benchmark {short_repr(name)}; {known_names(name, NAMES)}")
     return load_benchmark(name)
 
 
 def stated_name(name: object) -> str:
-    """Return the benchmark's name that a record or a line states; the default's where it states none."""
+    """Return the name of a benchmark as a record or a line states it; DEFAULT if it states none."""
     return name if isinstance(name, str) else DEFAULT
 
 
 def is_stated(name: str) -> bool:
-    """Return whether records and lines state this benchmark's name: the default's are older than the field."""
+    """Return whether records and lines state this benchmark's name; the default's do not, for they are older."""
     return name != DEFAULT
 
 
 def benchmarks() -> list[Benchmark[Any]]:
-    """Return all of them."""
+    """Return all benchmarks."""
     return [benchmark(name) for name in NAMES]
 
 
 def sole_provider(key: Capability[C]) -> C:
-    """Return what provides a capability that one benchmark alone has."""
+    """Return the provider of a capability that one benchmark alone has."""
     (only,) = (bench for bench in benchmarks() if bench.has(key))
     return only.require(key)
 
 
 def benchmark_of(path: Path) -> Benchmark[Any]:
-    """Return the benchmark that a pool file names in its header, or whose released files begin as it does.
+    """Return the benchmark that a pool file names in its header, or whose published format its first line has.
 
-    `PoolError` if the file cannot be read or names another.
+    `PoolError` if the file cannot be read or names an unknown benchmark.
     """
     name = _stated_benchmark(path)
     if name not in NAMES:
@@ -73,7 +73,7 @@ def benchmark_of_item(item: Any) -> Benchmark[Any]:
 
 
 def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
-    """Return the benchmark of several pools; `CalibrantError` if they are of two."""
+    """Return the common benchmark of several pools; `CalibrantError` if they have more than one."""
     path_by_name = {benchmark_of(path).name: path for path in paths}
     if len(path_by_name) > 1:
         listed = ", ".join(f"{path.name} ({name})" for name, path in path_by_name.items())
@@ -82,16 +82,16 @@ def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
 
 
 def log_benchmark(path: Path) -> Benchmark[Any] | None:
-    """Return the benchmark whose episodes a file tells of that brings its items along; None if it is no such file."""
+    """Return the benchmark of a log of episodes, a file that holds items and answers; None for any other file."""
     name = _log_of(_header(path))
     return None if name is None else benchmark(name)
 
 
 def is_native_pool(path: Path) -> bool:
-    """Return whether a file begins as a native pool does; standard input is none."""
+    """Return whether a file begins with the header of a native pool; False for standard input."""
     try:
         header = _header(path) if path.is_file() else None
-    except PoolError:  # a compressed file that breaks off: what reads it says so
+    except PoolError:  # a truncated compressed file: its reader raises the error
         return False
     return isinstance(header, dict) and header.get("format") == FORMAT
 
@@ -101,22 +101,22 @@ def _log_of(header: Any) -> str | None:
 
 
 def _header(path: Path) -> Any:
-    """Return the first line, if it is JSON; None if it is not."""
+    """Return the parsed first line; None if it is not JSON."""
     try:
         return load_json(pool_head(path))
     except PoolError as error:
         raise error.with_location(file=path.name or str(path)) from None
-    except (ValueError, TooLargeError):  # the reader of the file names what is wrong
+    except (ValueError, TooLargeError):  # the file's reader raises a more precise error
         return None
 
 
 def _stated_benchmark(path: Path) -> Any:
-    """Return the header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
+    """Return the header's benchmark; DEFAULT without a header, so that the pool's reader raises the error."""
     header = _header(path)
     if _log_of(header) is not None:
         raise PoolError("a log of episodes that were played, no pool; `calibrant score` reads it alone", file=path.name)
     if isinstance(header, dict) and "format" not in header:
-        from calibrant.dsl.causalab.configs import is_config  # a tenth of a second, for such files alone
+        from calibrant.dsl.causalab.configs import is_config  # takes 0.1 s, needed for such files alone
 
         if is_config(header):
             return "causalab"
@@ -133,12 +133,12 @@ _BENCH = Path(__file__).resolve().parent.parent
 
 
 def bundled_files() -> Mapping[str, tuple[Path, ...]]:
-    """Return the bundled pool files, without extras, by the name of their benchmark, in the order of benchmarks."""
+    """Return benchmark -> its bundled pool files, without extras, in the order of benchmarks."""
     return {bench.name: tuple(_file(bench.name, pool) for pool in bench.bundled) for bench in benchmarks()}
 
 
 def bundled_sample(name: str) -> Path:
-    """Return the bundled pool file of that name: a benchmark's, a setting of the first one, or an extra."""
+    """Return the bundled pool file of that name, with or without the prefix `sample_`; `ValueError` if none is."""
     benchmark_by_pool = {pool: bench.name for bench in benchmarks() for pool in (*bench.bundled, *bench.bundled_extras)}
     name = name.removeprefix("sample_") if name not in benchmark_by_pool else name
     if name not in benchmark_by_pool:
@@ -147,7 +147,7 @@ def bundled_sample(name: str) -> Path:
 
 
 def bundled_pool(setting: str) -> Path:
-    """Return the bundled pool file of one of the first benchmark's settings, as `generate --setting` names them."""
+    """Return the bundled pool file of a ReplaySCM setting, as `generate --setting` names it; `ValueError` if none."""
     settings = [path.stem.removeprefix("sample_").replace("_", "-") for path in bundled_pools()]
     if setting not in settings:
         raise ValueError(f"unknown setting '{setting}'; known: {', '.join(settings)}")
@@ -155,7 +155,7 @@ def bundled_pool(setting: str) -> Path:
 
 
 def bundled_pools() -> tuple[Path, ...]:
-    """Return the bundled pool files of the first benchmark, in the order of its settings."""
+    """Return the bundled pool files of ReplaySCM (FIRST), in the order of its settings."""
     return bundled_files()[FIRST]
 
 

@@ -1,7 +1,7 @@
-"""Responses as providers give them: text, tool calls, thoughts, why they stopped; reasons why one holds no answer.
+"""Responses of providers (text, tool calls, thoughts, stop reason), and the reasons why one holds no answer.
 
-Reasons are read from fields alone, never from words of a text or message. Two of them exclude a response from every
-rate: a request that did not run, or failed, says nothing of the model.
+Reasons are read from fields alone, never from words of a text or message. NOT_RUN and FAILED exclude a response from
+every rate, for they are no result of the model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Answer: TypeAlias = str | dict[str, Any]
 
 
 class ReadingOptions(NamedTuple):
-    """Way from a response to its answer.
+    """Options of reading an answer from a response.
 
     extractor: rule that reads the answer text; thoughts: which part of a text is thoughts
     """
@@ -27,7 +27,7 @@ class ReadingOptions(NamedTuple):
 
 DEFAULT_READING: Final = ReadingOptions()
 
-# --- Reasons, in the order in which the first that fits counts --------------------------------------------------------
+# --- Reasons: the first in this order that applies is recorded --------------------------------------------------------
 NOT_RUN: Final = "not_run"
 FAILED: Final = "infrastructure_error"
 REFUSED: Final = "refused"
@@ -48,16 +48,16 @@ REASONS: Final[Mapping[str, str]] = {
     EMPTY: "no text at all",
     UNREADABLE: "a text without an answer; `problem` states why",
 }
-NO_TEXT: Final = frozenset({REFUSED, TOOL_CALL, CUT_OFF, ONLY_THOUGHTS, EMPTY})  # no text that an answer could be in
+NO_TEXT: Final = frozenset({REFUSED, TOOL_CALL, CUT_OFF, ONLY_THOUGHTS, EMPTY})  # there is no text to read
 EXCLUDED: Final = frozenset({NOT_RUN, FAILED})
 
 
 def reason_numbers(reasons: Mapping[str, int]) -> dict[str, Any]:
-    """Return the numbers of responses without an answer as rows and lines have them; an empty record without any."""
+    """Return {"reasons": counts of responses without an answer} for rows and lines; {} if there are none."""
     return {"reasons": {reason: reasons[reason] for reason in REASONS if reasons.get(reason)}} if reasons else {}
 
 
-# --- Why a response stopped, by the words of providers, in lower case -------------------------------------------------
+# --- Stop reasons of providers, in lower case -> "itself" or the reason above -----------------------------------------
 _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
     "itself": ("stop", "end_turn", "stop_sequence", "eos", "eos_token", "word", "completed", "complete"),
     CUT_OFF: (
@@ -74,7 +74,7 @@ _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 STOP_CLASSES: Final = {stop: name for name, stops in _STOPS.items() for stop in stops}
 
-# --- Errors, by their codes in lower case, in this order --------------------------------------------------------------
+# --- Reason -> error codes of providers, in lower case; the first reason with a matching code is recorded -------------
 _ERRORS: Final[Mapping[str, tuple[str, ...]]] = {
     NOT_RUN: ("batch_expired", "batch_cancelled", "expired", "canceled"),
     REFUSED: (
@@ -88,11 +88,11 @@ _ERRORS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _CODE_KEYS: Final = ("code", "type", "status", "error_type")
 _INNER_KEYS: Final = ("error", "innererror", "inner_error")
-_MAX_INNER: Final = 4
+_MAX_INNER: Final = 4  # levels of errors inside errors that are read
 
 
 def error_reason(error: object) -> str:
-    """Return the reason that an error states by its codes; empty for none: null, or an empty text or object."""
+    """Return the reason that an error's codes state, FAILED for unknown codes; empty for null, "" and {}."""
     if not error:
         return ""
     codes = {code.strip().lower() for code in _error_codes(error)}
@@ -113,11 +113,11 @@ def _error_codes(error: object, depth: int = 0) -> Iterator[str]:
 class Response(NamedTuple):
     """One response of a model.
 
-    text: visible text, None if there is none; answer: an object that is the answer, in place of a text
-    calls: arguments of tool calls; has_thoughts: thoughts stand in fields of their own
-    stop: as the provider states it; is_limited: a field states that a limit stopped it
-    reason: that an error or a refusal has, whatever the text; id: of the provider, for duplicates
-    sample: number that the line states for it; notes: kinds of warnings of its line
+    text: visible text, None if there is none; answer: the answer as an object in place of a text
+    calls: arguments of tool calls; has_thoughts: whether thoughts have fields of their own
+    stop: the provider's stop reason; is_limited: whether a field states that a limit stopped it
+    reason: reason of an error or refusal, whatever the text; id: the provider's, to recognise duplicates
+    sample: index among the answers to its item, as its line states it; notes: kinds of warnings of its line
     """
 
     text: str | None = None
@@ -133,12 +133,12 @@ class Response(NamedTuple):
 
     @property
     def stop_class(self) -> str:
-        """Return the class of its stop reason; empty for an unknown one and none."""
+        """The class of its stop reason (STOP_CLASSES); empty for an unknown one and for none."""
         return CUT_OFF if self.is_limited else STOP_CLASSES.get(self.stop.lower(), "")
 
     @property
     def stated_reason(self) -> str:
-        """Return the reason of an error or refusal that its fields state; empty if they state none."""
+        """The reason of an error or refusal that its fields state; empty if they state none."""
         if not self.stop and not self.is_limited:
             return self.reason
         stop_class = self.stop_class
@@ -146,12 +146,12 @@ class Response(NamedTuple):
 
 
 class ReadAnswer(NamedTuple):
-    """Answer that a rule reads.
+    """Answer that an extraction rule reads from a response.
 
-    answer: as it is scored, also an object that is none; None without any
-    problem: why the rule reads none, empty if it reads one
-    gap: part that could not be read, or why the answer is not legal
-    is_plain: the text is one plain answer, so that every rule reads it
+    answer: the object to score, even if it is not a legal answer; None if the rule reads none
+    problem: why the rule reads none; empty if it reads one
+    gap: the part that could not be read, or why the answer is not legal
+    is_plain: whether the text is one plain answer, which every rule reads alike
     """
 
     answer: Answer | None
@@ -161,13 +161,13 @@ class ReadAnswer(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A response as it was read.
+    """Result of reading a response.
 
-    reason: why it holds no answer by the chosen rule, empty if it does; problem: in words
-    source: of the answer, also of one that only the lenient reader reads: text, object, tool_call
-    repairs: what the lenient reader needed; warnings: kinds
-    answer: that is scored; gap: as of ReadAnswer; notes: kinds of warnings of its line
-    published, lenient: answers of the other rules; None if they read none; `SAME` if it is the scored one
+    reason: why the chosen rule reads no answer, one of REASONS; empty if it reads one; problem: the same as a sentence
+    source: text, object or tool_call, where the answer stands, even if only the lenient reader reads it
+    repairs: repairs that the lenient reader made; warnings, notes: kinds of warnings on the response, on its line
+    answer: the scored answer; gap: as of ReadAnswer
+    published, lenient: answers by the other rules; None if they read none; `SAME` if equal to the scored one
     """
 
     answer: Answer | None

@@ -1,4 +1,4 @@
-"""Predictions, what scores them, and evaluators that give verdicts on those about one item."""
+"""Predictions, the interface that scores them, and evaluators of the predictions for one item."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from calibrant.dsl.item import Item
 from calibrant.dsl.json_objects import last_object, without_think_pairs
 from calibrant.dsl.lenient_json import Shape
 
-# --- Context of an answer: whose it is, about which item of which pool, and how it was obtained -----------------------
-ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # of lines about an item
-NO_MODEL = "(no model)"  # the system of predictions that name none
-PEOPLE = "human:"  # before a participant's id, as the system of an answer
-PEOPLE_SYSTEM = "people"  # the name of a group, before the number of its participants
-GROUP = "group"  # of a participant: key of the terms in records, and of a column of tables
+# --- Context of an answer: its system, item and pool, and how it was obtained -----------------------------------------
+ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # fields for an item's id
+NO_MODEL = "(no model)"  # system of predictions that name no model
+PEOPLE = "human:"  # prefix of a participant's id in the name of a system
+PEOPLE_SYSTEM = "people"  # system of a group of participants in tables
+GROUP = "group"  # a participant's group: key in the options of records, and of a column of tables
 
 
 def participant_of(system: str) -> str:
-    """Return the participant whose answers a system's are; empty for a system that is none."""
+    """Return the id of the participant that a system is; empty for a system that is no person."""
     return system.removeprefix(PEOPLE) if system.startswith(PEOPLE) else ""
 
 
 class AnswerContext(NamedTuple):
-    """Everything that a table needs of one scored answer besides its score.
+    """All fields of a scored answer that tables read besides its score.
 
-    config: the options of a protocol; of models `template`, where the answer states one; outcome: of a protocol only
-    seconds: the time that the answer took, where it is known; sample: its number among a system's answers to the item
-    benchmark: of the pool
-    reason: of a protocol without a result: what it exhausted, or how far it came
-    is_tied: whether the score is a mean over answers that are as good as the chosen one (bench.core.verdict.MeanScore)
-    is_chosen: whether the score is that of the chosen one of them, which has a row of its own
+    config: options of a protocol; for a model {"template": ...} if the answer states one
+    outcome: how a protocol's run ended (bench.core.metrics.OUTCOMES); None for models
+    seconds: time of the answer, None if unknown; sample: its index among the system's answers to the item
+    benchmark: name of the pool's benchmark
+    reason: why a protocol has no result: the exhausted budget, or how far it came
+    is_tied: whether the score is a mean over equally good answers (bench.core.verdict.MeanScore)
+    is_chosen: whether the score is that of the one of them that the tie rule chose, which has its own table row
     """
 
     system: str
@@ -59,12 +60,12 @@ class AnswerContext(NamedTuple):
 
     @property
     def options(self) -> str:
-        """Return the options as text, equal for equal ones."""
+        """The options as text, equal for equal options."""
         return options_text(self.config)
 
 
 def options_text(config: Mapping[str, Any]) -> str:
-    """Return the options of a protocol as text, equal for equal ones in any order; never empty."""
+    """Return the options of a protocol as text, equal for equal options in any order; never empty."""
     return repr(sorted(config.items()))
 
 
@@ -74,15 +75,15 @@ I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 class Prediction(NamedTuple):
     """One answer of a model to an item.
 
-    pool: digest of the pool that has the item; sample: number among the model's answers to it, None if excluded
-    answer: that is scored; a text or object that is still to be read where `reading` is None
-    seconds: the time that it took, if the line states it
-    steps: of an episode, all of them, the submission too; problem: why nothing was submitted
+    pool: digest of the item's pool; sample: index among the model's answers to the item, None if excluded
+    answer: the scored answer; if `reading` is None, a text or object that is still to be read
+    seconds: time that it took, if the line states it
+    steps: all steps of an episode, with the submission; problem: why nothing was submitted
     gap: the part that a submitted answer lacks, and why
-    dialogue: totals of the replies that caused the steps; None where the line has none
-    response: as the line gives it; reading: of it; where: place of the line
-    num_stated: how many of the steps stand before the submission of the response's answer; 0 without any
-    template: digest of the template that wrote the prompt, as the line states it; empty for none
+    dialogue: totals of the replies that caused the steps; None if the line has none
+    response: the line's response; reading: result of reading it; where: file and line number, for messages
+    num_stated: number of steps before the submission of the response's answer; 0 without steps
+    template: digest of the prompt's template, as the line states it; empty for none
     """
 
     pool: str
@@ -107,16 +108,16 @@ class Prediction(NamedTuple):
         return f"{self.where}, {shown_id(self.instance)}" if self.where else shown_id(self.instance)
 
 
-@lru_cache(maxsize=1 << 12)  # of each prediction: few items, many answers
+@lru_cache(maxsize=1 << 12)  # called for each prediction: many answers to few items
 def shown_id(item_id: str) -> str:
     """Return an untrusted id in one short, printable line."""
     return short_repr(item_id)[1:-1]
 
 
 class Scorable(ABC, Generic[I]):
-    """Answers of a benchmark: how they are read and scored.
+    """Reading and scoring of answers to a benchmark's items.
 
-    report_options: of `calibrant score`, with which a report scores predictions; None for the defaults
+    report_options: options of `calibrant score` with which a report scores predictions; None for the defaults
     """
 
     report_options: Any = None
@@ -128,27 +129,27 @@ class Scorable(ABC, Generic[I]):
 
     @abstractmethod
     def no_answer(self, item: I) -> dict[str, Any]:
-        """Return the answer that stands in where a protocol gives none; it is of the item's schema and not right."""
+        """Return a wrong answer of the item's schema, scored where a protocol gives none."""
 
     @abstractmethod
     def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Return the score of an answer, ready for JSON; a transcript is replayed before it counts."""
+        """Return the score of an answer, ready for JSON; the steps of an episode are replayed first."""
 
     def score_ties(
         self, item: I, answers: Sequence[Mapping[str, Any]], steps: Sequence[Step[Any]]
     ) -> list[dict[str, Any]]:
-        """Return the scores of equally good answers; what only explains a single answer may be left out.
+        """Return the scores of equally good answers; fields that only explain a single answer may be missing.
 
-        steps: of an episode, whose submission each of the answers replaces
+        steps: steps of an episode; each of the answers replaces their submission in turn
         """
         return [self.score(item, answer, steps) for answer in answers]
 
     @abstractmethod
     def extract(self, item: I, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer that a response gives, of the item's schema; `ActionError` says why there is none."""
+        """Return the answer of the item's schema in a response; `ActionError` states why there is none."""
 
     def read_answer(self, item: I, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return the answer of `extract`, and what of the response could not be read; empty if all was."""
+        """Return the answer of `extract`, and a text on any part that could not be read, empty if all was read."""
         return self.extract(item, response), ""
 
     @abstractmethod
@@ -156,11 +157,11 @@ class Scorable(ABC, Generic[I]):
         """Return the shape of an answer to an item, for the lenient reader."""
 
     def holds_answer(self, item: I, answer: Mapping[str, Any]) -> bool:
-        """Return whether an object that was read is an answer, legal or not."""
+        """Return whether an object has the form of an answer, legal or not."""
         return True
 
     def read(self, item: I, response: str | Mapping[str, Any]) -> ReadAnswer:
-        """Return what the paper's rule reads in an answer text, or of an object."""
+        """Return the answer that the paper's rule reads in a text or object."""
         try:
             answer, gap = self.read_answer(item, response)
         except ActionError as error:
@@ -168,32 +169,32 @@ class Scorable(ABC, Generic[I]):
         return ReadAnswer(answer, "" if self.holds_answer(item, answer) else gap or "another shape", gap)
 
     def read_published(self, item: I, text: str) -> ReadAnswer:
-        """Return what the published reader reads in a whole text: it drops closed <think> pairs alone."""
+        """Return the answer that the published reader reads in a whole text, without closed <think> pairs alone."""
         return self.read(item, without_think_pairs(text))
 
     def same_answer(self, item: I, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-        """Return whether two answers of the item's schema state the same."""
+        """Return whether two answers of the item's schema are equal in content."""
         return dict(first) == dict(second)
 
 
 class Evaluator(Protocol):
-    """Gives verdicts on answers to one item; it may be expensive to make, and is cached while answers arrive."""
+    """Scorer of answers to one item; expensive to make, so cached (EvaluatorCache)."""
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
-        """Return the line of the verdict; a `LazyVerdict` where tables can count it before the line is made."""
+        """Return the line of the verdict; a `LazyVerdict` if tables can count it before the line is made."""
 
 
 class EvaluatorMaker(Protocol):
-    """Makes the evaluator of an item, for benchmarks whose responses become answers with their verdict.
+    """Maker of an item's evaluator, for benchmarks that read a response and score it in one step.
 
-    options: the Struct of `calibrant score`; reading: way from a response to its answer
+    options: Struct of options of `calibrant score`; reading: options of reading responses
     """
 
     def __call__(self, item: Any, options: Any, reading: ReadingOptions) -> Evaluator: ...
 
 
 class Attribute(Protocol):
-    """Function that says whether the evidence decided what was asked (bench.core.attribution)."""
+    """Function that returns whether the evidence decided the question (bench.core.attribution)."""
 
     def __call__(
         self, item: Any, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
@@ -203,7 +204,7 @@ class Attribute(Protocol):
 
 
 def last_answer(response: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the last object of a text that is not inside another, or the object; `ActionError` if there is none."""
+    """Return the last outermost JSON object of a text, or the object itself; `ActionError` if there is none."""
     answer = last_object(response) if isinstance(response, str) else dict(response)
     if answer is None:
         raise ActionError("no JSON object in the response")
@@ -211,18 +212,18 @@ def last_answer(response: str | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def line_head(prediction: Prediction) -> dict[str, Any]:
-    """Return the first fields of a line: who answered what."""
+    """Return the first fields of a line: item, model, sample and template."""
     head = {"instanceId": prediction.instance, "model": prediction.model, "sample": prediction.sample}
     return head | {"template": prediction.template} if prediction.template else head
 
 
 def template_option(digest: str) -> dict[str, str]:
-    """Return the template of a prompt as an option, by the start of its digest: answers to two are two systems."""
+    """Return a prompt's template as an option, so that answers to two templates are two systems; {} for none."""
     return {"template": digest[:12]} if digest else {}
 
 
 def line_place(context: AnswerContext) -> dict[str, Any]:
-    """Return the fields of a line that place its item."""
+    """Return the fields of a line on the pool and group of its item."""
     return {
         "pool": context.pool,
         "poolDigest": context.pool_digest,
@@ -232,18 +233,18 @@ def line_place(context: AnswerContext) -> dict[str, Any]:
     }
 
 
-# --- The cache of values that are expensive to make of an item: evaluators, judges, exact counts ----------------------
+# --- Cache of expensive values of items: evaluators, judges, exact counts ---------------------------------------------
 V = TypeVar("V")
 
-MAX_EVALUATORS = 2_000  # a pool up to this size has each of its evaluators made once
+MAX_EVALUATORS = 2_000  # a pool with up to so many items has each evaluator made once
 
 
 class EvaluatorCache(Generic[V]):
-    """Values by key, in the order of their last use; the least recently used are dropped.
+    """Least-recently-used cache of values by key.
 
-    LRU: k samples of an item arrive one after another, and so does a batch of a trainer. The key of an item is the
-    digest of its pool and its id, or, where it comes without a pool, the object itself. A copy in another process
-    starts empty: what the values hold fills memory that the limits of that process do not count.
+    LRU: k samples of an item arrive one after another, as does a trainer's batch. The key of an item is the digest of
+    its pool and its id or, without a pool, the id() of the object. A copy in another process starts empty, because the
+    memory limits of that process would not count values made elsewhere.
     """
 
     def __init__(self, max_entries: int | None = None) -> None:
@@ -259,7 +260,7 @@ class EvaluatorCache(Generic[V]):
     def get(self, key: Hashable, make: Callable[[], V], owner: object = None) -> V:
         """Return the value of a key, made if it is not cached.
 
-        owner: an object that is kept alive with it
+        owner: an object that stays alive as long as the entry
         """
         entry = self._entries.get(key)
         if entry is None:
@@ -273,7 +274,7 @@ class EvaluatorCache(Generic[V]):
         return entry[1]
 
     def get_for(self, item: object, make: Callable[[], V], options: Hashable = None) -> V:
-        """Return the value of this very object with these options; no other object gets its id meanwhile."""
+        """Return the value of this object and options; the entry keeps the object alive, so its id() stays unique."""
         return self.get((id(item), options), make, item)
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""Capability: all hypotheses that fit an item, counted exactly, so that a set of them can be scored."""
+"""Capability of scoring a set of hypotheses: all those consistent with an item, counted exactly."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Score: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Prior:
-    """Probabilities of hypotheses given the evidence, under a prior that nature or a generator has.
+    """Posterior of the hypotheses consistent with the evidence, under a named prior.
 
-    name: of the prior; probability: of a hypothesis that fits, from its answer
-    terms: (weight, probability) of hypotheses that together stand for all: each by its probability, or draws alike
+    name: name of the prior; probability: answer -> posterior probability of its hypothesis
+    terms: (weight, probability) pairs whose weighted sum stands for all hypotheses: exact, or of equally weighted draws
     """
 
     name: str
@@ -26,26 +26,26 @@ class Prior:
     terms: Sequence[tuple[float, float]]
 
     def draws_mass(self, size: int) -> float:
-        """Return the expected probability of the different hypotheses among so many independent draws."""
+        """Return the expected total probability of the distinct hypotheses among `size` independent draws."""
         return covered_mass(self.terms, size)
 
 
 def covered_mass(terms: Iterable[tuple[float, float]], size: int) -> float:
-    """Return the sum of weight (1 - (1 - p)^size) over pairs of weight and p."""
+    """Return the sum of weight (1 - (1 - p)^size) over pairs (weight, p)."""
     return fsum(weight * (1.0 if p >= 1 else -expm1(size * log1p(-p))) for weight, p in terms)
 
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """All hypotheses that fit the evidence of an item.
+    """All hypotheses consistent with the evidence of an item, up to equivalence.
 
-    noun: of a hypothesis, in the plural; in_words: the class
-    count: their number, exact, by meaning
-    key: score of an answer -> what is equal for answers that mean the same; None of one that is not read
-    answer_key: answer -> the same, in place of `key`, where scores do not hold it
-    fits: (score, key) -> whether the answer is one of them
-    masses: key -> share of the class that a hypothesis stands for; None where all weigh the same
-    prior: None where there is none, or it cannot be summed
+    noun: plural name of the hypotheses; in_words: description of the class
+    count: exact number of equivalence classes
+    key: score -> key of the answer's equivalence class; None if no answer was read
+    answer_key: answer -> the same key, used in place of `key` where scores do not hold it
+    fits: (score, key) -> whether the answer is consistent with the evidence
+    masses: key -> share of the members that the class holds; None if all classes weigh the same
+    prior: None if there is none, or its posterior cannot be summed
     """
 
     noun: str
@@ -58,31 +58,31 @@ class Hypotheses:
     answer_key: Callable[[Mapping[str, Any]], str | None] | None = None
 
     def draws_mass(self, size: int) -> float:
-        """Return the expected mass of so many independent draws of members."""
+        """Return the expected total mass of the distinct classes among `size` independent draws of members."""
         if self.masses is None:
             return covered_mass([(1.0, 1 / self.count)], size) if self.count else 0.0
         return covered_mass(((float(p), float(p)) for p in self.masses.values()), size)
 
     def mass(self, key: str) -> Fraction:
-        """Return the share of a hypothesis that fits."""
+        """Return the share of the members that the class of this key holds."""
         return Fraction(1, self.count) if self.masses is None else self.masses[key]
 
 
 def weighted_hypotheses(
     noun: str,
     in_words: str,
-    numbers: Mapping[str, int],
+    num_members_by_key: Mapping[str, int],
     key: Callable[[Score], str | None],
     prior: Prior | None = None,
 ) -> Hypotheses:
-    """Return hypotheses that stand for several members each.
+    """Return hypotheses that weigh as many members as their equivalence class has.
 
-    numbers: key -> members
+    num_members_by_key: key -> number of members
     """
-    total = sum(numbers.values())
-    masses = {name: Fraction(number, total) for name, number in numbers.items()}
+    total = sum(num_members_by_key.values())
+    masses = {name: Fraction(num_members, total) for name, num_members in num_members_by_key.items()}
     return Hypotheses(noun, in_words, len(masses), key, lambda score, name: name in masses, masses, prior)
 
 
 HYPOTHESES: Capability[Callable[[Any], Hypotheses]] = Capability("`score --set-size`", "api:hypotheses")
-"""Makes the hypotheses of an item; `CalibrantError` where they are too many to count."""
+"""Return the hypotheses of an item; `CalibrantError` if they are too many to count."""

@@ -1,7 +1,7 @@
-"""Words for people: what somebody types about an item, and the move or the change of a draft that it states.
+"""Typed lines of people who play an item: parsing into moves or edits of a draft answer.
 
-A line that states neither is a `WordsError`: it costs nothing, and its message names what would work. Moves that a
-person can see to be impossible (an object that is on the detector already) are refused in the same way.
+Any other line raises `WordsError`: it costs nothing, and the message names valid lines. Moves that a person can see to
+be impossible, such as an object that is on the detector already, are refused in the same way.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MAX_LINE_CHARS = 4_000  # characters of a typed line
 
 
 class WordsError(CalibrantError):
-    """A line that is no move; it costs nothing. The message says what would work.
+    """A line that is no move; it costs nothing. The message names valid lines.
 
-    page: the message in the words of a page, where nothing is typed; by default without what could be typed
+    page: the message on a page, where nothing is typed; by default the message up to "; type "
     """
 
     def __init__(self, message: str, *, page: str = "") -> None:
@@ -36,7 +36,7 @@ class WordsError(CalibrantError):
 
 @dataclass(frozen=True)
 class Act:
-    """A move: an action of the episode; of a question {"submit": answer}."""
+    """A move: an action of the episode; for a question without steps {"submit": answer}."""
 
     action: Action
 
@@ -49,7 +49,7 @@ class Edit:
 
 
 class Verb(NamedTuple):
-    """One form of a line. form: pattern that is typed; meaning: phrase that `help` prints beside it."""
+    """One form of a line. form: pattern to type; meaning: phrase that `help` prints beside it."""
 
     form: str
     meaning: str
@@ -58,8 +58,8 @@ class Verb(NamedTuple):
 class Position(NamedTuple):
     """Public state of a game.
 
-    steps: steps of the episode so far, empty for a question; num_left: steps of the allowance that remain
-    draft: answer that is being written
+    steps: steps of the episode so far, empty for a question; num_left: remaining steps of the budget
+    draft: unfinished answer
     """
 
     steps: Sequence[Step[Any]]
@@ -71,16 +71,16 @@ Reader: TypeAlias = Callable[[Any, Position, str], Act | Edit]
 
 
 class Words(ABC, Generic[I]):
-    """Words of one benchmark.
+    """Grammar of typed lines for one benchmark.
 
-    kind: what an item is called, singular and plural
+    kind: noun for an item, singular and plural
     """
 
     kind: ClassVar[tuple[str, str]]
 
     @abstractmethod
     def opening(self, item: I) -> str:
-        """Return what a person reads first: the facts of the prompt for models, without the form of their replies."""
+        """Return the text that opens a game: the facts of the models' prompt, without the format of replies."""
 
     @abstractmethod
     def verbs(self, item: I) -> Sequence[Verb]:
@@ -88,7 +88,7 @@ class Words(ABC, Generic[I]):
 
     @abstractmethod
     def readers(self, item: I) -> Mapping[str, Reader]:
-        """Return by its first word how the rest of a line is read."""
+        """Return first word of a line -> reader of the rest of it."""
 
     @abstractmethod
     def answer(self, item: I, draft: Draft) -> dict[str, Any]:
@@ -96,18 +96,18 @@ class Words(ABC, Generic[I]):
 
     @abstractmethod
     def draft_lines(self, item: I, draft: Draft) -> Sequence[str]:
-        """Return the draft as lines that could be typed."""
+        """Return lines that would produce the draft if typed."""
 
     @abstractmethod
     def view(self, item: I) -> dict[str, Any]:
-        """Return what a page shows of the item, ready for JSON, made from its task alone; `view` names its script."""
+        """Return the page's data on the item's task, ready for JSON; the key `view` names the page's script."""
 
     @abstractmethod
     def check_draft(self, item: I, draft: object) -> Draft:
-        """Return a draft that a page sent, with known keys alone; `WordsError` for anything else."""
+        """Return a draft that a page sent, after checking it; `WordsError` for unknown keys or malformed values."""
 
     def problems(self, item: I, draft: Draft) -> Mapping[str, str]:
-        """Return by part of a draft why it cannot be read; whether it is right is not considered."""
+        """Return part of the draft -> why it cannot be read; correctness is not checked."""
         return {}
 
     def graph(self, item: I, draft: Draft) -> Mapping[str, Sequence[str]] | None:
@@ -115,15 +115,15 @@ class Words(ABC, Generic[I]):
         return None
 
     def cells(self, item: I, position: Position) -> Mapping[str, Any]:
-        """Return which cells of the evidence a draft fits, for feedback while it is written."""
+        """Return which cells of the evidence a draft reproduces, for feedback while it is written."""
         return {}
 
     def check_answer(self, item: I, answer: Mapping[str, Any]) -> None:
-        """Refuse an answer to a question that could not be scored; `WordsError` says why."""
+        """Raise `WordsError` for an answer to a question that could not be scored."""
         return
 
     def read_form(self, item: I, position: Position, line: str) -> Act | Edit | None:
-        """Return what a line without a verb states, such as `X3 = X1`; None if it is none."""
+        """Return the move or edit of a line without a verb, such as `X3 = X1`; None for any other line."""
         return None
 
     def read_json(self, item: I, line: str) -> Act:
@@ -136,15 +136,15 @@ class Words(ABC, Generic[I]):
             raise WordsError(str(error)) from None
 
     def read(self, item: I, position: Position, line: str) -> Act | Edit:
-        """Return what a line states; `WordsError` says what would work."""
+        """Return the move or edit that a line states; `WordsError` names valid lines."""
         text = line.strip().removeprefix("ACTION:").strip()
         if len(text) > MAX_LINE_CHARS:
             raise WordsError(f"a line of {len(text):,} characters; at most {MAX_LINE_CHARS:,} are read")
         if text.startswith("{"):
             return self.read_json(item, text)
-        stated = self.read_form(item, position, text)
-        if stated is not None:
-            return stated
+        parsed = self.read_form(item, position, text)
+        if parsed is not None:
+            return parsed
         readers = self.readers(item)
         verb, _, arguments = text.partition(" ")
         reader = readers.get(verb.lower())
@@ -153,7 +153,7 @@ class Words(ABC, Generic[I]):
         return reader(item, position, arguments.strip())
 
     def unknown_verb(self, item: I, text: str, verbs: Sequence[str]) -> str:
-        """Return the message for a line that begins with no verb: the most similar form, or all of them."""
+        """Return the message for a line that begins with no verb; it names the most similar form, else all forms."""
         first = text.split(maxsplit=1)[0].lower() if text.split() else ""
         close = get_close_matches(first, verbs, 1)
         forms = [verb.form for verb in self.verbs(item)]
@@ -162,7 +162,7 @@ class Words(ABC, Generic[I]):
 
 
 def match_name(text: str, names: Sequence[str], kind: str) -> str:
-    """Return the name that a text is, in any case that fits one alone; `WordsError` lists the names."""
+    """Return the name equal to a text, ignoring case if only one name matches so; `WordsError` lists the names."""
     if text in names:
         return text
     alike = [name for name in names if name.casefold() == text.casefold()]
@@ -174,7 +174,7 @@ def match_name(text: str, names: Sequence[str], kind: str) -> str:
 
 
 def read_number(text: str, example: str) -> float:
-    """Return a finite number that a text spells; `WordsError` shows an example of the form."""
+    """Parse a finite number, an int if it is whole; `WordsError` shows `example`."""
     try:
         number = float(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Verdicts on answers: fields of a line of `calibrant score` that all benchmarks share, and verdicts made on demand.
+"""Verdicts on answers: the fields of `calibrant score` that all benchmarks share, and lazily computed verdicts.
 
-A *score* is a benchmark's own fields about an answer; a *verdict*, or line, is the score with the shared fields.
+A *score* has a benchmark's own fields about an answer; a *verdict*, or line, has the shared fields as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.bench.core.responses import Reading
 
-# keys are in camel case; all other shared fields have names of one word
+# keys are in camel case; all other shared fields have one-word names
 LINE_KEYS = {
     "instance_id": "instanceId",
     "pool_digest": "poolDigest",
@@ -23,7 +23,7 @@ LINE_KEYS = {
     "correct_published": "correctPublished",
     "correct_lenient": "correctLenient",
 }
-"""The keys of a line that differ from the names of their fields."""
+"""Field -> key in a line, where they differ."""
 
 
 Template: TypeAlias = Annotated[
@@ -137,7 +137,7 @@ def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any] | tuple[st
 class MeanScore(dict[str, Any]):
     """Score of an answer that a tie rule chose; metrics are means over all equally good answers.
 
-    parts: how many of these have a score, and the score; is_drawn: whether they are draws, not all of them
+    parts: (number of these with the score, score); is_drawn: whether they are a random sample of them, not all
     """
 
     __slots__ = ("is_drawn", "parts")
@@ -150,7 +150,7 @@ class MeanScore(dict[str, Any]):
         self.is_drawn = is_drawn
 
     def map(self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> MeanScore:
-        """Return the scores after a change of each."""
+        """Return a copy in which every score is changed."""
         parts = [(times, change(score)) for times, score in self.parts]
         return MeanScore(change(self), parts, is_drawn=self.is_drawn)
 
@@ -158,14 +158,14 @@ class MeanScore(dict[str, Any]):
 def change_score(
     score: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """Return a score after a change, which of a mean is that of each part."""
+    """Return a changed score; of a mean, every part is changed."""
     return score.map(change) if isinstance(score, MeanScore) else change(score)
 
 
 def _line_encoder() -> Callable[[Any], str]:
-    """Return `encode` of a JSONEncoder without NaN and checks of cycles, which lines of ours have not.
+    """Return `encode` of a JSONEncoder that refuses NaN and skips the check for cycles, which lines cannot have.
 
-    The C encoder is made once, not at each call: two thirds of the time of a line.
+    The C encoder is made once: making it at each call would take two thirds of the time of a line.
     """
     encoder = json.JSONEncoder(allow_nan=False, check_circular=False)
     if c_make_encoder is None:
@@ -181,12 +181,12 @@ encode_json = _line_encoder()
 
 
 class LazyVerdict(Mapping[str, Any]):
-    """Mapping of a score that is computed at first access, with the attributes by which tables can do without it.
+    """Score that is computed at first access, with attributes from which tables can often count it unseen.
 
-    bulk_key: equal for scores of one benchmark that every metric counts alike, so that one of them is computed for all;
-        the items may differ in setting; None where no such key is known
-    meaning: equal for two answers that mean the same (bench.core.metrics); None where that is not known
-    reading: how the response was read; encode: makes the line that is `encode_json` of the score, without the score
+    bulk_key: equal for scores that every metric of the benchmark counts alike in one setting, so that one of them is
+        computed for all; None where no such key is known
+    meaning: key of the answer's equivalence class (bench.core.metrics.Sample)
+    reading: result of reading the response; encode: returns `encode_json(score)` without computing the score
     """
 
     __slots__ = ("_make", "_record", "bulk_key", "encode", "meaning", "reading")
@@ -221,4 +221,4 @@ class LazyVerdict(Mapping[str, Any]):
         return len(self.record())
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return dict, (self.record(),)  # in another process `make` is missing
+        return dict, (self.record(),)  # pickled as a plain dict: `make` stays in this process

@@ -40,9 +40,9 @@ PAIR_LABELS = (
 def differences(
     first: Row, second: Row, means: Callable[[AnswerFrame, int], Means], keys: Iterable[str]
 ) -> list[Difference]:
-    """Return differences of metrics between two rows, each over the units in which it is defined for both.
+    """Return a row's metrics less another's, each over the units that both rows have it for.
 
-    means: function that gives the means by unit, `AnswerFrame.item_means` or `unit_means`; keys: keys of the metrics
+    means: `AnswerFrame.item_means` (unit: an item) or `unit_means` (items about one model together); keys: of metrics
     """
     sides = [
         (means(first.frame, first.column_indices[key]), means(second.frame, second.column_indices[key])) for key in keys
@@ -55,7 +55,7 @@ def difference_headings(metrics: Iterable[Metric]) -> tuple[Heading, ...]:
 
 
 def difference_cell(difference: Difference, decimals: int = 3) -> Cell:
-    """Return a difference with its interval; suppressed, as a conditional rate is, over 1 to 5 units."""
+    """Return a difference with its interval; as conditional rates, suppressed over at most MAX_SUPPRESSED units."""
     if difference.mean is None:
         return NOTHING
     if difference.num_units <= MAX_SUPPRESSED:
@@ -64,8 +64,8 @@ def difference_cell(difference: Difference, decimals: int = 3) -> Cell:
     return cell(f"{difference.mean + 0.0:+.{decimals}f}", difference.interval, decimals=decimals, signed=True)
 
 
-def verdict(difference: Difference) -> str:
-    """Return what may be claimed of a difference."""
+def claim_of(difference: Difference) -> str:
+    """Return "better", "worse" or "not separated", by the sign of the interval; UNDEFINED without an interval."""
     if difference.interval is None:
         return UNDEFINED
     if not difference.interval.excludes_zero:
@@ -108,10 +108,10 @@ def comparisons(
         f" intervals over {units}. “Better” or “worse” is said only where the interval of {metrics[-1].heading}"
         " excludes zero; intervals are for one comparison each, not for all of them at once."
     )
-    cells = [cell.text for line in lines for cell in line.cells]
-    if SUPPRESSED in cells:
+    texts = [entry.text for line in lines for entry in line.cells]
+    if SUPPRESSED in texts:
         caption += f" {SUPPRESSED} stands for a difference over 1 to {MAX_SUPPRESSED} instances."
-    if UNDEFINED in cells:
+    if UNDEFINED in texts:
         caption += (
             f" {UNDEFINED} stands for a verdict without an interval: too few {units} that both answered;"
             " more of them help, more answers to the same ones do not."
@@ -136,13 +136,13 @@ def _pairs(rows: Sequence[Row], references: tuple[str, ...]) -> Iterator[tuple[R
 def _compare(first: Row, second: Row, keys: Sequence[str]) -> TableRow:
     deltas = differences(first, second, AnswerFrame.item_means, keys)
     labels = first.setting, first.system, second.system, first.pool, str(deltas[0].num_units)
-    return TableRow(labels, (*map(difference_cell, deltas), Cell(verdict(deltas[-1]))))
+    return TableRow(labels, (*map(difference_cell, deltas), Cell(claim_of(deltas[-1]))))
 
 
 def describe_pair(table: Table, systems: Sequence[str]) -> str:
     """Return what the table of pairs says of the first two systems, in the first row that compares them.
 
-    systems: best first. Empty where no row does; a row that is one of several names its setting and pool.
+    systems: best first. Empty if no row compares them; setting and pool are named if several rows do.
     """
     keys = [heading.key for heading in table.labels]
     rows = [(dict(zip(keys, row.labels, strict=True)), row.cells) for row in table.rows]
@@ -150,9 +150,9 @@ def describe_pair(table: Table, systems: Sequence[str]) -> str:
     if not rows:
         return ""
     labels, (*_, difference, claim) = rows[0]
-    setting, is_all = labels["setting"], len(rows) == 1 or labels["setting"] == OVERALL
+    setting, omits_setting = labels["setting"], len(rows) == 1 or labels["setting"] == OVERALL
     relation = "is not separated from" if claim.text not in ("better", "worse") else f"is {claim.text} than"
-    start = "" if is_all else f"{setting}, {labels['pool']}: "
+    start = "" if omits_setting else f"{setting}, {labels['pool']}: "
     if claim.text == UNDEFINED:
         pair = f"{labels['system']} is better than {labels['other']}"
         return f"{start}Whether {pair} is not known: too few independent items for an interval."
@@ -168,15 +168,16 @@ def over_settings(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def add_pairs(section: Section, bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
-    """Return the section with comparisons over all settings, then by setting, if their table was requested, or a page.
+    """Return the section with comparisons over all settings, then by setting.
 
-    A section that has comparisons of its own, as ReplaySCM's has, is returned unchanged.
+    Only if the table `paired` was requested, or a page without a choice of tables. A section that has comparisons of
+    its own, as ReplaySCM's has, is returned unchanged.
     """
     is_wanted = PAIRED in contents.tables or (contents.is_page and not contents.tables)
     metrics = [metric for metric in bench.metrics.columns if metric.key == "accuracy"]  # ReplaySCM has none
     if not is_wanted or not metrics or any(table.id == PAIRED for table in section.tables):
         return section
-    by = Grouping.SETTING if contents.by is Grouping.SETTING else Grouping.POOL
+    by = Grouping.SETTING if contents.by is Grouping.SETTING else Grouping.POOL  # no finer rows: pairs share a pool
     rows = group(over_settings(answers), bench.metrics, by)
     by_setting = group(answers, bench.metrics, by)
     if len({row.setting for row in by_setting}) > 1:
@@ -193,11 +194,11 @@ def add_pairs(section: Section, bench: Benchmark[Any], answers: Sequence[Answer]
 CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE = "consistency", "changes", "names"
 CONSISTENCY_TABLE_IDS = (CONSISTENCY_TABLE, CHANGES_TABLE, NAMES_TABLE)
 MAX_PLOTTED = 6  # systems in one plot
-PARTS = {
-    "right as before": Part("good"),
-    "gained": Part("scale-2"),
-    "lost": Part("warn"),
-    "wrong as before": Part("bad"),
+BAR_PARTS = {
+    "right as before": Part(token="good"),
+    "gained": Part(token="scale-2"),
+    "lost": Part(token="warn"),
+    "wrong as before": Part(token="bad"),
 }
 CONSISTENCY = (
     "Right: mean over all copies, with the 95 % interval clustered by original (Student's t; Wilson's near 0 and 1, and"
@@ -218,28 +219,28 @@ NAMES_CAPTION = (
 )
 
 
-def variants_of(paths: Sequence[Path], name: str) -> list[Path]:
+def variants_of(paths: Sequence[Path], benchmark: str) -> list[Path]:
     """Return the pools of variants of a benchmark."""
-    return [path for path in paths if is_variants_pool(path) and benchmark_of(path).name == name]
+    return [path for path in paths if is_variants_pool(path) and benchmark_of(path).name == benchmark]
 
 
-def add_consistency(section: Section, name: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
+def add_consistency(section: Section, benchmark: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
     """Return the section with tables about the pools of variants among the report's pools that have answers."""
     if contents.tables and not contents.tables & {*CONSISTENCY_TABLE_IDS}:
         return section
     digests = {context.pool_digest for context, _ in answers}
-    pools = [path for path in variants_of(contents.pools, name) if pool_digest(path) in digests]
+    pools = [path for path in variants_of(contents.pools, benchmark) if pool_digest(path) in digests]
     if not pools:
         return section
     tables: list[Table] = []
     plots: list[Plot] = []
-    named = [(answer.context, answer.score) for answer in named_answers(answers)]
+    named_scores = [(answer.context, answer.score) for answer in named_answers(answers)]
     for path in pools:
         renamings = read_maps(path)
-        rows, pool = measure_consistency(named, path, renamings), renamings.pool
+        rows, pool = measure_consistency(named_scores, path, renamings), renamings.pool
         tables += [_consistency_table(rows, pool), _changes_table(rows, pool), _names_table(rows, pool)]
         if contents.with_pictures:
-            plots += _plot(rows, pool, name)
+            plots += _plot(rows, pool, benchmark)
     chosen = [table for table in tables if table.rows and (not contents.tables or table.id in contents.tables)]
     return replace(section, tables=(*section.tables, *chosen), plots=(*section.plots, *plots))
 
@@ -250,11 +251,13 @@ def without_copies(answers: Mapping[str, Sequence[Answer]], contents: ReportCont
     A benchmark that has no other answers keeps them.
     """
     digests = {pool_digest(path) for path in contents.pools if is_variants_pool(path)}
-    without = {
-        name: [answer for answer in listed if answer[0].pool_digest not in digests] if digests else listed
-        for name, listed in answers.items()
+    if not digests:
+        return dict(answers)
+    originals = {
+        benchmark: [answer for answer in scored if answer[0].pool_digest not in digests]
+        for benchmark, scored in answers.items()
     }
-    return {name: without[name] or listed for name, listed in answers.items()}
+    return {benchmark: originals[benchmark] or scored for benchmark, scored in answers.items()}
 
 
 def _consistency_table(rows: Sequence[Consistency], pool: str) -> Table:
@@ -265,19 +268,19 @@ def _consistency_table(rows: Sequence[Consistency], pool: str) -> Table:
         Heading("worst_copy", "Worst copy"),
         Heading("right_originals", "Right, originals"),
     )
-    listed = tuple(
+    table_rows = tuple(
         TableRow(
-            (row.system, str(len(row.rights)), str(row.num_copies)),
+            (row.system, str(len(row.correct_by_original)), str(row.num_copies)),
             (
                 cell(f"{row.mean:.3f}", row.interval),
-                cell(f"{row.share_equal:.3f}", Interval(*wilson(row.num_equal, len(row.rights)))),
+                cell(f"{row.share_equal:.3f}", Interval(*wilson(row.num_equal, len(row.correct_by_original)))),
                 Cell(f"{row.worst:.3f}"),
-                NOTHING if row.originals is None else Cell(f"{row.originals:.3f}"),
+                NOTHING if row.originals_mean is None else Cell(f"{row.originals_mean:.3f}"),
             ),
         )
         for row in rows
     )
-    return Table(CONSISTENCY_TABLE, f"Consistency over copies of {pool}", CONSISTENCY, labels, headings, listed)
+    return Table(CONSISTENCY_TABLE, f"Consistency over copies of {pool}", CONSISTENCY, labels, headings, table_rows)
 
 
 def _changes_table(rows: Sequence[Consistency], pool: str) -> Table:
@@ -290,7 +293,7 @@ def _changes_table(rows: Sequence[Consistency], pool: str) -> Table:
 def _names_table(rows: Sequence[Consistency], pool: str) -> Table:
     labels = tuple(map(Heading, ("system", "items", "networks", "scale"), ("System", "Items", "Networks", "Scale")))
     headings = (Heading("neutral", "Neutral"), Heading("real", "Real"), Heading("prior_knowledge", "Prior knowledge"))
-    listed = tuple(
+    table_rows = tuple(
         TableRow(
             (row.system, str(effect.num_items), str(effect.num_units), effect.scale),
             (
@@ -303,13 +306,13 @@ def _names_table(rows: Sequence[Consistency], pool: str) -> Table:
         if (effect := row.names) is not None  # the effect of published names
     )
     title = f"Published names instead of neutral ones, {pool}"
-    return Table(NAMES_TABLE, title, NAMES_CAPTION, labels, headings, listed)
+    return Table(NAMES_TABLE, title, NAMES_CAPTION, labels, headings, table_rows)
 
 
 def _change_rows(rows: Sequence[Consistency]) -> Iterator[TableRow]:
     for row in rows:
-        for kind, rights in sorted(row.by_kind.items()):
-            rate = rate_of_copies(rights)
+        for kind, copies_by_original in sorted(row.by_kind.items()):
+            rate = rate_of_copies(copies_by_original)
             right = cell(f"{rate.mean:.3f}", rate.interval)
             flip = row.flips.get(kind)
             counts = (
@@ -317,16 +320,16 @@ def _change_rows(rows: Sequence[Consistency]) -> Iterator[TableRow]:
                 if flip is None
                 else (Cell(str(flip.lost)), Cell(str(flip.gained)), Cell(f"{flip.p_value:.3f}"))
             )
-            yield TableRow((row.system, kind, str(sum(map(len, rights.values())))), (right, *counts))
+            yield TableRow((row.system, kind, str(sum(map(len, copies_by_original.values())))), (right, *counts))
 
 
-def _plot(rows: Sequence[Consistency], pool: str, name: str) -> Iterator[Plot]:
+def _plot(rows: Sequence[Consistency], pool: str, benchmark: str) -> Iterator[Plot]:
     """Yield bars of copies by kind of change, for the systems that answered the originals too."""
     bars: dict[str, tuple[float, ...]] = {}
     answered = [row for row in rows if row.flips]
     for row in answered[:MAX_PLOTTED]:
         for kind, flip in sorted(row.flips.items()):
-            num_copies = flip.number
+            num_copies = flip.num_copies
             right = rate_of_copies(row.by_kind[kind]).mean * num_copies
             wrong = num_copies - right - flip.lost
             # at least 0: a copy with several answers, some of them right, is gained or lost as a whole
@@ -334,8 +337,8 @@ def _plot(rows: Sequence[Consistency], pool: str, name: str) -> Iterator[Plot]:
     if bars:
         title = f"Answers to copies beside those to their originals, {pool}"
         note = "" if len(answered) <= MAX_PLOTTED else f" The first {MAX_PLOTTED} of {len(answered)} systems."
-        plot_name = anchor_of(f"consistency {name} {pool}")
-        svg = stacked_svg({"": bars}, PARTS, title)
+        plot_name = anchor_of(f"consistency {benchmark} {pool}")
+        svg = stacked_svg({"": bars}, BAR_PARTS, title)  # one group, without a title
         yield Plot(plot_name, title, f"Copies by kind of change.{note}", svg, in_page=True)
 
 
@@ -360,25 +363,25 @@ EXCLUDED_CAPTION = "not_run and infrastructure_error are in no rate and no n, al
 def add_reading(
     section: Section, bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents
 ) -> Section:
-    """Return the section, first the table of the rules that read responses, if these differ or find no answer."""
+    """Prepend the table of how responses were read, if the readers differ or some response holds no answer."""
     if contents.tables and READING_TABLE not in contents.tables:
         return section
     excluded = [(context, reason) for context, reason in contents.excluded if context.benchmark == bench.name]
     if not excluded and not any("correctPublished" in score for _, score in answers):
         return section  # there are only records of runs, whose answers were not read from responses
     collected = ResultTable(bench.metrics, by=contents.by, handling=contents.means)
-    for answer in chain.from_iterable(map(with_tie_choice, answers)):
+    for answer in chain.from_iterable(map(with_tie_choice, answers)):  # of a mean over ties, also the chosen answer
         collected.add(*answer)
     for context, reason in excluded:
         collected.exclude(context, reason)
-    table = _table(collected)
+    table = _reading_table(collected)
     if table is None:
         return section
-    return replace(section, tables=(table, *section.tables), reading=_sentence(collected))
+    return replace(section, tables=(table, *section.tables), reading=_describe_unanswered(collected))
 
 
-def _sentence(collected: ResultTable) -> str:
-    """Return how many responses are in no rate, and how many have no answer; empty without any."""
+def _describe_unanswered(collected: ResultTable) -> str:
+    """Return how many responses are in no rate, and how many hold no answer; empty if there are none."""
     counts = sum((reasons for _, reasons in (*collected.read_rows(), *collected.unrated())), start=Counter[str]())
     num_excluded = sum(counts[reason] for reason in EXCLUDED)
     num_unanswered = counts.total() - num_excluded
@@ -392,7 +395,7 @@ def _sentence(collected: ResultTable) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def _table(collected: ResultTable) -> Table | None:
+def _reading_table(collected: ResultTable) -> Table | None:
     rows, unrated = [*collected.read_rows()], collected.unrated()
     reasons = [reason for reason in REASONS if any(counts[reason] for _, counts in (*rows, *unrated))]
     is_by_reader = any(readers_differ(row) for row, _ in rows)

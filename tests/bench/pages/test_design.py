@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pages.tokens import GROUNDS, TEXT, TOKENS, contrast, token_rules
+from calibrant.bench.pages.tokens import BACKGROUNDS, TEXT, TOKENS, contrast, token_rules
 from calibrant.bench.runs.audits import list_pieces, object_pieces
 from calibrant.bench.terminal import json_text
 from calibrant.dsl.item import Pool
@@ -50,7 +50,7 @@ def test_no_file_writes_colours_but_the_tokens() -> None:
 def test_text_has_a_contrast_of_4_5_on_every_ground(theme: str) -> None:
     worst = min(
         contrast(getattr(TOKENS[text], theme), getattr(TOKENS[ground], theme))
-        for text, ground in product(TEXT, GROUNDS)
+        for text, ground in product(TEXT, BACKGROUNDS)
     )
     assert worst >= 4.5
     pairs = [("good", "good-ground"), ("bad", "bad-ground"), ("warn", "warn-ground"), ("ink", "warn-ground")]
