@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 DEFAULT_PARENTS, MAX_PARENTS, MAX_TARGET_PARENTS = 4, 6, 12
 WRITTEN = ("--html", "--svg", "--out", "--certificates", "--export")  # not for a second time
 FEW_NETWORKS = 5  # shown where one was
+ARCS_OF_FORMULAS = (
+    "calibrant.fit(TABLE).to_networkx() is the graph of formulas, and .to_frame().to_csv(FILE) their table"
+)
 ABOUT_FORMULAS = "not with --score, which prints networks of all columns; it takes --best, --json, --html, --export"
 ABOUT_NETWORKS = "it is about networks: give --score"
 
@@ -116,6 +119,8 @@ def _refuse(
     if is_about_networks and options.get("assume") is not None:
         raise typer.BadParameter("it is about SCMs; with --score give the file as --knowledge", param_hint="--assume")
     reason = ABOUT_FORMULAS if is_about_networks else ABOUT_NETWORKS
+    if not is_about_networks and options.get("export") is not None:
+        raise typer.BadParameter(f"{ABOUT_NETWORKS}; {ARCS_OF_FORMULAS}", param_hint="--export")
     refuse_options({f"--{name}": value for name, value in options.items()}, reason)
     if prior is not None and is_about_networks != (prior in ("dags", "orders")):
         allowed = "dags or orders with --score, uniform or by_parents with --rates"

@@ -359,7 +359,10 @@ def export_network(network: WrittenNetwork, path: Path) -> None:
     """Write the first network; `CalibrantError` for another suffix, or a name that the format cannot hold."""
     suffix = path.suffix.lower()
     if suffix not in EXPORTS:
-        raise CalibrantError(f"{path}: a network is written as {', '.join(EXPORTS)}")
+        raise CalibrantError(
+            f"{path}: a network is written as {', '.join(EXPORTS)}; calibrant.learn_networks(TABLE).to_frame() is the"
+            " table of its arcs, whose to_csv(FILE) writes CSV"
+        )
     text = {".dot": _dot_text, ".graphml": _graphml_text, ".bif": _bif_text, ".txt": _model_text}[suffix](network)
     try:
         path.write_text(text, encoding="utf-8")

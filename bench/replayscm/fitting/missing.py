@@ -29,6 +29,7 @@ from calibrant.bench.replayscm.fitting.results import (
 )
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr
+from calibrant.dsl.pictures import networkx_graph
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.formulas.fronts import MAX_WIDE, front
@@ -38,6 +39,9 @@ from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count
 
 SETS_SHOWN = 12
 MAX_WIDE_SETS = 150  # sets of five and six columns, 0.2 s each on rows with gaps
+SCMS_HAVE_NO_ARCS = (
+    "SCMs of a table with gaps are counted, not listed: fit without roots, or leave out rows with gaps (gaps='drop')"
+)
 NO_ITEM = "a table with gaps is no item: leave out rows with gaps (--gaps drop) or columns (--drop)"
 
 
@@ -301,6 +305,23 @@ class GapFit(FitWithoutItem):
                 rows.append((part.sure.target, names, *number, part.counts.must.get(chosen, 0)))
         headings = ("target", "depends_on", "may_at_least", "may_at_most", "must")
         return {heading: [row[k] for row in rows] for k, heading in enumerate(headings)}
+
+    def to_networkx(self) -> Any:
+        """Return a networkx `DiGraph`: an arc from each column that some function which may fit depends on.
+
+        Its `necessary` states whether all of them do. `CalibrantError` for SCMs, of which there are numbers alone.
+        """
+        arcs = []
+        for part in self.parts:
+            if isinstance(part, ScmCompletions):
+                raise CalibrantError(SCMS_HAVE_NO_ARCS)
+            sets = [set(chosen) for chosen, number in part.counts.may.items() if number.upper]
+            arcs += [
+                (name, part.sure.target, {"necessary": all(v in chosen for chosen in sets)})
+                for v, name in enumerate(part.sure.columns)
+                if any(v in chosen for chosen in sets)
+            ]
+        return networkx_graph(((name, {}) for name in self.table.names), arcs)
 
     def sections(self) -> Iterator[Section]:
         """Yield the numbers and the fronts of each part."""

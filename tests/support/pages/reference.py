@@ -268,7 +268,7 @@ def format_pages() -> dict[Path, str]:
 def _pool_makers(benchmarks: Sequence[str]) -> str:
     """Return the commands that write pools of these benchmarks; `sample` is ReplaySCM's."""
     commands = ["`calibrant generate`", *(["`sample`"] if [*benchmarks] == ["replayscm"] else [])]
-    commands += ["`harden`"] if all(benchmark(name).capability(HARDEN) for name in benchmarks) else []
+    commands += ["`harden`"] if all(benchmark(name).capability(HARDEN) is not None for name in benchmarks) else []
     *others, last = commands
     return f"{', '.join(others)} and {last}" if others else last
 

@@ -433,6 +433,19 @@ def test_the_first_network_with_gaps_has_a_sentence() -> None:
     assert "the first is proven highest over all networks, summed over 2 completions of the gaps;" in str(learned)
 
 
+def test_a_fit_with_gaps_is_a_graph() -> None:
+    """Y is A in the whole rows; the gap leaves A alone, or A with B, by hand: Y may be A, `A and B` or `A or B`."""
+    fitted = calibrant.fit({"A": [0, 0, 1, 1], "B": [0, 1, None, 1], "Y": [0, 0, 1, 1]}, target="Y")
+    assert isinstance(fitted, calibrant.GapFit)
+    graph = fitted.to_networkx()
+    assert set(graph) == {"A", "B", "Y"}
+    assert dict(graph.edges) == {("A", "Y"): {"necessary": True}, ("B", "Y"): {"necessary": False}}
+    counted = calibrant.fit({"A": [0, 1, None], "Y": [0, 1, 1]}, roots="A")
+    assert isinstance(counted, calibrant.GapFit)
+    with pytest.raises(calibrant.CalibrantError, match="counted, not listed: fit without roots"):
+        counted.to_networkx()
+
+
 def test_each_command_that_a_fit_with_gaps_suggests_runs(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text(GAPPED, encoding="utf-8")

@@ -123,6 +123,9 @@ def test_the_command_learns_networks_from_the_same_file(tmp_path: Path, capsys: 
     assert json.loads(done.stdout) == calibrant.learn_networks(str(table), do="set", k=2).to_dict()
     assert called("fit", table, "--do", "set", "--score", "bde").stdout.startswith("1  -33.9455  A -> B\n")
     assert "it is about networks" in refused(capsys, "fit", table, "--best", 2)
+    assert ".to_frame().to_csv(FILE)" in refused(capsys, "fit", table, "--export", tmp_path / "a.csv")
+    line = ("fit", table, "--do", "set", "--score", "bde", "--export", tmp_path / "a.csv")
+    assert "to_csv(FILE) writes CSV" in refused(capsys, *line)
     assert "--score, which prints networks of all columns" in refused(
         capsys, "fit", table, "--score", "bde", "--target", "A"
     )
