@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.networks.edge_tables import is_node_name as is_node_name
 from calibrant.dsl.pictures import Picture, Pictured, PictureEdge, table_picture
-from calibrant.dsl.text import Wording, plural
+from calibrant.dsl.text import Wording, known_names, plural
 
 # --- Prior networks: signed edges, and the edges of the class after dropping, merging and removing self-edges ---------
 MAX_MERGED_EDGES = 1_000_000  # made one after another; 2 s
@@ -252,6 +252,20 @@ class Task:
         if not self.options.compress:
             return frozenset()
         return frozenset(node_names(self.prior) - node_names(self.edges) - kept_names(self.setup))
+
+    def outside_class(self, clause: Clause) -> str:
+        """Return why a clause, which no model of the class has, is none of it, and which clauses are."""
+        parts = [f"{clause} is no clause of the class"]
+        if merged := sorted({clause.target, *clause.sources} & self.merged_nodes):
+            parts.append(f"{', '.join(merged)}: merged into what reads it, neither clamped nor measured")
+        by_target = edges_by_target(self.edges)
+        if into := by_target.get(clause.target):
+            literals = [("" if edge.sign == 1 else "!") + edge.source for edge in into]
+            longest = f", at most {self.options.max_clause} of them" if self.options.max_clause else ""
+            parts.append(f"clauses of {clause.target} are of {', '.join(literals)}{longest}")
+        else:
+            parts.append(f"nodes with clauses, {known_names(clause.target, sorted(by_target))}")
+        return "; ".join(parts)
 
     @cached_property
     def discretised(self) -> tuple[tuple[int | None, ...], ...]:

@@ -242,7 +242,7 @@ class LogicFamily(Pictured):
         chosen = parse_clause(clause) if isinstance(clause, str) else clause
         rule = reference.broken_rule([chosen], self.task)
         if rule == reference.UNKNOWN:
-            raise LogicError(f"{chosen} is no clause of the class")
+            raise LogicError(self.task.outside_class(chosen))
         return replace(self, restriction=self.restriction.adding(chosen, present=present))
 
     # --- members ---------------------------------------------------------------------------------------------------
