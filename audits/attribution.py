@@ -1,8 +1,8 @@
-"""Attribution of answers: the benchmark's verdict beside what the evidence at hand decided.
+"""Attribution of answers: whether the answer was correct, and whether the system's own evidence had decided it.
 
-`decided`: all hypotheses that fit the system's own evidence give the scored question the same answer. This separates
+An item is decided if all hypotheses that fit the evidence give the scored question the same answer. This separates
 experimenting from inferring: an undecided item is an evidence gap, whether its answer is correct or not. Noisy readings
-hardly ever leave one answer; there a question is decided once an answer has a posterior of DECIDED_AT.
+hardly ever leave one answer; with noise an item is decided once an answer has a posterior of DECIDED_AT.
 """
 
 from __future__ import annotations
@@ -31,17 +31,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Attribution of one answer. A hypothesis that fits the evidence is a member of the class's version space.
+    """Attribution of one answer. Members are the hypotheses of the class that fit the evidence.
 
-    decided: the evidence left one answer, or under noise one with a posterior of at least DECIDED_AT; False also where
-        it left no member at all
+    decided: all members give one answer, or under noise an answer has a posterior of at least DECIDED_AT; False
+        without members
     correct: the benchmark's own verdict
-    fits: whether some member gives this answer; None if that is not known, as for an answer that cannot be parsed
-    members: number of members that the evidence left
+    fits: whether some member gives this answer; None if unknown, as for an answer that cannot be parsed
+    members: number of members
     in_words: the class, in words
-    posterior: posterior probability of the most probable answer, where readings are noisy; else None
-    posterior_upper: certified upper bound on the probability of any answer, where a more probable one than that of
-        `posterior` is not excluded; else None
+    posterior: posterior probability of the most probable answer; None if readings are not noisy
+    posterior_upper: certified upper bound on the probability of any answer; None if `posterior` is certified largest
     """
 
     decided: bool
@@ -62,9 +61,9 @@ class Attribution:
 def attribute_answer(
     space: Space[Any, Any, Any, M], answer: M | None, *, correct: bool, posterior: float | None = None
 ) -> Attribution:
-    """Return the attribution of an answer, from the space of the hypotheses that fit the evidence.
+    """Return the attribution of an answer, given the space of the hypotheses that fit the evidence.
 
-    answer: one of the type of the space's verdicts; None if the system gave none that can be parsed as such
+    answer: of the type of the keys of `space.verdicts()`; None if the system gave none that can be parsed
     posterior: as in `Attribution`
     """
     verdicts = space.verdicts()
@@ -74,9 +73,9 @@ def attribute_answer(
 
 
 def is_decided(num_answers: int, posterior: float | None) -> bool:
-    """Return whether evidence that left so many answers decided the question.
+    """Return whether the question is decided.
 
-    posterior: as in `Attribution`
+    num_answers: number of different answers of the hypotheses that fit; posterior: as in `Attribution`
     """
     return num_answers == 1 or (posterior is not None and posterior >= DECIDED_AT)
 
@@ -96,7 +95,7 @@ class FourCounts:
 
     @property
     def ceiling(self) -> float:
-        """The share of items that the evidence decided: what inference without luck can reach. 0 of 0 is 0."""
+        """Share of items that the evidence decided, which inference without luck can reach; 0 without items."""
         return (self.earned + self.missed) / self.total if self.total else 0.0
 
 

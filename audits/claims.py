@@ -1,10 +1,10 @@
 """Claims of any benchmark: findings, certificates that a third party can check, and the limit on a check's time.
 
-The envelope is common; what a claim's data are, and how they are checked, belongs to the claim. Verifiers are handed
-over by the caller as a mapping, and this module imports no solver, so that nothing is checked by what produced it.
-A verifier takes no word from a certificate: the class is derived again, and data of another shape are refused.
+The envelope is common; each kind of claim defines its data and its check. The caller passes verifiers as a mapping, and
+this module imports no solver, so that no claim is checked by the code that produced it. A verifier trusts nothing in a
+certificate: it derives the class again and refuses data of another shape.
 
-A check that is stopped has shown nothing: the certificate is neither verified nor refuted.
+A check that is stopped early neither verifies nor refutes its certificate.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
-# --- The limit on the time of a check, and where it stands: verifiers pass checkpoints, the caller listens and
-# may stop
-Listener: TypeAlias = Callable[[str, int, int], None]  # part, how much of it is done, of how much
+# --- Time limit and progress of a check: verifiers call `checkpoint`, which informs the caller and stops late checks --
+Listener: TypeAlias = Callable[[str, int, int], None]  # part of the check, steps done, steps in all
 
 
 class RecountLimitError(CalibrantError):
-    """The limit of time was reached; the message names what had been recounted of what."""
+    """The limit of time or steps was reached; the message names the part and how far it was."""
 
 
-EngineName: TypeAlias = Literal["sat", "smt"]  # by which a claim is examined again
+EngineName: TypeAlias = Literal["sat", "smt"]  # of the search that proves a claim a second time
 
 
 class NotExaminedError(CalibrantError):
-    """The claim cannot be examined, by this engine or within a limit; the message says which part is lacking."""
+    """The claim cannot be examined, by this engine or within a limit; the message states the reason."""
 
 
 @dataclass
@@ -54,7 +53,7 @@ _watch: ContextVar[_Watch | None] = ContextVar("recount", default=None)
 
 @contextmanager
 def limited_recount(seconds: float, listen: Listener = lambda part, done, total: None) -> Iterator[None]:
-    """Stop checks inside after so many seconds, at their next checkpoint, by `RecountLimitError`."""
+    """Stop the checks in this context after `seconds`: their next checkpoint raises `RecountLimitError`."""
     token = _watch.set(_Watch(seconds, listen))
     try:
         yield
@@ -63,7 +62,7 @@ def limited_recount(seconds: float, listen: Listener = lambda part, done, total:
 
 
 def checkpoint(part: str, done: int, total: int) -> None:
-    """Report where a check stands; `RecountLimitError` once the time is over."""
+    """Report the progress of a check; `RecountLimitError` once the time is over."""
     watch = _watch.get()
     if watch is None:
         return
@@ -96,7 +95,7 @@ def write_claim(folder: Path, number: int, instance: str, certificate: Certifica
     write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
 
 
-# Given evidence and certificate: why the claim does not follow in the class as worded, or an empty text if it does.
+# (evidence, certificate) -> why the claim does not follow from the evidence, "" if it does
 Verifier: TypeAlias = Callable[[Any, Certificate], str]
 
 
@@ -105,17 +104,17 @@ class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is re
 
 
 class NoData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Data of a claim that needs nothing beside the evidence."""
+    """Empty data, for a claim that is checked by the evidence alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimKind:
     """A verifier of one claim.
 
-    data: shape of the certificate's data; other types, missing and unknown fields are refused
-    in_words: derives the class from the evidence and data that were checked
-    check: reason why the claim does not follow; reads data of that shape only
-    statement: what such a certificate states, in words, for claims whose name does not say it
+    data: type of the certificate's data; other types, missing and unknown fields are refused
+    in_words: derives the class, in words, from the evidence and the checked data
+    check: returns why the claim does not follow, "" if it does; called with data of the type `data` only
+    statement: the claim in words; "" for claims whose name suffices
     """
 
     data: type[msgspec.Struct]
@@ -138,7 +137,7 @@ def fixed_words(text: str) -> Callable[[Any, Certificate], str]:
 
 @runtime_checkable
 class PartlySealed(Protocol):
-    """Evidence with a sealed part, which a verifier reads and which the digest leaves out."""
+    """Evidence with a part hidden from solvers, which a verifier reads and the digest omits."""
 
     @property
     def digested(self) -> object: ...
@@ -148,8 +147,8 @@ class PartlySealed(Protocol):
 class ClaimCheck:
     """Result of checking a certificate.
 
-    reason: why it does not; in_words: the class as it was derived from the evidence, empty where that was not reached
-    statement: of `ClaimKind`, of a certificate that holds
+    holds: whether the claim follows; reason: why it does not
+    in_words, statement: as `ClaimKind` derives them for a certificate that holds; else ""
     """
 
     holds: bool
@@ -159,14 +158,14 @@ class ClaimCheck:
 
 
 def evidence_digest(evidence: object) -> str:
-    """SHA-256 of evidence as JSON with sorted keys, in hexadecimal."""
+    """Return the SHA-256 of evidence as JSON with sorted keys, in hexadecimal."""
     content = evidence.digested if isinstance(evidence, PartlySealed) else evidence
     text = json.dumps(msgspec.to_builtins(content), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def certify(claim: str, in_words: str, evidence: object, data: Mapping[str, Any]) -> Certificate:
-    """Return the envelope around a claim."""
+    """Return a certificate of a claim about evidence."""
     return Certificate(
         claim=claim,
         in_words=in_words,
@@ -178,11 +177,10 @@ def certify(claim: str, in_words: str, evidence: object, data: Mapping[str, Any]
 
 
 def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, Verifier]) -> ClaimCheck:
-    """Check a certificate against the evidence that it is said to be about.
+    """Check a certificate against evidence.
 
-    `RecountLimitError` and `NotExaminedError` pass through.
-    A claim without a verifier does not hold: nothing is taken on trust. What a verifier stumbles over in the data
-    (missing or mistyped entries) counts against the certificate.
+    A claim without a verifier does not hold. Neither does one whose data raise an exception in the verifier (missing
+    or mistyped entries); only `RecountLimitError` and `NotExaminedError` pass through.
     """
     if reason := _foreign_reason(certificate, evidence):
         return ClaimCheck(False, reason)
@@ -209,10 +207,12 @@ def examine(
     examiners: Mapping[str, Callable[[Any, Certificate, EngineName], str]],
     engine: EngineName,
 ) -> str:
-    """Prove a claim again by search, in an encoding of its own; the line says how.
+    """Prove a claim a second time by SAT or SMT search; return one line on how it was proved.
 
-    `Refused` with a counterexample where it is false, `NotExaminedError` for claims that have no encoding,
-    `RecountLimitError` where steps or time ran out. kinds: shape and class of each claim
+    kinds, examiners: by name of the claim, its `ClaimKind` and its search
+
+    `Refused` with a counterexample if it is false, `NotExaminedError` for claims that have no encoding,
+    `RecountLimitError` if steps or time ran out.
     """
     if reason := _foreign_reason(certificate, evidence):
         raise Refused(reason)
@@ -248,7 +248,7 @@ def _message(error: Exception) -> str:
 
 
 class ClaimStatus(StrEnum):
-    """Status of a claim: shown, shown false, or neither within the budget."""
+    """Status of a claim: proved, proved false, or neither within the budget."""
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -257,13 +257,13 @@ class ClaimStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One claim and what is known of it.
+    """One claim of an audit, and its status.
 
-    kind: the sort of flaw, by which a command may fail, such as `misprint`
-    where: the item, table or file that it is about
+    kind: the sort of flaw, such as `misprint`, which an option of a command may name as an error
+    where: the item, table or file that the claim is about
     claim: one line
-    data: the figures behind it, flat and ready for JSON
-    certificate: what a third party can check the claim by, where there is such a thing
+    data: statistics of the claim, flat and ready for JSON
+    certificate: lets a third party check the claim; None if none was issued
     """
 
     kind: str
@@ -278,7 +278,7 @@ class Finding:
         return f"<Finding: {self.kind}, {self.verdict}, {about}>"
 
 
-# --- Soundness checks of an item before it is used; the same three for every benchmark --------------------------------
+# --- Soundness of an item before it is used: checks of its record, whether it can be decided, and duplicates ----------
 I = TypeVar("I")  # noqa: E741  # an item
 
 Check: TypeAlias = Callable[[I], str | None]
@@ -287,12 +287,12 @@ Check: TypeAlias = Callable[[I], str | None]
 
 @dataclass(frozen=True)
 class ItemIdentity(Generic[I]):
-    """Keys by which items are the same.
+    """Keys that are equal for items of one equivalence class.
 
-    units: word for latent models, as `programs`
+    units: plural noun for latent models, as `programs`
     duplicate_key: equal for items that show and ask the same, whatever a system does within the budget
-    model_keys: of the latent models that an item is about, equal up to renaming; empty where the item states none
-    structure_key: equal for models of one graph up to renaming; of items with a model
+    model_keys: keys of the item's latent models, equal up to renaming; empty if the item states none
+    structure_key: key of the model's graph, equal up to renaming; only for items with a model
     """
 
     units: str
@@ -305,10 +305,10 @@ class ItemIdentity(Generic[I]):
 class Soundness(Generic[I]):
     """Soundness of an item.
 
-    checks: statements of the file about the item; a failed one is an error of the file
+    checks: by statement of the file about the item, its check; a failed one is an error of the file
     explain_undecided: why no system can be sure of a right answer within the item's budget, by an exact solver of the
         item's class; "" if one can
-    identity: when two items are the same
+    identity: keys of equal items
     """
 
     checks: Mapping[str, Check[I]]

@@ -1,8 +1,8 @@
-"""Search by which a claim is examined again: Boolean variables under clauses, by SAT or SMT.
+"""SAT and SMT search that proves claims of certificates a second time.
 
 sat: CaDiCaL 1.5.3 (A. Biere) through PySAT; a step is a conflict. smt: z3 (L. de Moura and N. Bjorner, 2008), extra
 `smt`; a step is a unit of its resource limit. Weighted sums are encoded for SMT alone. The encodings of claims are in
-`cross_examination.py` of each benchmark, written from the meaning of its items; they share no code with solvers.
+`cross_examination.py` of each benchmark, written from the definition of its items; they share no code with solvers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from calibrant.audits.claims import Certificate, EngineName, NotExaminedError, RecountLimitError, checkpoint
 
-MAX_LISTED = 20  # hypotheses that a count is proved by, one after another
+MAX_LISTED = 20  # a count is proved by listing its hypotheses, one search each: larger counts are not examined
 MAX_STEPS: Mapping[EngineName, int] = {"sat": 2_000_000, "smt": 400_000_000}  # about a minute each
 STEPS_BETWEEN_CHECKPOINTS = 20_000  # conflicts; about a second
 
@@ -22,7 +22,7 @@ Examiner: TypeAlias = Callable[[Any, Certificate, EngineName], str]
 
 
 class CountedSearch:
-    """Search in counted steps; engine: its name and version; steps: those done, of max_steps."""
+    """Search in counted steps; `engine`: name and version; `steps`: done so far, at most `max_steps`."""
 
     engine: str
 
@@ -34,7 +34,7 @@ class CountedSearch:
         """Solve clauses by a solver of PySAT; `RecountLimitError` out of steps."""
         answer = None
         while answer is None:
-            solver.conf_budget(min(self._count_left(), STEPS_BETWEEN_CHECKPOINTS))
+            solver.conf_budget(min(self._remaining_steps(), STEPS_BETWEEN_CHECKPOINTS))
             answer = solver.solve_limited()
             self.steps = int(solver.accum_stats()["conflicts"])
             checkpoint(f"{self.engine}: conflicts", self.steps, self.max_steps)
@@ -42,7 +42,7 @@ class CountedSearch:
 
     def model(self, solver: Any) -> Any:
         """Return a solution by a solver of z3, None after exhaustion; `RecountLimitError` out of steps."""
-        solver.set("rlimit", self._count_left())
+        solver.set("rlimit", self._remaining_steps())
         before = _spent(solver)
         answer = str(solver.check())
         self.steps += max(1, _spent(solver) - before)
@@ -50,7 +50,7 @@ class CountedSearch:
             raise self._out_of_steps()
         return None if answer == "unsat" else solver.model()
 
-    def _count_left(self) -> int:
+    def _remaining_steps(self) -> int:
         if self.steps >= self.max_steps:
             raise self._out_of_steps()
         return self.max_steps - self.steps
@@ -69,7 +69,7 @@ class BooleanSearch(CountedSearch):
     def __init__(self, engine: EngineName, max_steps: int | None = None) -> None:
         super().__init__(MAX_STEPS[engine] if max_steps is None else max_steps)
         self._keys: dict[Key, int] = {}
-        self._terms: list[Any] = []  # of z3, by number
+        self._terms: list[Any] = []  # z3 term of each variable; variable k is at index k - 1
         if engine == "sat":
             from pysat.solvers import Cadical153
 
@@ -93,7 +93,7 @@ class BooleanSearch(CountedSearch):
         return self._keys[key]
 
     def add(self, *clause: int) -> None:
-        """Require one of the literals; an empty clause leaves nothing."""
+        """Require one of the literals; an empty clause makes the search unsatisfiable."""
         if self._sat is not None:
             self._sat.add_clause(list(clause) if clause else [self.literal("false")])
             if not clause:
@@ -102,7 +102,7 @@ class BooleanSearch(CountedSearch):
             self._add_terms([self._term(literal) for literal in clause])
 
     def _add_terms(self, terms: list[Any]) -> None:
-        """Require one of the terms by z3's functions in C: `Or` checks types in 9 calls a literal, .7 of a search."""
+        """Require one of the terms by z3's functions in C: `Or` checks types in 9 calls a literal, 70 % of the time."""
         z3, context = self._z3, self._context.ref()
         members = (z3.Ast * len(terms))(*(term.as_ast() for term in terms))
         clause = z3.BoolRef(z3.Z3_mk_or(context, len(terms), members), self._context)
@@ -116,7 +116,7 @@ class BooleanSearch(CountedSearch):
                 self.add(-first, -second)
 
     def add_at_most(self, terms: Iterable[tuple[int, int]], limit: int) -> None:
-        """Limit the sum of weights of true literals; terms: (literal, weight). `NotExaminedError` for SAT."""
+        """Limit the sum of weights of true literals; `terms`: (literal, weight). `NotExaminedError` for SAT."""
         if self._sat is not None:
             raise NotExaminedError("sat search has no encoding of sums of misfits; take smt")
         # weights below 0 are those of the negation, with the limit raised
@@ -128,7 +128,7 @@ class BooleanSearch(CountedSearch):
             self._smt.add(self._z3.PbLe(pairs, limit))
 
     def find(self) -> frozenset[Key] | None:
-        """Return the variables that are true in some solution, None after exhaustion; `RecountLimitError` else."""
+        """Return the true variables of some solution, None without one; `RecountLimitError` out of steps."""
         if self._sat is not None:
             return self._find_by_sat()
         model = self._find_model()
@@ -174,7 +174,7 @@ class IntegerSearch(BooleanSearch):
         return self._integers[key]
 
     def multiply(self, factor: Any, value: Any, max_factor: int) -> Any:
-        """Return the product of two terms, linear where the value is a number; factor: 0 to max_factor."""
+        """Return the product of two terms as a linear formula: by cases of `factor`, 0 to `max_factor`."""
         if isinstance(value, int):
             return factor * value
         cases = [self._z3.If(factor == k, k * value, 0) for k in range(1, max_factor + 1)]
@@ -189,7 +189,7 @@ class IntegerSearch(BooleanSearch):
         self._smt.add(self._z3.AtMost(*(term > 0 for term in terms), limit))
 
     def find_integers(self) -> dict[Key, int] | None:
-        """Return the integers of some solution, None after exhaustion; `RecountLimitError` else."""
+        """Return the integers of some solution, None if there is none; `RecountLimitError` out of steps."""
         model = self._find_model()
         if model is None:
             return None
@@ -197,5 +197,5 @@ class IntegerSearch(BooleanSearch):
 
 
 def proved_by(search: BooleanSearch) -> str:
-    """Return how a claim was proved, for the end of its line."""
+    """Return how a claim was proved: the end of the line about it."""
     return f"proved again by {search.engine} in {search.steps:,} steps"

@@ -1,7 +1,7 @@
 """The reason why evidence leaves an item open, or decides it: one object for pages, JSON and the terminal.
 
-A `Why` is computed exactly from what a solver may see. Each benchmark extends it by its evidence, the pair of
-hypotheses that fit, what tells them apart and what would settle the item.
+A `Why` is computed exactly from what a solver may see. Each benchmark extends it by its evidence, two hypotheses that
+fit, an experiment that separates them, and the experiments that would decide the item.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 State: TypeAlias = Literal["decided", "open", "empty", "uncounted"]
-"""How many answers the evidence leaves: one, several, none (nothing of the class fits it), or a number not known."""
+"""Answers of the hypotheses that fit: one, several, none (nothing of the class fits), or an unknown number."""
 
 Tone: TypeAlias = Literal["", "good", "warn", "bad", "gold"]
-"""Colour of a fact: good for what is decided, warn for open, bad for contradicted, gold for what no solver sees."""
+"""Colour of a fact: good if decided, warn if open, bad if contradicted, gold if hidden from solvers."""
 
 
 class Span(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A piece of a sentence; marked: what to look at."""
+    """A piece of a sentence; `marked`: highlighted."""
 
     text: str
     marked: bool = False
@@ -58,7 +58,7 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
-    """Why the evidence leaves an item open, or that it does not.
+    """The reason why evidence leaves an item open, or decides it.
 
     benchmark, item: name of the benchmark, id of the item; title: the question that the reason answers
     state: whether the evidence decides the item; reason: one or two sentences; facts: at most six
@@ -93,7 +93,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 class Outcome(msgspec.Struct, frozen=True):
     """A reading that an experiment may give.
 
-    remaining: number of hypotheses that it leaves, a decimal string; answers: number of answers that these give
+    remaining: number of hypotheses consistent with it, a decimal string; answers: number of their answers
     """
 
     reading: str
@@ -102,9 +102,9 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Experiment(msgspec.Struct, frozen=True):
-    """A next move or setting, or a value to reveal, with every outcome that a hypothesis that fits may give.
+    """A next move or setting, or a value to reveal, with every outcome that is possible under the hypotheses that fit.
 
-    expected: mean number of hypotheses left, over those that fit, each equally probable
+    expected: mean number of hypotheses left, if those that fit are equally probable
     sealed: number of hypotheses that the true outcome leaves, a decimal string; None unless gold is revealed
     """
 
@@ -125,14 +125,14 @@ class Experiment(msgspec.Struct, frozen=True):
 
 
 class AnswerShare(msgspec.Struct, frozen=True):
-    """An answer; number: how many of the hypotheses that fit give it, a decimal string."""
+    """An answer; `number`: how many of the hypotheses that fit give it, a decimal string."""
 
     answer: str
     number: str
 
 
 def experiment(in_words: str, outcomes: Sequence[Outcome], sealed: str | None = None) -> Experiment:
-    """Return an experiment from its outcomes, which together have all hypotheses."""
+    """Return an experiment from its outcomes, which partition the hypotheses that fit."""
     counts = [int(outcome.remaining) for outcome in outcomes]
     ordered = tuple(sorted(outcomes, key=lambda outcome: (int(outcome.remaining), outcome.reading)))
     expected = float(Fraction(sum(n * n for n in counts), max(1, sum(counts))))
@@ -140,7 +140,7 @@ def experiment(in_words: str, outcomes: Sequence[Outcome], sealed: str | None = 
 
 
 def spans(*parts: str | tuple[str]) -> tuple[Span, ...]:
-    """Return a sentence from its parts; a part in a tuple of one is marked."""
+    """Return a sentence from its parts; a part within a tuple is marked."""
     return tuple(Span(part[0], marked=True) if isinstance(part, tuple) else Span(part) for part in parts if part)
 
 
@@ -153,7 +153,7 @@ def expected_text(number: float) -> str:
 
 
 def percent(share: Fraction | float) -> str:
-    """Return a share in percent, never 0 or 100 of what is open."""
+    """Return a share in percent; "0 %" and "100 %" only for shares of exactly 0 and 1."""
     value = 100 * float(share)  # a fraction just below 1 is rounded to 1 here
     if share in (0, 1):
         return f"{value:.0f} %"
@@ -172,6 +172,6 @@ def number_text(number: int) -> str:
 
 
 def listed(names: tuple[str, ...] | list[str], limit: int = 6) -> str:
-    """Return names as part of a sentence; beyond the limit, how many more there are."""
+    """Join names for a sentence: "a, b and c"; beyond the limit, "a, b and 3 more"; "none" without names."""
     visible = list(names[:limit]) + ([f"{len(names) - limit} more"] if len(names) > limit else [])
     return visible[0] if len(visible) == 1 else f"{', '.join(visible[:-1])} and {visible[-1]}" if visible else "none"

@@ -25,8 +25,8 @@ class EpisodeAttribution:
     """Attribution of an episode's answer, and when the evidence first decided it.
 
     attribution: of the answer, from what all readings left
-    decided_at: number of moves after which the answer was first decided; None if it never was. A switch or noise may
-        have opened it again.
+    decided_at: number of moves after which the answer was first decided (a switch or noise may have undone that); None
+        if it never was
     submitted_at: number of moves before the submission; None without one
     """
 
@@ -39,8 +39,8 @@ class EpisodeAttribution:
 class Narrowing:
     """One step and the space before and after it.
 
-    placed: object numbers on the detector after the step, first placed first; moves: up to and with it
-    before, after: the members; the same where nothing was read, unless a rule may switch by moves
+    placed: object numbers on the detector after the step, first placed first; moves: their number, this step included
+    before, after: consistent detectors; the same without a reading, unless a rule may switch by moves
     """
 
     step: Step[str]
@@ -60,18 +60,17 @@ def trace_narrowing(task: Task, steps: Iterable[Step[str]], space: DetectorSpace
 
 
 def best_posterior(item: BlicketItem, space: DetectorSpace) -> float | None:
-    """Return the posterior of the most probable answer, of a detector that is not reliable; None of others."""
+    """Return the posterior of the most probable answer; None for a detector without noise."""
     return max(space.posterior().values(), default=0.0) if item.sealed.p < 1 else None
 
 
 def attribute_episode(
     item: BlicketItem, steps: Sequence[Step[str]], space: DetectorSpace | None = None
 ) -> EpisodeAttribution:
-    """Return the attribution of an episode; `TranscriptError` if the item does not answer so.
+    """Return the attribution of an episode; `TranscriptError` if the item gives other readings.
 
-    space: the class, before any reading; by default the one that knows the item's condition (`class_of`). What a
-    system that is not told of switches, order or noise could have concluded is a question about another class:
-    `StaticSpace.full`.
+    space: the class before any reading, by default that of the item's condition (`class_of`). For a system that does
+        not expect switches, order or noise, pass `StaticSpace.full`.
     """
     result = grade(item, steps)
     space = class_of(item) if space is None else space
@@ -94,7 +93,7 @@ class PublicRuns:
     """Statistics of published runs.
 
     counts: by setting, such as "4 objects, conjunctive"
-    runs, truth_kept: how many, and in how many the truth gives every reading
+    runs: number of runs; truth_kept: number of runs whose true rule gives every reading
     """
 
     counts: Mapping[str, FourCounts]
@@ -102,7 +101,7 @@ class PublicRuns:
     truth_kept: int
 
     def findings(self) -> list[Finding]:
-        """Return one for the truth, one for each setting."""
+        """Return one finding on the true rules, and one for each setting."""
         status = ClaimStatus.PROVED if self.truth_kept == self.runs else ClaimStatus.REFUTED
         findings = [
             Finding(
@@ -124,7 +123,7 @@ class PublicRuns:
 
 
 def attribute_runs(runs: Iterable[TextRun]) -> PublicRuns:
-    """Return counts by setting; `decided` is for the class conjunctive or disjunctive over any set.
+    """Count attributions by setting; the class is one rule, conjunctive or disjunctive over any set.
 
     The question is which objects are blickets, so rules of the same set give the same answer.
     """
@@ -139,7 +138,7 @@ def attribute_runs(runs: Iterable[TextRun]) -> PublicRuns:
 
 
 def attribute_run(run: TextRun) -> EpisodeAttribution:
-    """Return one run's attribution, as `attribute_runs` counts it; submitted after the last move."""
+    """Return one run's attribution, as `attribute_runs` counts it; runs submit after their last move."""
     moves, decided_at = 0, None
     for step, space in _spaces_by_step(run):
         moves += step.cost

@@ -1,7 +1,7 @@
-"""Claims that rules of detectors read alike, examined again by SAT or SMT search over sets of objects.
+"""Claims that two rules of a detector are not separated by readings, proved by SAT or SMT search over sets of objects.
 
-A literal for each object that is on, and for each rule whether it is satisfied. A reading that tells two rules apart is
-a set of objects; the search finds one or proves that there is none.
+A literal for each object that is on, and for each rule whether it is satisfied. The search finds a set of objects on
+which the rules differ, or proves that there is none.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def _separate(search: BooleanSearch, objects: list[str], first: int, second: int
 
 
 def _either_word(item: Any, certificate: Certificate, engine: EngineName) -> str:
+    """Prove that a rule is the same function under both words."""
     sealed, number = item["sealed"], certificate.data["rule"]
     rules = [sealed[key] for key in ("rule1", "rule2") if key in sealed] + [e["rule"] for e in sealed.get("later", [])]
     if not 1 <= number <= len(rules):
@@ -48,7 +49,7 @@ def _either_word(item: Any, certificate: Certificate, engine: EngineName) -> str
 
 
 def _compare(item: Any, rival: Mapping[str, Any], engine: EngineName, *, rises: bool) -> str:
-    """Return how it was proved that another rule differs, and is satisfied where the detector's is, or only there."""
+    """Prove that another rule differs, and is satisfied wherever the detector's is (`rises`), or only there."""
     blickets, words = rival["blickets"], ("conjunctive", "disjunctive")
     is_rule = rival["rule"] in words and blickets and len(set(blickets)) == len(blickets)
     if not is_rule or not set(blickets) <= set(item["objects"]):

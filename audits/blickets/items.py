@@ -60,9 +60,9 @@ def item_findings(item: BlicketItem) -> Iterator[Finding]:
 
 
 def either_word(item: BlicketItem) -> Iterator[Finding]:
-    """Yield a rule with one blicket is the same function under both words, so its type is asked for in vain.
+    """Yield a finding for each rule of one blicket: both words are the same function, so no reading shows its type.
 
-    `vacuous`; where only the word that the rule is written with is accepted, `unfair`.
+    Kind `vacuous`; `unfair` if only one of the words is accepted.
     """
     for number, mechanism in enumerate(item.sealed.mechanisms, 1):
         if mechanism.rule.blickets.bit_count() != 1:
@@ -80,7 +80,7 @@ def either_word(item: BlicketItem) -> Iterator[Finding]:
 
 
 def order_never_asked(item: BlicketItem) -> Iterator[Finding]:
-    """Yield the order that the detector wants is no part of the answer."""
+    """Yield a finding for each rule with an order of placement: the order is no part of the answer."""
     for mechanism in item.sealed.mechanisms:
         if mechanism.order is not None and len(mechanism.order) > 1:
             orders = factorial(len(mechanism.order))
@@ -91,7 +91,7 @@ def order_never_asked(item: BlicketItem) -> Iterator[Finding]:
 
 
 def never_decided_under_noise(item: BlicketItem) -> Iterator[Finding]:
-    """Yield whether some other rule explains every possible reading of an unreliable detector."""
+    """Yield a finding on whether another rule explains every possible reading of an unreliable detector."""
     sealed = item.sealed
     mechanism = sealed.mechanisms[0]
     if sealed.p == 1 or sealed.switches or mechanism.order is not None or item.task.graded:
@@ -115,7 +115,7 @@ def never_decided_under_noise(item: BlicketItem) -> Iterator[Finding]:
 
 
 def _wider(rule: Rule, n: int) -> Rule | None:
-    """Return another rule that is satisfied wherever this one is."""
+    """Return another rule that is satisfied wherever this one is; None if there is none."""
     everything = (1 << n) - 1
     if rule.form is Form.CONJUNCTIVE and rule.blickets.bit_count() > 1:
         return Rule(Form.DISJUNCTIVE, rule.blickets & -rule.blickets)
@@ -124,9 +124,9 @@ def _wider(rule: Rule, n: int) -> Rule | None:
 
 
 def never_decided_under_a_switch(item: BlicketItem) -> Iterator[Finding]:
-    """Yield whether a switch at the last activation can be ruled out by INACTIVE readings.
+    """Yield a finding on whether INACTIVE readings can rule out a switch at the last activation.
 
-    A second rule that is satisfied only where the first is cannot be told from it by INACTIVE readings.
+    They cannot if the second rule is satisfied only where the first is.
     """
     sealed = item.sealed
     if not sealed.switches or sealed.switch_by is not SwitchBy.ACTIVATIONS or sealed.mechanisms[0].order is not None:
@@ -151,7 +151,7 @@ def never_decided_under_a_switch(item: BlicketItem) -> Iterator[Finding]:
 
 
 def _narrower(rule: Rule, n: int) -> Rule | None:
-    """Return another rule that is satisfied only where this one is."""
+    """Return another rule that is satisfied only where this one is; None if there is none."""
     if rule.form is Form.DISJUNCTIVE and rule.blickets.bit_count() > 1:
         return Rule(Form.CONJUNCTIVE, rule.blickets)
     outside = (1 << n) - 1 & ~rule.blickets
@@ -167,10 +167,10 @@ TRANSCRIPT = "this sequence of moves"
 
 
 def quiet(episode: BlicketEpisode) -> None:
-    """Try single objects and pairs until the first activation, and submit what activated.
+    """Try single objects and pairs until the first activation, and submit the objects that activated.
 
-    A pair that activates although neither of its objects did is the whole of a conjunctive rule, so one activation is
-    enough for the kind of rule that the paper switches from. Without an activation nothing is submitted.
+    If a pair activates and neither of its objects did, they are the blickets of a conjunctive rule. So one activation
+    is enough for the kind of rule that the paper switches from. Without an activation nothing is submitted.
     """
     objects = episode.task.objects
     for first, second in combinations(range(len(objects)), 2):
@@ -196,9 +196,9 @@ def _submit(episode: BlicketEpisode, last: Step[str]) -> None:
 
 
 def gameable(item: BlicketItem) -> Iterator[Finding]:
-    """Yield whether one activation and an early answer get full marks on an item that switches.
+    """Yield a finding on whether one activation and an early answer get full marks on an item that switches.
 
-    Proved by the moves of `quiet`, which anybody can replay; without such moves the claim stays open.
+    Proved by the moves of `quiet`, which a third party can replay; open if these get less.
     """
     if not item.sealed.switches:
         return
@@ -229,7 +229,7 @@ def _grade_statistics(result: Grade) -> dict[str, int | float | str]:
 
 
 def counting_decides(item: BlicketItem) -> Iterator[Finding]:
-    """Yield whether the convention of counting activations decides the verdict on the static learner."""
+    """Yield a finding on whether the convention of counting activations decides the verdict on the static learner."""
     if not item.sealed.switches:
         return
     played = {count: _static_play(replace(item, task=replace(item.task, count=count))) for count in Count}
@@ -257,17 +257,17 @@ def _static_play(item: BlicketItem) -> tuple[Grade, Sequence[Action]]:
 
 
 # --- Difficulty of an item: moves that an exact learner needs, and hypotheses before any reading ----------------------
-MAX_PERMUTED = 5  # objects: 120 assignments of roles are played, 720 for six
+MAX_PERMUTED = 5  # most objects whose roles are permuted: 120 episodes, 720 for six objects
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
     """Labels of an item.
 
-    members: hypotheses of each family before any reading
-    steps: moves of the exact learner to a decided and correct answer; OutOfBudget where its moves ran out or, with
-        noise, its decided answer was wrong; Impossible where no exact learner has the mechanism in its class
-    certifiable: whether the first rule allows a silent certificate
+    members: number of hypotheses of each family before any reading
+    steps: moves of the exact learner to a decided and correct answer; OutOfBudget if its moves ran out or, with
+        noise, its decided answer was wrong; Impossible if no exact learner has the mechanism in its class
+    certifiable: whether INACTIVE readings alone can exclude every other first rule (a silent certificate)
     winnable: share of the permutations of objects (which object has which role in the rules) in which the exact learner
         comes to a decided and correct answer; Impossible as with steps, and for more than MAX_PERMUTED objects
     """
@@ -278,8 +278,8 @@ class Difficulty:
     winnable: Outcome[float]
 
     def as_labels(self) -> dict[str, str]:
-        """Return the labels of an item, which are texts; outcomes without a value have none."""
-        texts = {f"members_{family}": str(number) for family, number in self.members.items()}
+        """Return the labels of an item, which are texts; outcomes without a value have no label."""
+        texts = {f"members_{family}": str(count) for family, count in self.members.items()}
         for name, outcome in (("steps", self.steps), ("winnable", self.winnable)):
             if isinstance(outcome, Found):
                 texts[name] = f"{outcome.value:.4g}"
@@ -321,7 +321,7 @@ def winnable_share(item: BlicketItem) -> Outcome[float]:
 
 
 def _normalise_roles(item: BlicketItem) -> Sealed:
-    """Return the mechanism under the first of all permutations: the same for items that differ in roles only."""
+    """Return a canonical form of the mechanism, equal for items that differ in the roles of objects only."""
     return min(
         (_permute_roles(item.sealed, roles) for roles in permutations(range(item.task.n))), key=msgspec.json.encode
     )
@@ -362,14 +362,14 @@ def _play_all_roles(item: BlicketItem) -> Outcome[float]:
 
 
 # --- Soundness of a blicket item: its record is true of it, and it can be decided -------------------------------------
-MAX_PLAYED_STATES = 1 << 22  # times moves: 0.1 s
-# one for each object, then of a refused move, the answer and the reading
+MAX_PLAYED_STATES = 1 << 22  # states times moves of the digest: 0.1 s
+# random odd multipliers of the digest: one for each object, then for a refused move, the answer and the reading
 _FACTORS = np.random.default_rng(0).integers(1, 1 << 63, MAX_OBJECTS + 3, np.uint64) | np.uint64(1)
 EASY_LABELS = frozenset({"steps", "winnable", "certifiable"})
 
 
 def labels_hold(item: BlicketItem) -> str | None:
-    """Compare the labels of difficulty with recomputed ones; None without such labels."""
+    """Return which labels of difficulty differ from recomputed ones; None without such labels."""
     stated = {name for name in item.labels if name in EASY_LABELS or name.startswith("members_")}
     if not stated:
         return None
@@ -395,9 +395,9 @@ def switches_come(item: BlicketItem) -> str | None:
 
 
 def explain_undecided(item: BlicketItem) -> str | None:
-    """Return why the exact learner of the item's condition does not come to a right answer.
+    """Return why the exact learner of the item's condition does not come to a right answer, "" if it does.
 
-    "" if it does, None where no exact learner knows the condition.
+    None if there is no exact learner for the condition.
     """
     outcome = steps_needed(item)
     match outcome:
@@ -410,10 +410,10 @@ def explain_undecided(item: BlicketItem) -> str | None:
 
 
 def duplicate_key(item: BlicketItem) -> bytes:
-    """Encode the task, and all that actions within the budget can show, with the answer that is right after each.
+    """Encode the task, all readings that actions within the budget can give, and the right answer after each.
 
-    Rules that no action reaches or tells apart are the same. With noise, in an order and beyond `MAX_PLAYED_STATES`
-    a key is finer: it has the rules and their switch points, except those beyond the budget, and what draws noise.
+    Rules that no action reaches or separates have equal keys. With noise, with an order of placement and beyond
+    `MAX_PLAYED_STATES` a key is finer: it has the rules and switches within the budget, and the seed of the noise.
     """
     task, sealed = item.task, _reachable_rules(item.sealed, item.task.budget)
     if sealed.p == 1 and all(len(mechanism.order or ()) < 2 for mechanism in sealed.mechanisms):
@@ -424,7 +424,7 @@ def duplicate_key(item: BlicketItem) -> bytes:
 
 
 def _reachable_rules(sealed: Sealed, budget: int) -> Sealed:
-    """Return what is hidden in canonical rules, without those whose switch is beyond the budget."""
+    """Return the sealed part with canonical rules, without the rules whose switch is beyond the budget."""
     end = budget + (sealed.switch_by is SwitchBy.ACTIVATIONS and sealed.start_on is not None)
     switches = tuple(point for point in sealed.switches if point <= end)
     rules = [old.rule if sealed.strict_singleton else old.rule.canonical for old in sealed.mechanisms]
@@ -438,10 +438,11 @@ def _reachable_rules(sealed: Sealed, budget: int) -> Sealed:
 
 @lru_cache(maxsize=4096)
 def _outcomes_digest(sealed: Sealed, num_objects: int, budget: int, *, edges: bool, graded: bool) -> int | None:
-    """Digest what every sequence of moves shows, and the right answers; None beyond `MAX_PLAYED_STATES`.
+    """Digest the readings of every sequence of moves, and the right answers; None beyond `MAX_PLAYED_STATES`.
 
-    From the last move back, each state is a hash of its answer and of what each move shows and leads to. A state is
-    how many activations count, whether the last reading was ACTIVE, and which of the rules' objects are present.
+    Backwards from the last move, each state gets a hash of its answer and, for every move, its reading and the next
+    state. A state is the number of activations counted, whether the last reading was ACTIVE, and which of the rules'
+    objects are present.
     """
     rules, switches = [mechanism.rule for mechanism in sealed.mechanisms], sealed.switches
     objects = [i for i in range(num_objects) if any(rule.blickets >> i & 1 for rule in rules)]
@@ -461,7 +462,7 @@ def _outcomes_digest(sealed: Sealed, num_objects: int, budget: int, *, edges: bo
     was_active, local = np.arange(1 + edges)[:, None], np.array(sets)
 
     def advance(moves: int) -> tuple[Any, ...]:
-        """Return what a move after so many shows, and the state that it leads to."""
+        """Return, given the number of moves before, the reading of a move and the indices of the next state."""
         phases = [sealed.phase(count, moves) for count in counts]
         reading = readings[phases][:, None, :]
         counted = np.minimum(np.array(counts)[:, None, None] + ((reading > 0) & (was_active == 0)), max_count)
@@ -490,7 +491,7 @@ def _outcomes_digest(sealed: Sealed, num_objects: int, budget: int, *, edges: bo
 
 
 def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the finaliser of splitmix64."""
+    """Mix the bits of words by the finaliser of splitmix64."""
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return values ^ values >> np.uint64(31)
@@ -498,7 +499,7 @@ def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @lru_cache(maxsize=4096)  # small strata have few rules: 40 in 5,000 items of easy-3 and hard-3
 def _rule_keys(mechanisms: tuple[Mechanism, ...], num_objects: int) -> tuple[bytes, bytes]:
-    """Return keys of rules and of their graph, up to renaming of objects."""
+    """Return a key of the rules and one of their graph, each equal up to renaming of objects."""
     structures = (rules_structure(mechanisms, num_objects, with_functions=functions) for functions in (True, False))
     model, graph = map(canonical_key, structures)
     return model, graph

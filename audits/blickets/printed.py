@@ -1,4 +1,4 @@
-"""Statistics of the paper, as it defines and prints them, and findings about its measures.
+"""Statistics as the paper defines them, its printed values computed again, and findings about its measures.
 
 Fisher's test on scipy, odds ratios and the Cochran-Mantel-Haenszel test on statsmodels; both are imported when a
 function needs them and come with the extra `statistics`. Effect size and posterior odds need neither.
@@ -70,8 +70,8 @@ def fisher_exact(table: TwoByTwo) -> FisherTest:
 def probability_of_greater(table: TwoByTwo) -> Fraction:
     """Return P(rate > other rate), exactly, after both groups, with a Beta(1, 1) prior on each rate.
 
-    The second rate is below x with the probability that of m = n' + 1 uniform draws more than k' are below x, and a
-    Beta-binomial counts those draws when x is the first rate.
+    The second group has k' successes in n' trials. P(its rate < x) is the probability that more than k' of m = n' + 1
+    uniform draws are below x. With the first rate as x, the number of these draws is Beta-binomial.
     """
     yes, no, other_yes, other_no = _require_counts(table)
     a, b, m = yes + 1, no + 1, other_yes + other_no + 1
@@ -115,7 +115,7 @@ class Sides(StrEnum):
 class PrintedTest(NamedTuple):
     """A comparison of two rates as it is printed.
 
-    p: as printed, such as `.038`; sides: as the print states
+    p: as printed, such as `.038`; sides: as stated beside it
     """
 
     name: str
@@ -125,7 +125,7 @@ class PrintedTest(NamedTuple):
 
 
 def misprinted_tests(printed: Iterable[PrintedTest], where: str) -> Iterator[Finding]:
-    """Yield a finding for each printed p that is not the one it is said to be, to as many decimals as are printed."""
+    """Yield a finding for each printed p that is not the value of its stated sides, to the printed decimals."""
     for test in printed:
         exact = fisher_exact(test.counts)
         values = {Sides.TWO: exact.two_sided, Sides.ONE: exact.greater}
@@ -145,9 +145,9 @@ def misprinted_tests(printed: Iterable[PrintedTest], where: str) -> Iterator[Fin
 
 
 def posterior_odds_finding(name: str, counts: TwoByTwo, printed: str, where: str) -> Finding:
-    """Compare printed posterior odds with P / (1 - P), as under equal prior odds, and the formula's 2P / (1 - P).
+    """Return whether printed posterior odds are P / (1 - P), of equal prior odds, or the formula's 2P / (1 - P).
 
-    Printed odds come from sampling, so they count as the nearer of the two.
+    The paper's odds come from sampling, so the nearer of the two values is taken.
     """
     odds = float(posterior_odds(counts))
     doubled = 2 * odds
@@ -164,10 +164,10 @@ def posterior_odds_finding(name: str, counts: TwoByTwo, printed: str, where: str
 
 
 class Switched(NamedTuple):
-    """Printed counts of one agent under a switch.
+    """Printed numbers of episodes of one agent, where the rule switches after N activations.
 
-    eligible: episodes with more than N activations, of which `eligible_correct` were answered correctly
-    exactly_n: episodes with exactly N; correct: of all episodes
+    eligible: episodes with more than N activations; eligible_correct: those of them answered correctly
+    exactly_n: episodes with exactly N activations; correct: all episodes answered correctly
     """
 
     episodes: int
@@ -178,14 +178,14 @@ class Switched(NamedTuple):
 
     @property
     def switched(self) -> tuple[int, int]:
-        """Correct and wrong answers after the switch; all before it were correct, as the paper reports."""
+        """Numbers of correct and wrong answers after the switch; all before it were correct, as the paper reports."""
         switched = self.eligible + self.exactly_n
         correct = self.correct - (self.episodes - switched)
         return correct, switched - correct
 
 
 def self_selection(name: str, first: Switched, second: Switched, where: str) -> Finding:
-    """Return whether leaving the episodes in which an agent stopped at N out decides if two agents differ (at .05)."""
+    """Return whether excluding the episodes that stopped at N decides whether two agents differ (at .05)."""
     wrong, second_wrong = (counts.eligible - counts.eligible_correct for counts in (first, second))
     eligible = fisher_exact(TwoByTwo(first.eligible_correct, wrong, second.eligible_correct, second_wrong)).two_sided
     table = TwoByTwo(*first.switched, *second.switched)
@@ -202,9 +202,9 @@ def self_selection(name: str, first: Switched, second: Switched, where: str) -> 
 
 
 def firings_outside_eligible(name: str, false_firings: int, counts: Switched, where: str) -> Finding:
-    """Return whether a monitor fired on a change that the class of reasoning-eligible episodes does not see.
+    """Return whether a monitor fired in episodes that are not reasoning-eligible (N activations or fewer).
 
-    If every eligible answer is correct, a firing that counts as false lies in an episode with N activations or fewer.
+    If every eligible answer is correct, each firing that counts as false lies in such an episode.
     """
     all_correct = counts.eligible == counts.eligible_correct
     return Finding(
@@ -218,7 +218,7 @@ def firings_outside_eligible(name: str, false_firings: int, counts: Switched, wh
 
 
 def accuracy_of_silence(name: str, counts: Switched, where: str) -> Finding:
-    """Return whether full raw accuracy comes mostly from episodes that ended before anything changed."""
+    """Return whether an accuracy of 1 comes mostly from episodes that ended before the rule changed."""
     ended_before = counts.episodes - counts.eligible - counts.exactly_n
     is_silence = counts.correct == counts.episodes and 2 * ended_before > counts.episodes
     return Finding(
@@ -232,7 +232,7 @@ def accuracy_of_silence(name: str, counts: Switched, where: str) -> Finding:
 
 
 def credited_to_one_run(name: str, run: TwoByTwo, pooled: TwoByTwo, printed: str, where: str) -> Finding:
-    """Return whether a p that is credited to one run is that of several runs together."""
+    """Return whether a p that is printed for one run is that of several runs together."""
     alone, together = fisher_exact(run), fisher_exact(pooled)
     values = (together.two_sided, together.greater)
     is_pooled = any(rounds_to(value, printed) for value in values)
@@ -264,7 +264,7 @@ def wrong_before_the_switch(name: str, counts: Switched, where: str) -> Finding:
 
 
 def rounds_to(value: float, printed: str) -> bool:
-    """Return whether a value is printed so, to as many decimals as the print has."""
+    """Return whether a value rounds to the printed text, at its number of decimals."""
     decimals = len(printed.partition(".")[2])
     return f"{value:.{decimals}f}" == f"{float(printed):.{decimals}f}"
 

@@ -1,12 +1,12 @@
 """Claims about blicket items, checked by playing their scripts again; bounds on orders of placement.
 
-Evidence is the item's record as JSON. Rules are compared here by the specification alone, set by set; scripts are
-played again. Both are written a second time, on sets of object numbers; no solver is used. The detector is that of
-`dsl`, so noise, refused moves, switches by moves and late submissions mean what they mean everywhere.
+Evidence is the item's record as JSON. Rules are compared set by set, by their definition, and scripts (sequences of
+actions) are played again. Both are independent of the solvers and work on sets of object numbers. The detector is that
+of `dsl`, so noise, refused moves, switches by moves and late submissions follow the one definition.
 
-The rules are active while their objects are on in one order. The paper's grader asks for the set of blickets only, and
-the `strict` score for their order too. If the detector is silent through every order of fewer objects, the set must be
-that of all objects. So a budget too small for all orders rules out the `strict` score, and need not rule out the other.
+Bounds on orders concern detectors that are active while their blickets were placed in one order. The paper's grader
+asks for the set of blickets only, the `strict` score for their order too. If the detector is silent through every order
+of fewer objects, all objects are blickets. So a budget too small for all orders rules out the `strict` score only.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from calibrant.dsl.blickets.score import Grade, Split, grade, grade_episode
 
 # --- Scripts that certificates state, played again: the quiet player, and the learner that expects one rule -----------
 Actions: TypeAlias = list[dict[str, Any]]
-Stated: TypeAlias = tuple[str, frozenset[int]]  # type of a rule, and its blickets
+PlainRule: TypeAlias = tuple[str, frozenset[int]]  # type of a rule, and its blickets
 
-DIGITS = 9  # worths that differ by less are a tie
+NUM_DIGITS = 9  # decimals to which bits per move are rounded: closer values are a tie
 
 
 class CheckedRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class CheckedRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptedAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One action; which of the three it is, the replay decides."""
+    """One action; the replay refuses it unless exactly one field is set."""
 
     place: str | msgspec.UnsetType = msgspec.UNSET
     remove: str | msgspec.UnsetType = msgspec.UNSET
@@ -74,7 +74,7 @@ class CountedScripts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def full_marks(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Play the quiet script again: the answer is right under the first rule, and the detector has not switched."""
+    """Check that the quiet script ends in a right answer before the detector switches; return why not, "" if so."""
     item = _item(evidence)
     if not item.sealed.switches:
         return "the detector has no switch"
@@ -90,7 +90,7 @@ def full_marks(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 
 def counting_decides(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Play the one-rule learner under both conventions: the scripts are its own, and one verdict is right."""
+    """Check that the one-rule learner plays these scripts and is right under just one convention of counting."""
     item = _item(evidence)
     if not item.sealed.switches:
         return "the detector has no switch"
@@ -108,7 +108,7 @@ def _item(evidence: Mapping[str, Any]) -> BlicketItem:
 
 
 def quiet_play(item: BlicketItem) -> tuple[Grade, Actions]:
-    """Toggle to each pair, its objects one after the other, up to the first activation; submit what activated."""
+    """Toggle to each pair, its objects one after the other, up to the first activation; submit the objects on then."""
     episode = BlicketEpisode(item)
     for pair in combinations(range(item.task.n), 2):
         toggles = [index for index in episode.placed if index not in pair]
@@ -126,18 +126,18 @@ def quiet_play(item: BlicketItem) -> tuple[Grade, Actions]:
 def one_rule_play(item: BlicketItem) -> tuple[Grade, Actions]:
     """Play the learner that expects one rule throughout.
 
-    It toggles towards the set of objects whose reading tells most bits per move about the rule, the first of equals;
-    it submits once one rule is left, none is, or no move is. A refused submission is followed by one toggle.
+    It toggles towards the set of objects whose reading has most information on the rule, in bits per move (the first
+    of equals). It submits once at most one rule or no move is left. After a refused submission it toggles one object.
     """
     episode, n = BlicketEpisode(item), item.task.n
-    rules, heard = set(range(len(rules_over(n)))), 0
-    before = rules
+    rules, num_read = set(range(len(rules_over(n)))), 0
+    before = rules  # the last set that is not empty
     while True:
         checkpoint("moves", item.task.budget - episode.left, item.task.budget)
-        for step in episode.steps[heard:]:
-            heard += 1
+        for step in episode.steps[num_read:]:
+            num_read += 1
             if step.reading is not None:
-                placed = frozenset(episode.placed)  # only the newest step has a reading that was not heard
+                placed = frozenset(episode.placed)  # only the newest step can have a reading that was not used
                 before = rules or before
                 active = step.reading.startswith("ACTIVE")
                 rules = {k for k in rules if activates(rules_over(n)[k], placed) == active}
@@ -151,14 +151,14 @@ def one_rule_play(item: BlicketItem) -> tuple[Grade, Actions]:
 
 
 @cache
-def rules_over(n: int) -> tuple[Stated, ...]:
-    """Return the distinct rules: conjunctive ones of several blickets, then disjunctive ones, by set as a number."""
+def rules_over(n: int) -> tuple[PlainRule, ...]:
+    """Return the distinct rules: conjunctive ones of several blickets, then disjunctive ones, by ascending set."""
     sets = [frozenset(i for i in range(n) if number >> i & 1) for number in range(1, 1 << n)]
     several = [("conjunctive", blickets) for blickets in sets if len(blickets) > 1]
     return (*several, *(("disjunctive", blickets) for blickets in sets))
 
 
-def activates(rule: Stated, placed: frozenset[int]) -> bool:
+def activates(rule: PlainRule, placed: frozenset[int]) -> bool:
     """Return whether these objects satisfy the rule."""
     form, blickets = rule
     return blickets <= placed if form == "conjunctive" else bool(blickets & placed)
@@ -166,20 +166,21 @@ def activates(rule: Stated, placed: frozenset[int]) -> bool:
 
 @cache
 def _rules_by_set(n: int) -> tuple[frozenset[int], ...]:
-    """Return, for each set of objects as a number, the numbers of the rules that it satisfies."""
+    """Return, for each set of objects as a number, the indices in `rules_over` of the rules that it satisfies."""
     sets = (frozenset(i for i in range(n) if number >> i & 1) for number in range(1 << n))
     return tuple(frozenset(k for k, rule in enumerate(rules_over(n)) if activates(rule, placed)) for placed in sets)
 
 
 def _next_toggle(n: int, rules: frozenset[int], placed: frozenset[int]) -> int:
+    """Return the first object to toggle towards the set with most bits per move; `rules`: indices of those left."""
     current_set = sum(1 << index for index in placed)
     best, target = float("-inf"), current_set
-    for number, active in enumerate(_rules_by_set(n)):
-        if number != current_set:
+    for objects, active in enumerate(_rules_by_set(n)):
+        if objects != current_set:
             share = len(active & rules) / len(rules)
-            worth = round(_entropy(share) / (number ^ current_set).bit_count(), DIGITS)
-            if worth > best:
-                best, target = worth, number
+            bits_per_move = round(_entropy(share) / (objects ^ current_set).bit_count(), NUM_DIGITS)
+            if bits_per_move > best:
+                best, target = bits_per_move, objects
     return next(index for index in range(n) if (current_set ^ target) >> index & 1)
 
 
@@ -192,7 +193,7 @@ def _toggle(episode: BlicketEpisode, index: int) -> str | None:
     return episode.act({verb: episode.task.objects[index]}).reading
 
 
-def _submit(episode: BlicketEpisode, rule: Stated) -> None:
+def _submit(episode: BlicketEpisode, rule: PlainRule) -> None:
     form, blickets = rule
     names = [name for index, name in enumerate(episode.task.objects) if index in blickets]
     episode.act({"check": {"rule": form, "blickets": names}})
@@ -209,8 +210,8 @@ MAX_WALK = 5_000  # moves of a walk that is recounted: each has up to 2^8 orders
 
 
 def _is_satisfied(rule: Record, placed: Sequence[str]) -> bool:
-    within = [name in placed for name in rule["blickets"]]
-    return all(within) if rule["rule"] == "conjunctive" else any(within)
+    is_on = [name in placed for name in rule["blickets"]]
+    return all(is_on) if rule["rule"] == "conjunctive" else any(is_on)
 
 
 def _all_sets(objects: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -296,7 +297,7 @@ def _silence_decides(item: Any, certificate: Certificate) -> str:
 
 
 def _orders_met(on: tuple[str, ...], contiguous: bool) -> set[tuple[str, ...]]:
-    """Return the orders that would be active: every subsequence, or every stretch of what is on."""
+    """Return the orders that the objects on satisfy: every subsequence, or every contiguous one."""
     if contiguous:
         return {on[first:end] for first, end in combinations(range(len(on) + 1), 2)}
     return {order for size in range(1, len(on) + 1) for order in combinations(on, size)}
@@ -331,7 +332,7 @@ def _silently_switched(item: Any, certificate: Certificate) -> str:
 
 
 class RuleNumber(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Number of a rule of the detector, from 1."""
+    """Position of a rule of the detector, from 1."""
 
     rule: int
 

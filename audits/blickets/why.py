@@ -1,4 +1,4 @@
-"""Why the readings of a detector leave more than one rule, in parts and in words."""
+"""Why the readings of a detector leave more than one rule: the data of a page, and sentences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DetectorMove(msgspec.Struct, frozen=True):
 
 
 class RuleChip(msgspec.Struct, frozen=True):
-    """A rule of the class; fits: whether it gives every reading; is_true: where gold is revealed."""
+    """A rule of the class; `fits`: consistent with every reading; `is_true`: a rule of gold, if gold is revealed."""
 
     form: str
     blickets: tuple[str, ...]
@@ -42,13 +42,13 @@ class RuleChip(msgspec.Struct, frozen=True):
 
 
 class DetectorWhy(why.Why, frozen=True, kw_only=True):
-    """The reason for a detector after some moves; experiments: every toggle from here, best first.
+    """The reason for a detector after some moves.
 
-    budget: moves that are allowed
-    rules: all of a class of one rule, () of others; learner_moves: least and most moves of an exact learner over all
-    rules of such a class, before the first move
-    is_stated: whether the task states the condition; else `run exact` considers all conditions
-    pair: two rules that fit, of a class of one rule; witness: objects with which they differ, least of them
+    experiments: every possible next toggle, best first; budget: number of moves allowed
+    rules: every rule if the class is one rule throughout, else ()
+    learner_moves: least and most moves of an exact learner over all rules of such a class; None after the first move
+    is_stated: whether the task states the condition; if not, `run exact` considers all conditions
+    pair: two rules that fit; witness: a smallest set of objects on which they differ, None for other classes
     """
 
     objects: tuple[str, ...]
@@ -119,14 +119,14 @@ TITLES = {
     "decided": "Which rule does \u201c{}\u201d follow?",
     "empty": "Why is \u201c{}\u201d contradictory?",
 }
-MAX_PLAYED_OBJECTS = 6  # 120 rules are played by the exact learner
+MAX_PLAYED_OBJECTS = 6  # the exact learner plays every rule: 120 for 6 objects
 
 
 def explain(item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> DetectorWhy:
-    """Return the reason after these moves; what is sealed is read with `reveal_sealed` alone.
+    """Return the reason after these moves; the sealed part is read only with `reveal_sealed`.
 
-    The class is what the task states: the detectors of its condition if it is informed, else one rule. So nothing here
-    tells the condition of an item that keeps it sealed; readings of a switch or of noise may leave the class empty.
+    The class is that of the condition that the task states, else one rule throughout. So the reason never reveals a
+    sealed condition, and the readings of a switching or noisy detector may leave the class empty.
     """
     task = item.task
     space = space_of_condition(task, task.condition or Condition.CONJUNCTIVE)
@@ -180,8 +180,8 @@ def _pair(space: DetectorSpace, first: Rule, second: Rule) -> int | None:
     if not isinstance(space, StaticSpace):
         return None
     size = (first.blickets | second.blickets).bit_length()
-    for number in range(size + 1):
-        for chosen in combinations(range(size), number):
+    for num_chosen in range(size + 1):
+        for chosen in combinations(range(size), num_chosen):
             present = sum(1 << i for i in chosen)
             if first.active(present) != second.active(present):
                 return present
@@ -189,7 +189,7 @@ def _pair(space: DetectorSpace, first: Rule, second: Rule) -> int | None:
 
 
 def _rules(space: DetectorSpace, objects: Sequence[str], true_rules: Sequence[Rule]) -> Iterator[RuleChip]:
-    """Yield every rule of a class of one rule, those of one object first; nothing for other classes."""
+    """Yield every rule, those of one object first, if the class is one rule throughout; else nothing."""
     if not isinstance(space, OneRule):
         return
     for rule in sorted(all_rules(space.n), key=lambda r: (r.blickets.bit_count() > 1, r.form, r.blickets.bit_count())):
@@ -200,35 +200,35 @@ def _learner_moves(item: BlicketItem) -> tuple[int, int] | None:
     """Return the least and the most moves of an exact learner over all rules of the class; None for many objects."""
     if item.task.n > MAX_PLAYED_OBJECTS:
         return None
-    numbers = []
+    num_moves = []
     for rule in all_rules(item.task.n):
         episode = BlicketEpisode(replace(item, sealed=Sealed((Mechanism(rule),))))
         if not isinstance(conclude_episode(episode, Static).outcome, Found):
             return None
-        numbers.append(item.task.budget - episode.left)
-    return min(numbers), max(numbers)
+        num_moves.append(item.task.budget - episode.left)
+    return min(num_moves), max(num_moves)
 
 
 def _experiments(
     space: DetectorSpace, placed: tuple[int, ...], objects: Sequence[str], truth: Sealed | None
 ) -> tuple[why.Experiment, ...]:
-    """Every toggle with its readings, best first; none where readings are not certain under a hypothesis.
+    """Return every toggle with its readings, best first; none if a hypothesis does not determine the reading.
 
-    truth: the sealed detector, where it is revealed; only one that never switches has one next reading
+    truth: the sealed detector, if it is revealed; its next reading is known only if it never switches
     """
     experiments = []
     for i, name in enumerate(objects):
         after = tuple(k for k in placed if k != i) if i in placed else (*placed, i)
-        numbers = space.outcomes(after)
-        if sum(numbers.values()) != space.count:
+        counts = space.outcomes(after)
+        if sum(counts.values()) != space.count:
             return ()
         outcomes = [
-            why.Outcome(reading, str(number), len(space.after(after, reading).verdicts()))
-            for reading, number in numbers.items()
+            why.Outcome(reading, str(count), len(space.after(after, reading).verdicts()))
+            for reading, count in counts.items()
         ]
         remaining = None
         if truth is not None and len(truth.mechanisms) == 1 and isinstance(space, StaticSpace):
             active = truth.mechanisms[0].rule.active(set_of(after))
-            remaining = str(numbers.get(ACTIVE if active else INACTIVE, 0))
+            remaining = str(counts.get(ACTIVE if active else INACTIVE, 0))
         experiments.append(why.experiment(f"{'remove' if i in placed else 'place'} {name}", outcomes, remaining))
     return tuple(sorted(experiments, key=lambda entry: entry.rank))

@@ -1,4 +1,4 @@
-"""Attribution of runs: their answers and hypotheses beside the mechanisms that fit their own evidence."""
+"""Attribution of runs: compares their answers and hypotheses with the mechanisms that fit their own evidence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ RunSpace: TypeAlias = LabSpace | ReplayedDags
 
 @dataclass(frozen=True, slots=True)
 class EdgeClaims:
-    """Claimed edges that are in all members, in some, in none; and edges of all members that were not claimed."""
+    """Claimed edges by the members (mechanisms that fit) that have them.
+
+    proven, unproven, contradicted: claimed edges of all, of some, of no members; missed: unclaimed edges of all members
+    """
 
     proven: frozenset[Edge]
     unproven: frozenset[Edge]
@@ -39,8 +42,8 @@ class EdgeClaims:
 def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
     """Return the members after these steps; `BudgetSpent` for families whose members are not enumerated.
 
-    bounded: whether bases are taken to be drawn as the benchmark draws them; quadratic spaces do not use that. A noisy
-        task is given no such bounds once something was set; before that its evidence, and so the space, has no noise.
+    bounded: whether bases are assumed to be in the generator's range. Ignored for quadratic tasks, and for noisy tasks
+        once a property was set; before that their evidence has no noise.
     """
     evidence = evidence_of(task, steps)
     if task.family is Family.QUADRATIC:
@@ -55,9 +58,10 @@ def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False
 def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> RunSpace:
     """Return the members after the steps of a run, under the item's own law of noise.
 
-    Laws of the released suites are all admitted for an item that has one of them. `BudgetSpent` where members are not
-    enumerated, for draws that nodes do not share, and where no member explains the readings. Solvers do not see the
-    law: `space_of` is what they may assume. bounded: as in `space_of`
+    Solvers do not see the law and use `space_of`. For an item with a law of the released suites, all of these laws are
+    admitted. `BudgetSpent` if members are not enumerated, nodes do not share draws, or no member explains the readings.
+
+    bounded: as in `space_of`
     """
     steps = tuple(steps)
     evidence = evidence_of(item.task, steps)
@@ -73,7 +77,7 @@ def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = F
 
 
 def laws_of(item: LabItem) -> tuple[Law, ...]:
-    """Return the laws that the item's hidden draws may follow: those of the released suites, or its own."""
+    """Return the laws that the item's noise may follow: those of the released suites, or its own."""
     noise = item.sealed.noise
     if noise is None or noise.draw is not Draw.SHARED:
         raise BudgetSpent("only noise with one draw for all affected nodes has a space")
@@ -87,21 +91,21 @@ def frequency_posterior(space: RunSpace) -> float | None:
     """Return the posterior of the most probable frequency; None where readings are exact."""
     if not isinstance(space, NoisyDags | ReplayedDags):
         return None
-    counts = [number for value, number in space.verdicts().items() if not isnan(value)]
+    counts = [count for value, count in space.verdicts().items() if not isnan(value)]
     return max(counts, default=0) / space.count
 
 
 def graph_posterior(space: RunSpace) -> float | None:
-    """Return the posterior of the most probable graph; 0 where no graph exceeds 1/2, None where readings are exact."""
+    """Return the posterior of the most probable graph; 0 if no graph exceeds 1/2, None if readings are exact."""
     if not isinstance(space, NoisyDags | ReplayedDags):
         return None
-    likely = {edge for edge, number in space.edge_counts.items() if 2 * number > space.count}
-    share = space.having_graph(likely) / space.count  # a graph with more than half has these edges and no other
+    likely = {edge for edge, count in space.edge_counts.items() if 2 * count > space.count}
+    share = space.having_graph(likely) / space.count  # a graph with over half of the weight has just these edges
     return share if share > 0.5 else 0.0
 
 
 def decided_frequency(space: RunSpace) -> float | None:
-    """Return the reactor crystal's frequency, if all members predict the same from what is shown of it."""
+    """Return the reactor's frequency if all members predict the same from its visible values; else None."""
     if isinstance(space, WeightedDags) and not space.predicts:
         return None
     verdicts: Mapping[float, int] = space.verdicts()
@@ -119,24 +123,24 @@ def graph_fits(space: RunSpace, edges: Set[Edge]) -> bool:
 
 
 def classify_edge_claims(space: RunSpace, claimed: frozenset[Edge]) -> EdgeClaims:
-    """Divide claimed and certain edges by what the evidence of a space proves of them."""
+    """Compare claimed edges with those of the members."""
     possible, certain = space.possible_edges, space.certain_edges
     return EdgeClaims(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)
 
 
-# --- Attribution of runs: frequency and graph beside what the run's own evidence decided ------------------------------
+# --- Attribution of runs: frequency and graph, and whether the run's own evidence decided them ------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RunAttribution:
-    """The two scored questions of a run. Correct are a frequency within 5, and a graph without a wrong edge.
+    """The two scored questions of a run. A frequency within 5 is correct, and a graph without a wrong edge.
 
-    edges: the last claims beside the members that were left
-    settings: that were carried out, as (property, value)
-    frequency_decided, graph_decided: settings after which the evidence decided the question, and went on to; None if it
-        did not at the end
+    edges: the edges claimed last, compared with the members at the end
+    settings: settings that were carried out, as (property, value)
+    frequency_decided, graph_decided: number of settings from which on the evidence decided the question; None if it was
+        undecided at the end
     premature: whether the run ended with a question undecided and settings left
-    wasted: settings made after both questions were decided
+    wasted: number of settings made after both questions were decided
     """
 
     frequency: Attribution
@@ -150,9 +154,9 @@ class RunAttribution:
 
 
 def attribute_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> RunAttribution:
-    """Attribute a run from the space that fits its readings; `BudgetSpent` where it is not enumerated, or empty.
+    """Attribute a run, given the members of `run_space`; `BudgetSpent` if these are not enumerated, or there are none.
 
-    bounded: whether bases are taken to be drawn as the benchmark draws them
+    bounded: whether bases are assumed to be in the generator's range
     """
     knowledge = _learn_from(_RunEvidence.from_steps(item, steps, bounded))
     edges = last_edges(steps)
@@ -173,9 +177,9 @@ def attribute_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = Fa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RunEvidence:
-    """Evidence of a run: its item, and the steps with a reading or a cost.
+    """Evidence of a run, as a key of a cache: its item, and the steps with a reading or a cost.
 
-    key: these steps in a comparable form
+    bounded: as in `space_of`; key: the steps in a hashable form
     """
 
     item: LabItem
@@ -212,10 +216,12 @@ def _comparable_step(step: LabStep) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _RunKnowledge:
-    """Hypotheses that fit the evidence of a run, whatever the run then answered.
+    """Members that fit the evidence of a run, independent of its answer.
 
-    frequencies: that some member predicts
-    posteriors: of the most probable frequency and graph, where readings are noisy
+    frequencies: predicted by at least one member
+    posteriors: of the most probable frequency and graph; None if readings are exact
+    decided: whether the frequency, and the graph, is decided at the end
+    frequency_decided, graph_decided: as in `RunAttribution`
     """
 
     space: RunSpace
@@ -228,9 +234,9 @@ class _RunKnowledge:
 
 @lru_cache(maxsize=128)
 def _learn_from(evidence: _RunEvidence) -> _RunKnowledge:
-    """Return what the evidence decides.
+    """Return the members of a run, and what they decide.
 
-    Cached: runs often share their evidence, as all that set nothing do.
+    Cached: runs often share their evidence; all runs without a setting do.
     """
     space_after = cache(
         lambda settings: run_space(evidence.item, _first(evidence.steps, settings), bounded=evidence.bounded)
@@ -257,7 +263,7 @@ def _decides_graph(space: RunSpace) -> bool:
 
 
 def _first(steps: Sequence[LabStep], settings: int) -> Iterator[LabStep]:
-    """Yield the steps up to and with the last of so many settings."""
+    """Yield the steps before setting number `settings` + 1."""
     for step in steps:
         if step.cost:
             if not settings:
@@ -267,14 +273,14 @@ def _first(steps: Sequence[LabStep], settings: int) -> Iterator[LabStep]:
 
 
 def _first_true(holds: Callable[[int], bool], last: int) -> int | None:
-    """Return the least number up to `last` for which a monotone predicate holds, by bisection; None without one."""
+    """Return the least k up to `last` for which a monotone predicate holds, by bisection; None without one."""
     if not holds(last):
         return None
     return bisect_left(range(last), True, key=holds)
 
 
 def _first_lasting(holds: Callable[[int], bool], last: int) -> int | None:
-    """Return the least number from which on it holds up to `last`; None if it does not hold there."""
+    """Return the least k such that the predicate holds from k to `last`; None if it does not hold at `last`."""
     first = None
     for k in range(last, -1, -1):
         if not holds(k):
@@ -296,17 +302,17 @@ def _graph(knowledge: _RunKnowledge, truth: Set[Edge], claimed: Set[Edge]) -> At
     )
 
 
-# --- Trajectory of a run: its hypothesis after each step, beside what its evidence proves or contradicts --------------
-WITHIN = 0.01
+# --- Trajectory of a run: its hypothesis after each step, compared with what its evidence proves or contradicts -------
+MAX_ERROR = 0.01  # of a predicted frequency, in the unit of readings
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """After one step.
+    """State of a run after one step. The hypothesis is the one stated last.
 
-    settings: carried out so far; members: left by the evidence so far
-    score: of the hypothesis that stands; equation_fits: whether its equation gives every frequency that was read within
-        0.01; contradicted: whether it claims an edge that no member has
+    settings: number of settings so far; members: number of mechanisms that fit the evidence so far
+    score: of the hypothesis; equation_fits: whether its equation gives every observed frequency within 0.01
+    contradicted: whether it claims an edge that no member has
     """
 
     settings: int
@@ -318,12 +324,14 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A whole run. Steps count from 0 for what was known before any; None where nothing was decided.
+    """A whole run.
 
-    edges: the last claims beside the members that were left
-    frequency_decided, graph_decided: settings after which the evidence decided the question
+    moments: one for each step; settings: number of settings
+    edges: the edges claimed last, compared with the members at the end
+    frequency_decided, graph_decided: number of settings after which the evidence first decided the question, 0 if it
+        did before any; None if it never did
     premature: whether the run ended with a question undecided and settings left
-    wasted: settings made after both questions were decided
+    wasted: number of settings made after both questions were decided
     """
 
     moments: tuple[Moment, ...]
@@ -336,9 +344,9 @@ class Trajectory:
 
 
 def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> Trajectory:
-    """Return the trajectory of a run; `BudgetSpent` where its space is not enumerated.
+    """Return the trajectory of a run; `BudgetSpent` if its members are not enumerated.
 
-    bounded: whether bases are taken to be drawn as the benchmark draws them
+    bounded: whether bases are assumed to be in the generator's range
     """
     scorer = Scorer(item.sealed.mechanism)
     space = run_space(item, bounded=bounded)
@@ -371,7 +379,7 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
 
 
 def equation_fits(hypothesis: Hypothesis, evidence: Evidence) -> bool:
-    """Return whether base and weights c_p give every frequency that was read without noise, within 0.01."""
+    """Return whether base, weights c_p and square weights c2_p give every noiseless frequency within 0.01."""
     base = number(hypothesis.coefficients.get("base"))
     if base is None:
         return False
@@ -380,6 +388,6 @@ def equation_fits(hypothesis: Hypothesis, evidence: Evidence) -> bool:
     for observation in evidence.observations:
         *values, frequency = observation.values
         predicted = base + sum(w * x + s * x * x for w, s, x in zip(linear, square, values, strict=True))
-        if not observation.noisy and not abs(predicted - frequency) <= WITHIN + 1e-9:
+        if not observation.noisy and not abs(predicted - frequency) <= MAX_ERROR + 1e-9:
             return False
     return True

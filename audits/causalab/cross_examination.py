@@ -1,9 +1,9 @@
-"""Claims about laboratories, examined again by SMT search over mechanisms.
+"""Claims about laboratories, proved a second time by SMT search over mechanisms.
 
 A hypothesis is a weight from 0 to 3 of each possible parent of each node, and a rank of each node above those of its
 parents. Each reading is an equation in whole hundredths: value = base + sum of weight * value of the parent. A crystal
-keeps the base of a property until that is set; the frequency has one base. The reactor crystal has values as well,
-unknown where they are hidden. A claim that is false is refuted by a mechanism, which the reference replays.
+keeps the base of a property until the property is set; the frequency has one base for all crystals. The hidden values
+of the reactor crystal are unknowns. A false claim is refuted by a mechanism, which the reference interpreter replays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, TOLERANCE, Edge
 from calibrant.dsl.causalab.reference import SettingMeaning, bases_of, values
 
 MAX_WEIGHT: Final = 3
-MAX_BASE: Final = 100  # of a property, where bases are drawn from 0 on
+MAX_BASE: Final = 100  # of a property; the generator draws bases from 0 to 100
 MAX_BASE_ERROR: Final = 1e-6  # of the frequency's base as a certificate states it
 
 Solution: TypeAlias = Mapping[Key, int]
@@ -35,7 +35,7 @@ def _hundredths(value: float) -> int:
 class Mechanisms:
     """The mechanisms of the class that give all readings, as a search.
 
-    bounded: whether bases are those that the generator draws
+    bounded: whether bases are in the generator's range
     """
 
     def __init__(self, visible: verify.VisibleData, engine: EngineName, *, bounded: bool) -> None:
@@ -71,6 +71,7 @@ class Mechanisms:
             self._require_drawn(search.integer("base"), *map(int, verify.BASE_RANGE))
 
     def _require_drawn(self, base: Any, low: int, high: int) -> None:
+        """Require that a base, in hundredths, is a whole number from `low` to `high`."""
         self._num_bases += 1
         units = self.search.integer("units", self._num_bases)
         self.search.require(base == verify.PER_UNIT * units)
@@ -78,7 +79,7 @@ class Mechanisms:
         self.search.require(units <= high)
 
     def _drawn_bases(self) -> dict[str, Any]:
-        """Return the bases of a crystal that was not set yet."""
+        """Return the bases of a crystal before any setting."""
         bases = {node: self._new_base() for node in self.visible["properties"]}
         if self.bounded:
             for base in bases.values():
@@ -90,7 +91,7 @@ class Mechanisms:
         return self.search.integer("crystal base", self._num_bases)
 
     def _add_trace(self) -> None:
-        """Add a trace: settings go on from its first entry and give the value; other entries are further crystals."""
+        """Add a trace: its settings apply to the crystal of the first entry; other entries are further crystals."""
         trace = self.visible["trace"]
         if trace:
             self._add_crystal(trace[0]["values"], [t for t in trace if t["set"] is not None], SettingMeaning.VALUE)
@@ -127,7 +128,7 @@ class Mechanisms:
         return node_values[FREQUENCY]
 
     def find_sparser(self, solution: Solution) -> Solution:
-        """Return a solution of as few edges as nodes, or of the fewest that the steps find; lines have a limit."""
+        """Return a solution with at most as many edges as nodes, or the sparsest found: messages have to be short."""
         pairs = [(parent, child) for child in self.nodes for parent in self.parents_of(child)]
         while (num_edges := sum(solution["weight", *pair] > 0 for pair in pairs)) > len(self.nodes):
             self.search.add_at_most_positive((self.weight(*pair) for pair in pairs), num_edges - 1)
@@ -141,7 +142,7 @@ class Mechanisms:
         return solution
 
     def mechanism(self, solution: Solution) -> Mechanism:
-        """Return the mechanism of a solution, replayed: `AssertionError` where the encoding errs."""
+        """Return the mechanism of a solution; `AssertionError` if the reference finds that it does not fit."""
         weights = {child: [(p, solution["weight", p, child]) for p in self.parents_of(child)] for child in self.nodes}
         equations = {
             child: Equation(
@@ -156,7 +157,7 @@ class Mechanisms:
         return mechanism
 
     def predict(self, solution: Solution) -> tuple[Mechanism, float]:
-        """Return the mechanism of a solution and the reactor's frequency, which the reference computes from bases."""
+        """Return the mechanism of a solution, and the reactor's frequency as the reference computes it."""
         mechanism, visible_values = self.mechanism(solution), self.visible["reactor"]
         hidden = {
             node: solution["reactor", node] / verify.PER_UNIT for node in self.nodes if node not in visible_values
@@ -181,7 +182,7 @@ class Mechanisms:
         self.search.require(self.search.integer("base") == _hundredths(mechanism.frequency_base))
 
     def exclude_graph(self, edges: frozenset[Edge]) -> None:
-        """Require other edges, as every mechanism has where some of these are outside the class."""
+        """Require other edges than these; no requirement if some of these are outside the class."""
         pairs = [(parent, child) for child in self.nodes for parent in self.parents_of(child)]
         if edges <= set(pairs):
             self.search.require(
@@ -231,7 +232,7 @@ def _graph_decided(evidence: Mapping[str, Any], certificate: Certificate, engine
 
 
 def _require_some(mechanisms: Mechanisms) -> None:
-    """Refuse a claim about a class of which no mechanism fits."""
+    """Refuse the claim if no mechanism of the class fits."""
     solution = mechanisms.search.find_integers()
     if solution is None:
         raise Refused(f"{mechanisms.search.engine} proves that no mechanism of the class fits")
@@ -251,7 +252,7 @@ def _ambiguous(evidence: Mapping[str, Any], certificate: Certificate, engine: En
 
 
 def _prove_fit(mechanisms: Mechanisms, member: Mechanism) -> int:
-    """Return the steps of proving that a mechanism is of the class and fits; `Refused` where it is not or does not."""
+    """Prove that a mechanism is of the class and fits, else `Refused`; return the number of search steps."""
     nodes = mechanisms.nodes
     if set(member.equations) != set(nodes):
         raise Refused("a mechanism of other nodes")

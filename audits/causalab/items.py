@@ -1,6 +1,6 @@
 """Findings about one laboratory, its soundness and its difficulty.
 
-Each rests on the space of all linear mechanisms with small weights that fit the visible data, where it is enumerated.
+Most need the list of all mechanisms that fit the visible data (the members); where that is too long, they are absent.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def mattering_edges(item: LabItem) -> frozenset[Edge]:
 
 
 def vacuous_finding(item: LabItem) -> Finding | None:
-    """Return the edges that no prediction of the reactor crystal can depend on; None without any."""
+    """Return the finding that no prediction of the reactor's frequency can depend on some edges; None without any."""
     edges = item.sealed.mechanism.edges
     idle = sorted(edges - mattering_edges(item))
     if not idle:
@@ -85,9 +85,9 @@ def vacuous_finding(item: LabItem) -> Finding | None:
 
 
 def trivial_finding(item: LabItem) -> Finding | None:
-    """Return the finding that the records decide the frequency; None if they do not, or nothing is enumerated.
+    """Return the finding that the records decide the frequency; None if they do not, or members are not enumerated.
 
-    Where they do it only for bases in the generator's range, the item's own have to be there.
+    Bases may have any value; if that leaves it open and the item's bases are usual, only the generator's range.
     """
     try:
         space = space_of(item.task)
@@ -102,7 +102,7 @@ def trivial_finding(item: LabItem) -> Finding | None:
         return None
     data = {"frequency": frequency} | ({"base": list(verify.BASE_RANGE)} if bounded else {})
     claim = f"the records decide the frequency: {frequency:g}, before any setting"
-    certificate = None  # of quadratic mechanisms: their real weights are no list that a checker could go through
+    certificate = None  # none for quadratic mechanisms: a verifier cannot enumerate real weights
     if isinstance(space, WeightedDags):
         certificate = certify(verify.FREQUENCY_DECIDED, space.in_words, verify.item_evidence(item), data)
     figures: dict[str, int | float | str] = {"frequency": frequency, "members": str(space.count)}
@@ -110,10 +110,10 @@ def trivial_finding(item: LabItem) -> Finding | None:
 
 
 def unusual_bases(item: LabItem) -> list[str]:
-    """Describe the bases of a linear item that its generator never draws, which some methods and labels rule out."""
+    """Describe the bases of a linear item that the generator never draws; some methods and labels exclude these."""
     mechanism, bases = item.sealed.mechanism, item.sealed.bases
     if item.task.family is not Family.LINEAR or item.task.weights is not Weights.SMALL:
-        return []  # of bases_outside classes no method assumes a range
+        return []  # no method assumes a range of bases for other classes
     low, high = verify.BASE_RANGE
     base = mechanism.frequency.base or 0.0
     described = [] if low <= base <= high and base.is_integer() else [f"the frequency's base {base:g}"]
@@ -127,7 +127,7 @@ def unusual_bases(item: LabItem) -> list[str]:
 
 
 def unusual_bases_finding(item: LabItem) -> Finding | None:
-    """Return the finding that bases are outside the generator's range, which some methods assume; None otherwise."""
+    """Return the finding that bases are outside the generator's range, which some methods assume; None if inside."""
     described = unusual_bases(item)
     if not described:
         return None
@@ -144,7 +144,7 @@ def unusual_bases_finding(item: LabItem) -> Finding | None:
 def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]] | None:
     """Return the mechanisms that fit after every property was set once within the allowance, bases unrestricted.
 
-    None where mechanisms are not enumerated.
+    Also return the steps; None if mechanisms are not enumerated.
     """
     if reason_not_enumerable(item.task) is not None:
         return None
@@ -155,7 +155,7 @@ def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]]
 
 
 def ambiguous_finding(item: LabItem) -> Finding | None:
-    """Prove that no number of settings separates two mechanisms, or refute it where only one fits."""
+    """Return the finding that no settings separate two mechanisms, refuted if only one fits; None if none is listed."""
     outcome = after_every_setting(item)
     if outcome is None or not outcome[0].count:
         return None
@@ -194,18 +194,18 @@ def generate_labelled(plan: Plan, seed: int, count: int, first: int = 0) -> Iter
 
 
 def labels(item: LabItem) -> dict[str, float]:
-    """Return the labels of an item; labels that need the list of fitting mechanisms are absent where it is too long.
+    """Return the labels of an item; those that need the list of members are absent if it is too long.
 
-    `fewest_settings` is absent, too, where the mechanism is outside the class with bases in the generator's range.
+    `fewest_settings` is also absent if the true mechanism is not in the class with bases in the generator's range.
 
-    nodes, edges
-    imec: graphs in the Markov equivalence class before any setting
-    members, members_bounded: mechanisms that fit the visible data, with unrestricted bases and with bases in the
-        generator's range
-    fewest_settings: least number of settings after which no further one narrows the members, bases in the generator's
-        range; decidable: whether graph and frequency are decided then
+    nodes, edges: their numbers
+    imec: number of graphs in the Markov equivalence class before any setting
+    members, members_bounded: numbers of mechanisms that fit the visible data, with unrestricted bases and with bases in
+        the generator's range
+    fewest_settings: least number of settings after which no further one removes members, with bases in the generator's
+        range; decidable: 1 if graph and frequency are then decided, else 0
     mattering: share of the edges on which the reactor crystal's frequency can depend; absent without edges
-    winnable: whether any dialled frequency activates the reactor
+    winnable: 1 if some dialled frequency activates the reactor, else 0
     """
     edges = item.sealed.mechanism.edges
     values: dict[str, float] = {
@@ -230,10 +230,10 @@ def labels(item: LabItem) -> dict[str, float]:
 
 
 def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tuple[int, bool]:
-    """Return the size of a smallest set of settings that narrows the members as far as all settings would.
+    """Return the size of a smallest set of settings after which no further setting removes a verdict.
 
-    Also return whether graph and predicted frequency are then the same in all members. Each setting keeps the members
-    with the truth's readings, independent of order and of earlier settings. So sets of properties are tried by size.
+    A verdict is a graph with a predicted frequency. Also return whether one verdict remains. Each setting keeps the
+    members with the truth's readings, independent of order and of earlier settings. So sets are tried by size.
     `ValueError` if the truth is no member; `BudgetSpent` if members are too many to list.
     """
     members = list(space.members())
@@ -252,7 +252,7 @@ def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tu
 
 
 def _has_weights_of(member: Mechanism, truth: Mechanism) -> bool:
-    # A mechanism is its weights: the readings do not identify the bases.
+    # compares weights alone, as readings do not identify the bases
     return all(member.weights(node) == truth.weights(node) for node in truth.equations)
 
 
@@ -266,6 +266,7 @@ def _count_verdicts(
     chosen: tuple[int, ...],
     verdicts: list[tuple[frozenset[tuple[str, str]], float]],
 ) -> int:
+    """Count the verdicts of the members that agree with the truth on all chosen settings."""
     remaining = np.ones(len(verdicts), dtype=np.bool_)
     for i in chosen:
         remaining &= agree[i]
@@ -276,7 +277,10 @@ def _count_verdicts(
 
 
 def mechanism_explains(item: LabItem) -> str | None:
-    """Return why the mechanism does not explain the static trace; records and baseline are recomputed on reading."""
+    """Return why the mechanism does not explain the static trace, "" if it does; None without a trace.
+
+    Records and baseline need no check: they are recomputed when an item is parsed.
+    """
     if not item.task.trace:
         return None
     worst = misfit(item.sealed.mechanism, evidence_of(item.task), reading=item.task.reading, shifts=())
@@ -284,7 +288,7 @@ def mechanism_explains(item: LabItem) -> str | None:
 
 
 def labels_hold(item: LabItem) -> str | None:
-    """Compare stated labels with recomputed ones; None without labels."""
+    """Return which stated labels differ from recomputed ones, "" if none does; None without labels."""
     stated = item.sealed.labels
     if not stated:
         return None
@@ -309,7 +313,7 @@ def explain_undecided(item: LabItem) -> str | None:
 
 
 def duplicate_key(item: LabItem) -> bytes:
-    """Encode all but the item's names and labels; noise counts with its seed, which decides what settings show."""
+    """Encode all but the item's id and labels; the seed of the noise is part of the key, as it decides readings."""
     return msgspec.json.encode((item.task, replace(item.sealed, labels={})))
 
 

@@ -28,14 +28,14 @@ from calibrant.solvers.causalab.space import PER_UNIT, Local, explain_node, reas
 from calibrant.solvers.outcome import BudgetSpent
 
 # --- Findings about released files: shares of flawed episodes, leaks, duplicates, evidence that never suffices --------
-MAX_BASE = 100  # that is drawn
-MAX_EFFECTS = 9  # 101 to this power is still a machine number
+MAX_BASE = 100  # of a property; the generator draws whole numbers from 0 to 100
+MAX_EFFECTS = 9  # properties with an effect: 101 ** 9 combinations of bases still fit into 64 bits
 Suites: TypeAlias = Mapping[str, Sequence[Config]]
 Episodes: TypeAlias = Sequence[Sequence[LabItem]]  # by config, then by seed
 
 
 def suite_findings(suites: Suites, seeds: Sequence[int]) -> Iterator[Finding]:
-    """Yield every finding about these files; episodes are drawn once for each config and seed."""
+    """Yield every finding about these files; each config and seed gives one episode."""
     yield from duplicate_findings(suites)
     for suite, configs in suites.items():
         items = [[item_of_config(config, seed) for seed in seeds] for config in configs]
@@ -47,9 +47,9 @@ def suite_findings(suites: Suites, seeds: Sequence[int]) -> Iterator[Finding]:
 
 
 def unwinnable_share(suite: str, items: Episodes) -> Finding | None:
-    """Return the share of episodes whose target the dial cannot reach; None if it is 0.
+    """Return a finding on the share of episodes whose target the dial cannot reach; None if it is 0.
 
-    For linear mechanisms with whole weights also the chance over all crystals.
+    For linear mechanisms with whole weights it also states the probability over all crystals.
     """
     lost = [sum(not winnable(item.sealed.target, item.task.tries) for item in config_items) for config_items in items]
     episodes = sum(map(len, items))
@@ -70,20 +70,20 @@ def unwinnable_share(suite: str, items: Episodes) -> Finding | None:
 
 
 def unwinnable_chance(mechanism: Mechanism) -> Fraction:
-    """Return the chance of a target beyond the dial, for bases drawn as the benchmark draws them.
+    """Return the probability of a target beyond the dial, for bases drawn as the generator draws them.
 
-    For linear mechanisms with whole weights and a whole base: the target is the base plus a sum of independent whole
-    numbers from 0 to 100, each times its total effect, so its distribution is a convolution.
+    The target is the frequency's base plus a sum of independent whole numbers from 0 to 100, each times its total
+    effect, so its distribution is a convolution. `ValueError` unless weights and base are whole and effects are few.
     """
     effects = [effect for effect in effects_on_frequency(mechanism).values() if effect]
     if len(effects) > MAX_EFFECTS or mechanism.frequency_base != int(mechanism.frequency_base):
         raise ValueError(f"{len(effects)} properties and the base {mechanism.frequency_base:g}")
     ways = np.ones(1, dtype=np.int64)
     for effect in effects:
-        grown = np.zeros(len(ways) + MAX_BASE * effect, dtype=np.int64)
+        convolved = np.zeros(len(ways) + MAX_BASE * effect, dtype=np.int64)
         for base in range(MAX_BASE + 1):
-            grown[base * effect : base * effect + len(ways)] += ways
-        ways = grown
+            convolved[base * effect : base * effect + len(ways)] += ways
+        ways = convolved
     beyond = max(0, int(HIGHEST + TOLERANCE) - int(mechanism.frequency_base))
     return Fraction(int(ways[beyond:].sum()), int(ways.sum()))
 
@@ -107,7 +107,7 @@ def effects_on_frequency(mechanism: Mechanism) -> dict[str, int]:
 
 
 def idle_share(suite: str, items: Episodes) -> Finding | None:
-    """Return the mean share over graphs of the edges that cannot matter for the prediction."""
+    """Return a finding on the share of edges that cannot matter for the prediction, as a mean over graphs."""
     edges = [config_items[0].sealed.mechanism.edges for config_items in items]
     shares = [1 - len(mattering_edges(config_items[0])) / len(e) for config_items, e in zip(items, edges, strict=True)]
     claim = f"{fmean(shares):.0%} of the edges of a graph cannot matter for the prediction"
@@ -115,7 +115,10 @@ def idle_share(suite: str, items: Episodes) -> Finding | None:
 
 
 def trivial_share(suite: str, items: Episodes) -> Finding | None:
-    """Return the share of episodes whose frequency the records decide, with weights 1, 2, 3 and any bases."""
+    """Return a finding on the share of episodes whose frequency the records decide, for any bases.
+
+    None if mechanisms are not enumerated.
+    """
     every = [item for config_items in items for item in config_items]
     try:
         decided = [decided_frequency(space_of(item.task)) is not None for item in every]
@@ -127,9 +130,9 @@ def trivial_share(suite: str, items: Episodes) -> Finding | None:
 
 
 def ambiguous_share(suite: str, items: Episodes) -> Finding | None:
-    """Return the mean number of mechanisms that fit after every property was set.
+    """Return a finding on the mean number of mechanisms that fit after every property was set.
 
-    None where the frequency is no possible parent: there one mechanism fits.
+    None if mechanisms are not enumerated, and if the frequency is no possible parent: then one mechanism fits.
     """
     every = [item for config_items in items for item in config_items]
     if any(reason_not_enumerable(i.task) is not None or not i.task.allowance or not i.task.freq_parent for i in every):
@@ -142,7 +145,7 @@ def ambiguous_share(suite: str, items: Episodes) -> Finding | None:
 
 
 def static_share(suite: str, items: Episodes) -> Finding | None:
-    """Return how many static records hold no setting, so that they decide no graph between properties."""
+    """Return a finding on the static records without a setting, which decide no graph; None without static records."""
     traces = [config_items[0].task.trace for config_items in items]
     if not any(traces):
         return None
@@ -153,7 +156,7 @@ def static_share(suite: str, items: Episodes) -> Finding | None:
 
 
 def duplicate_findings(suites: Suites) -> Iterator[Finding]:
-    """Yield files that hold the same configs, whatever they are called."""
+    """Yield a finding for every two files with equal configs, apart from names."""
     names = list(suites)
     for i, first in enumerate(names):
         for second in names[i + 1 :]:
@@ -170,7 +173,7 @@ def _contents(configs: Sequence[Config]) -> list[object]:
 
 
 def leak_findings(suite: str, configs: Sequence[Config]) -> Iterator[Finding]:
-    """Yield leaks of the graph: names, the seed of the records, the order of keys."""
+    """Yield findings on leaks of the graph: by names, by the seed of the records, by the order of keys."""
     num_candidates = [len(candidates(configs, config.mechanism.nodes_with_drawn_base, ())) for config in configs]
     fewest, most_candidates = min(num_candidates), max(num_candidates)
     claim = (
@@ -198,6 +201,7 @@ def leak_findings(suite: str, configs: Sequence[Config]) -> Iterator[Finding]:
 
 
 def _released_locals(config: Config) -> tuple[LabItem, list[Local]]:
+    """Return the item with the released records, and the weight vectors of each node that fit it."""
     item = item_of_config(config, 0, records="released")
     evidence = evidence_of(replace(item.task, noise=False))
     return item, [explain_node(evidence, node, bounded=False) for node in range(len(evidence.nodes))]
@@ -219,7 +223,7 @@ def _count_given_seed(config: Config) -> int:
 
 
 def _count_given_order(config: Config) -> int:
-    """Count the members whose edges follow the order in which the released code writes a record's keys."""
+    """Count the members whose edges agree with the order in which the released code writes a record's keys."""
     item, local_spaces = _released_locals(config)
     order = list(values(config.mechanism, released_records(config)[0]))
     before = {node: order[:i] for i, node in enumerate(order)}
@@ -232,6 +236,7 @@ def _count_given_order(config: Config) -> int:
 
 
 def _count_members(local_spaces: Sequence[Local]) -> int:
+    """Count the acyclic mechanisms with a weight vector of each local space."""
     options = {
         local_space.node: {
             int(m): int(n) for m, n in zip(*np.unique(local_space.masks, return_counts=True), strict=True)
@@ -241,21 +246,21 @@ def _count_members(local_spaces: Sequence[Local]) -> int:
     return total(Weights(options, 0))
 
 
-# --- Printed rows of the paper beside what can be computed: abstention, mixtures, denominators, duplicates ------------
-NARROW = 0.125  # spread of graph figures that a mixture of perfect and empty records would show
-MUCH = 0.25  # accuracy above all graph figures
-ROWS_CLAIMED = 50
+# --- Printed rows of the paper, compared with what can be computed: abstention, mixtures, denominators ----------------
+MAX_SPREAD = 0.125  # of the graph scores, for a finding that perfect and empty records are mixed
+MIN_ACCURACY_GAP = 0.25  # accuracy minus the largest graph score, for the same finding
+ROWS_CLAIMED = 50  # number of rows that the paper states, unless a row states its own
 
 
 class PrintedRow(NamedTuple):
-    """One row of a table, figures as printed texts by column name."""
+    """One row of a table; `figures`: printed texts by column name."""
 
     where: str
     figures: Mapping[str, str]
 
 
 def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Finding:
-    """Return whether a printed row is that of stating the frequency's edges correctly and no other edge.
+    """Return a finding on whether a printed row has the scores of stating the frequency's edges alone, correctly.
 
     graphs: the true edges of every item that the row is about
     """
@@ -278,44 +283,45 @@ def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Fi
 
 
 def mean_class_sizes(mechanisms: Sequence[Mechanism]) -> list[float]:
-    """Return the mean size of the interventional equivalence class over mechanisms and all sets of so many properties.
+    """Return at index j the mean size of the interventional equivalence class after j properties were set.
 
-    Position j: j distinct properties set, from none to all of them; the mechanisms have equally many.
+    The mean is over mechanisms and all sets of j properties; the mechanisms have equally many properties.
     """
     properties = [mechanism.properties for mechanism in mechanisms]
     return [
         fmean(
             imec_size(mechanism.edges, targets)
             for mechanism, names in zip(mechanisms, properties, strict=True)
-            for targets in combinations(names, number)
+            for targets in combinations(names, num_set)
         )
-        for number in range(len(properties[0]) + 1)
+        for num_set in range(len(properties[0]) + 1)
     ]
 
 
 def class_size_finding(row: PrintedRow, column: str, sizes: Sequence[float]) -> Finding:
-    """Return between which numbers of properties set a printed class size of Table 8 lies; why is left open.
+    """Return a finding on the numbers of properties set between whose class sizes a size of Table 8 lies.
 
-    sizes: of `mean_class_sizes`
+    The reason stays open; sizes: from `mean_class_sizes`
     """
     printed = float(row.figures[column])
-    most = max((index for index, size in enumerate(sizes) if size >= printed), default=None)
-    listed = ", ".join(f"{size:.2f}" for size in sizes)
-    place = "above that of none set" if most is None else f"between those of {most} and {most + 1} properties set"
-    claim = f"class size {row.figures[column]} lies {place} ({listed} with none, one, .. set)"
+    num_set = max((index for index, size in enumerate(sizes) if size >= printed), default=None)
+    size_texts = ", ".join(f"{size:.2f}" for size in sizes)
+    between = f"between those of {num_set} and {(num_set or 0) + 1} properties set"
+    interval = "above that of none set" if num_set is None else between
+    claim = f"class size {row.figures[column]} lies {interval} ({size_texts} with none, one, .. set)"
     return Finding("class size", ClaimStatus.OPEN, f"{row.where}, {column}", claim, {"printed": printed})
 
 
 def mixture_finding(row: PrintedRow) -> Finding:
-    """Return whether graph figures are so alike that perfect and empty records mixed would explain them.
+    """Return a finding on whether graph scores are so close that a mix of perfect and empty records explains them.
 
-    An inference only.
+    It is an inference, so it stays open.
     """
     names = ("all_edge_precision", "all_edge_recall", "all_edge_f1", "freq_edge_f1", "freq_weight_f1")
     figures = [float(row.figures[name]) for name in names]
     accuracy = float(row.figures["accuracy_percent"]) / 100
     spread = max(figures) - min(figures)
-    alike = spread <= NARROW and accuracy - max(figures) > MUCH
+    alike = spread <= MAX_SPREAD and accuracy - max(figures) > MIN_ACCURACY_GAP
     range_of = f"figures from {min(figures):.3f} to {max(figures):.3f} at {accuracy:.0%} accuracy"
     verdict = "look like perfect and empty records mixed: an inference, no proof" if alike else "show no such mixture"
     claim = f"{range_of} {verdict}"
@@ -324,19 +330,19 @@ def mixture_finding(row: PrintedRow) -> Finding:
 
 
 def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Iterator[Finding]:
-    """Yield printed means of whole numbers that no sum over the claimed rows gives, with the denominators that do.
+    """Yield a finding for each printed mean that no whole number divided by the claimed rows rounds to.
 
-    The evidence of their certificates is {"printed": text, "rows": number}.
+    It lists the denominators that do. The evidence of its certificate is {"printed": text, "rows": number}.
     """
     for row in rows:
         printed, claimed = row.figures[column], int(row.figures.get("rows", ROWS_CLAIMED))
-        possible = [n for n in range(1, claimed + 1) if _sum_over(printed, n) is not None]
-        if claimed in possible:
+        denominators = [n for n in range(1, claimed + 1) if _sum_over(printed, n) is not None]
+        if claimed in denominators:
             continue
-        sums = {n: _sum_over(printed, n) for n in possible}
-        best = max(possible, default=0)
+        sums = {n: _sum_over(printed, n) for n in denominators}
+        best = max(denominators, default=0)
         evidence = {"printed": printed, "rows": claimed}
-        certificate = certify(NOT_A_MEAN, "means of whole numbers", evidence, {"denominators": possible})
+        certificate = certify(NOT_A_MEAN, "means of whole numbers", evidence, {"denominators": denominators})
         claim = f"{column} {printed} is no mean over {claimed} rows; {sums.get(best)}/{best} is printed so"
         data: dict[str, int | float | str] = {
             "printed": printed,
@@ -348,7 +354,7 @@ def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Ite
 
 
 def _sum_over(printed: str, rows: int) -> int | None:
-    """Return the whole number whose share of the rows is printed so; None if there is none."""
+    """Return a whole number that, divided by `rows`, rounds to the printed text; None if there is none."""
     places = len(printed.partition(".")[2])
     near = round(float(printed) * rows)
     fitting = (total for total in (near, near - 1, near + 1) if f"{total / rows:.{places}f}" == printed)

@@ -1,6 +1,6 @@
-"""Claims about laboratories, checked by trying everything with the reference alone.
+"""Claims about laboratories, checked by exhaustion with the reference interpreter, without a solver.
 
-Uses the reference and episodes of `dsl` and no solver. Readings are compared as whole hundredths.
+Readings are compared as whole hundredths.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_
 from calibrant.dsl.causalab.reference import SettingMeaning, bases_after, bases_of, values
 from calibrant.dsl.errors import CalibrantError
 
-# --- Independent recount for certificates about laboratories: readings, settings and parent sets, by trying all -------
-WEIGHTS: Final = (0, 1, 2, 3)
+# --- Independent recount for certificates about laboratories: readings, settings and parent sets, by exhaustion -------
+WEIGHTS: Final = (0, 1, 2, 3)  # of a parent; 0: no parent
 PER_UNIT: Final = 100  # readings are multiples of 0.01
 MAX_EXACT_READING: Final = 1e10  # beyond it a float does not hold hundredths; such readings are skipped
-BASE_RANGE: Final = (15.0, 25.0)  # from which the frequency's base is drawn
+BASE_RANGE: Final = (15.0, 25.0)  # range of the frequency's base in generated items
 SCALE_MIDDLE, SCALE_TOP = 50.0, 100.0  # of the scale of settings
-MAX_PROPERTIES: Final = 7  # 4 ** 7 vectors a node
-MAX_COMBINATIONS: Final = 1_000_000
+MAX_PROPERTIES: Final = 7  # 4 ** 7 weight vectors for each node
+MAX_COMBINATIONS: Final = 1_000_000  # partial parent-set assignments tried for one claim
 
 VisibleData: TypeAlias = Mapping[str, Any]
 
 
 def visible_data(item: LabItem, steps: Sequence[LabStep] = ()) -> VisibleData:
-    """Return the visible data of an item, and the readings of these steps of an episode."""
+    """Return the visible data of an item as JSON, with the readings of these steps of an episode."""
     return {
         "properties": item.task.properties,
         "freq_parent": item.task.freq_parent,
@@ -47,7 +47,10 @@ def visible_data(item: LabItem, steps: Sequence[LabStep] = ()) -> VisibleData:
 
 
 def every_property_set(item: LabItem) -> list[LabStep]:
-    """Set every property that no trace has moved to the farther end of its scale, until it has moved."""
+    """Return steps that set every property not moved by the trace to the farther end of its scale, until it moves.
+
+    They stop early at the end of the allowance.
+    """
     episode, now = LabEpisode(item), item.task.baseline
     moved = set(_moved_in_trace(item))
     for name in item.task.settable:
@@ -75,7 +78,7 @@ def _moved_in_trace(item: LabItem) -> Iterator[str]:
 
 
 def unlisted_reason(item: LabItem) -> str:
-    """Return why the mechanisms of an item are not tried out; empty if they can be."""
+    """Return why the mechanisms of an item cannot be enumerated, "" if they can."""
     task = item.task
     if task.family is not Family.LINEAR or task.weights is not Weights.SMALL:
         return "only linear mechanisms with weights 1, 2, 3 are tried out"
@@ -89,7 +92,12 @@ def nodes_of(visible: VisibleData) -> list[str]:
 
 
 def frequency_equations(visible: VisibleData, *, bounded: bool) -> Iterator[tuple[frozenset[str], int | None]]:
-    """Yield parents and prediction, in hundredths, of every vector that leaves one base; None where not shown."""
+    """Yield parents and prediction of every weight vector of the frequency that is consistent with one base.
+
+    The prediction is in hundredths; None if the reactor hides a parent.
+
+    bounded: whether the base is a whole number in BASE_RANGE
+    """
     properties, reactor = visible["properties"], visible["reactor"]
     readings = [*visible["records"], *(t["values"] for t in visible["trace"]), visible["baseline"]]
     exact = [row for row in map(_hundredths, readings) if row]
@@ -110,7 +118,10 @@ def frequency_equations(visible: VisibleData, *, bounded: bool) -> Iterator[tupl
 
 
 def is_completed(options: Mapping[str, set[tuple[str, ...]]], parents: frozenset[str]) -> bool:
-    """Return whether some choice of a parent set for each property has no cycle with these of the frequency."""
+    """Return whether some parent-set assignment of the properties is acyclic with `parents` of the frequency.
+
+    options: parent sets of each property
+    """
     waiting = {**options, FREQUENCY: {tuple(parents)}}
     placed: set[str] = set()
     while ready := [
@@ -123,7 +134,10 @@ def is_completed(options: Mapping[str, set[tuple[str, ...]]], parents: frozenset
 
 
 def acyclic_graphs(options: Mapping[str, set[tuple[str, ...]]]) -> Iterator[frozenset[Edge]]:
-    """Yield the acyclic choices of a parent set for each node, those with few sets first; a bound on the steps."""
+    """Yield the edges of each acyclic parent-set assignment; ValueError after MAX_COMBINATIONS steps.
+
+    options: parent sets of each node
+    """
     nodes = sorted(options, key=lambda node: (len(options[node]), node))
     remaining_steps = MAX_COMBINATIONS
     stack: list[tuple[int, frozenset[Edge]]] = [(0, frozenset())]
@@ -143,12 +157,12 @@ def acyclic_graphs(options: Mapping[str, set[tuple[str, ...]]]) -> Iterator[froz
 
 
 def explaining_parents(visible: VisibleData, child: str) -> set[tuple[str, ...]]:
-    """Return the parent sets of the weight vectors that explain a node's changes between its own settings."""
+    """Return the parent sets of the weight vectors that explain a node's changes between interventions on it."""
     nodes = nodes_of(visible)
     candidates = [n for n in nodes if n != child and (n != FREQUENCY or visible["freq_parent"])]
     rows = [_difference(before, after) for run in _stretches(visible, child) for before, after in pairwise(run)]
     changes = [row for row in rows if row]
-    stated = list(_stated_bases(visible, child))
+    rows_with_base = list(_stated_bases(visible, child))
     parent_sets = set()
     for index, weights in enumerate(product(WEIGHTS, repeat=len(candidates))):
         checkpoint(f"weights of {child}", index, len(WEIGHTS) ** len(candidates))
@@ -156,14 +170,14 @@ def explaining_parents(visible: VisibleData, child: str) -> set[tuple[str, ...]]
             continue
         terms = [(w, p) for w, p in zip(weights, candidates, strict=True) if w]
         if all(row[child] == sum(w * row[p] for w, p in terms) for row in changes) and all(
-            row[child] - sum(w * row[p] for w, p in terms) == base for row, base in stated
+            row[child] - sum(w * row[p] for w, p in terms) == base for row, base in rows_with_base
         ):
             parent_sets.add(tuple(sorted(p for _, p in terms)))
     return parent_sets
 
 
 def _hundredths(reading: Mapping[str, float]) -> dict[str, int]:
-    """Return a reading as whole numbers; empty where floats do not keep hundredths."""
+    """Return a reading in hundredths, as integers; empty beyond MAX_EXACT_READING."""
     if max(map(abs, reading.values())) > MAX_EXACT_READING:
         return {}
     return {node: round(value * PER_UNIT) for node, value in reading.items()}
@@ -175,7 +189,7 @@ def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict
 
 
 def _stated_bases(visible: VisibleData, child: str) -> Iterator[tuple[dict[str, int], int]]:
-    """Yield readings whose base of a node a setting states, which is so where settings give the base."""
+    """Yield (reading, base of the node) after each setting of the node, if settings set its base and not its value."""
     if visible["reading"] == SettingMeaning.BASE:
         for done in visible["settings"]:
             if (
@@ -187,7 +201,7 @@ def _stated_bases(visible: VisibleData, child: str) -> Iterator[tuple[dict[str, 
 
 
 def _stretches(visible: VisibleData, child: str) -> list[list[Mapping[str, float]]]:
-    """Return runs of readings over which the base of a node is constant."""
+    """Return the runs of readings over which the base of a node is constant: settings of it start a new run."""
     chains: list[list[tuple[str | None, Mapping[str, float]]]] = [[(None, r)] for r in visible["records"]]
     if visible["trace"]:
         first, *later = visible["trace"]
@@ -240,9 +254,9 @@ def equations_record(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-# --- Checks of certificates by definition: trying everything, with the reference alone and without any solver ---------
-MAX_DIFFERENCE = 1e-6
-MAX_ROWS = 100_000
+# --- Checks of certificates by definition: exhaustion with the reference interpreter, without any solver --------------
+MAX_DIFFERENCE = 1e-6  # between a computed and an observed value
+MAX_ROWS = 100_000  # denominators that are tried for a printed mean
 
 
 def stated_mechanism(record: Mapping[str, Any]) -> Mechanism:
@@ -253,12 +267,12 @@ def stated_mechanism(record: Mapping[str, Any]) -> Mechanism:
 
 
 def item_of_evidence(evidence: Mapping[str, Any]) -> LabItem:
-    """Return the item; reading it recomputes every number that it states."""
+    """Return the item; parsing it recomputes every number that the record states."""
     return item_of_record(msgspec.convert({**evidence, "id": "evidence"}, LabRecord))
 
 
 def _after_settings(item: LabItem, certificate: Certificate) -> VisibleData | str:
-    """Return the readings after every property was set once, or why the certificate's settings are others."""
+    """Return the visible data after every property was set once, or why the certificate's settings are others."""
     if why := unlisted_reason(item):
         return why
     steps = every_property_set(item)
@@ -274,42 +288,44 @@ def _class_in_words(item: LabItem, bases: str) -> str:
 
 
 def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Try every dial position within a tick of the target, and both ends of the dial."""
+    """Check that no dial position activates the reactor: whole ones near the target, the target, both ends."""
     item = item_of_evidence(evidence)
     target, tries = item.sealed.target, item.task.tries
     if target != certificate.data["target"]:
         return f"the target is {target:g}"
-    places = {0.0, HIGHEST, *(float(min(max(int(target) + d, 0), HIGHEST)) for d in range(-6, 7)), target}
-    opened = [place for place in sorted(places) if Reactor(target, tries).dial_frequency(place).activated]
-    return f"{opened[0]:g} activates the reactor" if opened else ""
+    positions = {0.0, HIGHEST, *(float(min(max(int(target) + d, 0), HIGHEST)) for d in range(-6, 7)), target}
+    activating = [
+        position for position in sorted(positions) if Reactor(target, tries).dial_frequency(position).activated
+    ]
+    return f"{activating[0]:g} activates the reactor" if activating else ""
 
 
 def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Walk from the frequency back through unseen nodes: only the edges on the way can matter."""
+    """Check that the claimed edges are those on no path to the frequency through nodes that the reactor hides."""
     item = item_of_evidence(evidence)
     mechanism, reactor = item.sealed.mechanism, item.task.reactor
-    matter: set[Edge] = set()
-    unseen = [FREQUENCY]
-    while unseen:
-        node = unseen.pop()
+    mattering: set[Edge] = set()
+    hidden_nodes = [FREQUENCY]
+    while hidden_nodes:
+        node = hidden_nodes.pop()
         for parent in mechanism.equations[node].parents:
-            if (parent, node) not in matter:
-                matter.add((parent, node))
-                unseen += [parent] if parent not in reactor else []
+            if (parent, node) not in mattering:
+                mattering.add((parent, node))
+                hidden_nodes += [parent] if parent not in reactor else []
     edges = [(parent, child) for parent, child in certificate.data["edges"]]
     if not set(edges) <= mechanism.edges:
         return "an edge that is not in the mechanism"
-    if set(edges) & matter:
+    if set(edges) & mattering:
         return "an edge that the frequency depends on"
-    idle = mechanism.edges - matter
-    return "" if idle and sorted(edges) == sorted(idle) else f"{len(idle)} edges cannot matter, not {len(edges)}"
+    idle = mechanism.edges - mattering
+    return "" if idle and sorted(edges) == sorted(idle) else f"{len(idle)} edges cannot mattering, not {len(edges)}"
 
 
 def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Check that every weight vector with one base of the frequency over all readings predicts the same.
+    """Check that all weight vectors consistent with one base of the frequency predict the claimed frequency.
 
-    Where bases are bounded, the base is a whole number within BASE_RANGE; a prediction that no acyclic choice for
-    the other nodes goes with is left out.
+    If the certificate bounds the base, it is a whole number in BASE_RANGE. Predictions without an acyclic parent-set
+    assignment of the other nodes do not count.
     """
     item = item_of_evidence(evidence)
     if why := unlisted_reason(item):
@@ -318,7 +334,7 @@ def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> 
     if bounded and certificate.data["base"] != list(BASE_RANGE):
         return f"bases of the frequency are drawn from {BASE_RANGE[0]:g} to {BASE_RANGE[1]:g}"
     visible = visible_data(item)
-    predicted: dict[int, list[frozenset[str]]] = {}
+    predicted: dict[int, list[frozenset[str]]] = {}  # frequency -> parent sets that predict it
     for parents, frequency in frequency_equations(visible, bounded=bounded):
         if frequency is None:
             return "a member has a parent that is not shown"
@@ -326,9 +342,9 @@ def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> 
     if len(predicted) > 1:
         property_sets = {name: explaining_parents(visible, name) for name in item.task.properties}
         predicted = {
-            f: choices
-            for f, choices in predicted.items()
-            if any(is_completed(property_sets, parents) for parents in choices)
+            f: parent_sets
+            for f, parent_sets in predicted.items()
+            if any(is_completed(property_sets, parents) for parents in parent_sets)
         }
     stated = certificate.data["frequency"]
     if len(predicted) == 1 and stated * PER_UNIT == next(iter(predicted)):
@@ -342,12 +358,12 @@ def _frequency_words(evidence: Mapping[str, Any], certificate: Certificate) -> s
     return _class_in_words(item_of_evidence(evidence), bases if "base" in certificate.data else "any")
 
 
-def _free_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
+def _unbounded_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     return _class_in_words(item_of_evidence(evidence), "any")
 
 
 def graph_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Check that every acyclic choice of one explaining vector for each node has the claimed edges."""
+    """Check that the only acyclic assignment of explaining parent sets has the claimed edges."""
     item = item_of_evidence(evidence)
     if item.task.noise:
         return "a noisy laboratory"
@@ -362,7 +378,7 @@ def graph_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 
 def ambiguous(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Check two different mechanisms of the class that give all readings, after every property was set."""
+    """Check that two different mechanisms of the class give all readings, after every property was set."""
     item = item_of_evidence(evidence)
     if item.task.noise:
         return "a noisy laboratory"
@@ -379,7 +395,7 @@ def ambiguous(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 
 def nonmember_reason(member: Mechanism, evidence: VisibleData) -> str:
-    """Return why a mechanism is outside the class or gives other readings by the reference; "" if it is a member."""
+    """Return why a mechanism is outside the class or gives other readings, "" if it is a member."""
     if set(member.equations) != {*evidence["properties"], FREQUENCY}:
         return "a mechanism of other nodes"
     terms = [term for e in member.equations.values() for term in e.terms]
@@ -416,17 +432,18 @@ def _replays(
 
 
 def not_a_mean(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Check that no whole number over the claimed rows is printed so, and that one is over the denominators."""
+    """Check that no whole number divided by `rows` rounds to the printed mean, and one does for each denominator."""
     printed, rows = evidence["printed"], int(evidence["rows"])
     if rows > MAX_ROWS:
         return f"{rows} rows; up to {MAX_ROWS} are tried"
-    possible = [n for n in range(1, rows + 1) if _prints(printed, n)]
-    if rows in possible:
+    denominators = [n for n in range(1, rows + 1) if _prints(printed, n)]
+    if rows in denominators:
         return f"a sum over {rows} rows is printed so"
-    return "" if possible == certificate.data["denominators"] else f"denominators up to {rows}: {possible}"
+    return "" if denominators == certificate.data["denominators"] else f"denominators up to {rows}: {denominators}"
 
 
 def _prints(printed: str, rows: int) -> bool:
+    """Return whether some whole number divided by `rows` rounds to the printed text."""
     places = len(printed.partition(".")[2])
     near = round(float(printed) * rows)
     return any(f"{total / rows:.{places}f}" == printed for total in (near - 1, near, near + 1))
@@ -445,14 +462,14 @@ class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecidedFrequency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The frequency, and the limits of its base where the class has them."""
+    """The frequency, and the range of its base if the class bounds it."""
 
     frequency: float
     base: tuple[float, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class DecidedGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The edges that are left after these settings of (property, value)."""
+    """The edges of the only graph that fits after these settings of (property, value)."""
 
     edges: list[tuple[str, str]]
     settings: list[tuple[str, float]]
@@ -466,14 +483,14 @@ class StatedEquation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TwoMembers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Two mechanisms, node by node, and the settings of (property, value) after which both are left."""
+    """Two mechanisms, node by node, and the settings of (property, value) after which both fit."""
 
     members: tuple[dict[str, StatedEquation], dict[str, StatedEquation]]
     settings: list[tuple[str, float]]
 
 
 class Denominators(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The numbers of rows over which a whole number is printed so."""
+    """The numbers of rows for which some whole number divided by them rounds to the printed mean."""
 
     denominators: list[int]
 
@@ -483,8 +500,8 @@ VERIFIERS: Final[Mapping[str, Verifier]] = MappingProxyType(
         UNWINNABLE: ClaimKind(Target, fixed_words("frequencies from 0 to 10,000"), unwinnable),
         CANNOT_MATTER: ClaimKind(Edges, fixed_words("the item's mechanism"), cannot_matter),
         FREQUENCY_DECIDED: ClaimKind(DecidedFrequency, _frequency_words, frequency_decided),
-        GRAPH_DECIDED: ClaimKind(DecidedGraph, _free_words, graph_decided),
-        AMBIGUOUS: ClaimKind(TwoMembers, _free_words, ambiguous),
+        GRAPH_DECIDED: ClaimKind(DecidedGraph, _unbounded_words, graph_decided),
+        AMBIGUOUS: ClaimKind(TwoMembers, _unbounded_words, ambiguous),
         NOT_A_MEAN: ClaimKind(Denominators, fixed_words("means of whole numbers"), not_a_mean),
     }
 )

@@ -1,4 +1,7 @@
-"""Why the readings of a laboratory leave its graph or frequency open, in parts and in words."""
+"""Why the readings of a laboratory leave its graph or frequency open: the data of a page, and sentences.
+
+Properties and the frequency are nodes of a graph; a setting intervenes on one property of the manipulator crystal.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ from calibrant.solvers.outcome import BudgetSpent
 
 
 class EdgeCount(msgspec.Struct, frozen=True):
-    """In how many of the mechanisms that fit an edge occurs."""
+    """An edge; `number`: how many of the mechanisms that fit have it, a decimal string."""
 
     cause: str
     effect: str
@@ -58,7 +61,7 @@ class EdgeCount(msgspec.Struct, frozen=True):
 class RuledOut(msgspec.Struct, frozen=True):
     """An edge of no mechanism that fits.
 
-    reading: number of the first reading, from 1, after which none has it; 0: the class has no such edge
+    reading: position, from 1, of the first reading after which no mechanism has it; 0: the class has no such edge
     """
 
     cause: str
@@ -67,7 +70,7 @@ class RuledOut(msgspec.Struct, frozen=True):
 
 
 class LabReading(msgspec.Struct, frozen=True):
-    """A row of the records or a reading of the manipulator; changed: the property that was set, empty for none."""
+    """A row of the records or a reading of the manipulator; `changed`: the property that was set, "" for none."""
 
     changed: str
     values: dict[str, float]
@@ -76,7 +79,7 @@ class LabReading(msgspec.Struct, frozen=True):
 class LabMember(msgspec.Struct, frozen=True):
     """A mechanism that fits.
 
-    equations: of each node in words; prediction: frequency of the reactor
+    equations: node -> its equation as text; prediction: predicted frequency of the reactor
     """
 
     equations: dict[str, str]
@@ -84,7 +87,7 @@ class LabMember(msgspec.Struct, frozen=True):
 
 
 class LabWitness(msgspec.Struct, frozen=True):
-    """A setting that tells the pair apart, and what each of the two then reads, node by node."""
+    """A setting that separates the pair, and the reading of each of the two after it, by node."""
 
     in_words: str
     first: dict[str, float]
@@ -92,14 +95,16 @@ class LabWitness(msgspec.Struct, frozen=True):
 
 
 class LabWhy(Why, frozen=True, kw_only=True):
-    """The reason for a laboratory after some settings; experiments: every property that may be set, best first.
+    """The reason for a laboratory after some settings. "Mechanisms" are those that fit the readings.
 
-    edges: that some mechanism has; ruled_out: the others; never_set: causes in open edges that were not set
+    edges: edges of at least one mechanism; ruled_out: all other edges
+    never_set: properties that are causes in open edges and were not set
+    experiments: a setting of every property that may be set, best first
     weighted: whether counts are weights of a posterior, because readings are noisy
-    pair, witness: two mechanisms that fit, and a setting that tells them apart, where mechanisms are listed
-    model: the only mechanism that fits
-    jointly: two settings that together decide, whatever they read; () where one does, or none was proven to
-    contradicted: stated edges that no mechanism has; true_edges: of the sealed mechanism, where that is revealed
+    pair, witness: two mechanisms and a setting that separates them; None if mechanisms are not listed
+    model: the mechanism, if there is only one
+    jointly: two settings that decide together, whatever the readings; () if one setting does or no pair is proven to
+    contradicted: stated edges that no mechanism has; true_edges: None unless gold is revealed
     """
 
     nodes: tuple[str, ...]
@@ -118,8 +123,8 @@ class LabWhy(Why, frozen=True, kw_only=True):
     true_edges: tuple[tuple[str, str], ...] | None = None
 
 
-# --- Two mechanisms that fit, side by side, and what settings would read under listed mechanisms ----------------------
-MAX_JOINT = 2_000  # mechanisms of which pairs of settings are compared
+# --- Two mechanisms that fit, side by side, and the readings of settings under listed mechanisms ----------------------
+MAX_JOINT = 2_000  # mechanisms, at most, for which pairs of settings are compared
 
 
 def setting_words(setting: Setting) -> str:
@@ -127,46 +132,49 @@ def setting_words(setting: Setting) -> str:
 
 
 def experiments(space: WeightedDags, truth: Mechanism | None) -> tuple[Experiment, ...]:
-    """Return every property that may be set with the readings that it may give, best first.
+    """Return a setting of every property that may be set, with its possible readings, best first.
 
-    truth: the sealed mechanism, where it is revealed
+    () if mechanisms are too many to list; truth: the sealed mechanism, None unless it is revealed
     """
     if space.count > MAX_LISTED:
         return ()
     answers, entries = _answers(space), []
     for setting in candidates(space):
         readings = space.readings(setting)
-        values, rows, numbers = np.unique(readings, axis=0, return_inverse=True, return_counts=True)
+        values, rows, counts = np.unique(readings, axis=0, return_inverse=True, return_counts=True)
         pairs = np.unique(np.column_stack([rows.ravel(), answers]), axis=0)
         num_frequencies = _distinct(pairs[:, (0, 1)], len(values))
         num_graphs = _distinct(pairs[:, (0, 2)], len(values))
         num_answers = np.where(num_graphs > 1, np.maximum(2, num_frequencies), num_frequencies)
         words = [", ".join(f"{value:g}" for value in reading) for reading in values.tolist()]
         outcomes = [
-            Outcome(*entry) for entry in zip(words, map(str, numbers.tolist()), num_answers.tolist(), strict=True)
+            Outcome(*entry) for entry in zip(words, map(str, counts.tolist()), num_answers.tolist(), strict=True)
         ]
         true_reading = None if truth is None else reading_of(space, truth, setting)
-        places = {tuple(reading): k for k, reading in enumerate(values.tolist())}
-        remaining = str(numbers[places[true_reading]]) if true_reading in places else None
+        row_of_reading = {tuple(reading): k for k, reading in enumerate(values.tolist())}
+        remaining = str(counts[row_of_reading[true_reading]]) if true_reading in row_of_reading else None
         entries.append(experiment(setting_words(setting), outcomes, remaining))
     return tuple(sorted(entries, key=lambda entry: (entry.rank[0] > 1, entry.expected)))
 
 
-def _distinct(pairs: Integers, number: int) -> Integers:
-    """Count the distinct second numbers of pairs by their first, which is below `number`."""
-    return np.asarray(np.bincount(np.unique(pairs, axis=0)[:, 0], minlength=number))
+def _distinct(pairs: Integers, num_groups: int) -> Integers:
+    """Count the distinct second entries of pairs by their first, a group from 0 to `num_groups` - 1."""
+    return np.asarray(np.bincount(np.unique(pairs, axis=0)[:, 0], minlength=num_groups))
 
 
 def _answers(space: WeightedDags) -> Integers:
-    """Return numbers of the predicted frequency and of the graph of each listed mechanism; shape (mechanisms, 2)."""
+    """Return, for each listed mechanism, an index of its predicted frequency and of its graph; shape (mechanisms, 2).
+
+    Equal frequencies have equal indices, and so have equal graphs.
+    """
     if space.predicts:
         frequency = Local(space.evidence.frequency, space.matrices[:, -1].astype(np.int64))
         predictions = predict_frequencies(frequency, space.evidence)
     else:
         predictions = np.array([predict_frequency(member, space.evidence) for member in space.members()])
     graphs = (space.matrices > 0).reshape(space.count, -1)
-    numbers = [np.unique(values, axis=0, return_inverse=True)[1].ravel() for values in (predictions[:, None], graphs)]
-    return np.column_stack(numbers)
+    indices = [np.unique(values, axis=0, return_inverse=True)[1].ravel() for values in (predictions[:, None], graphs)]
+    return np.column_stack(indices)
 
 
 def reading_of(space: WeightedDags, member: Mechanism, setting: Setting) -> tuple[float, ...] | None:
@@ -180,22 +188,25 @@ def reading_of(space: WeightedDags, member: Mechanism, setting: Setting) -> tupl
 
 
 def jointly_deciding(space: WeightedDags, best: Sequence[Experiment]) -> tuple[str, ...]:
-    """Return the first two settings that together decide graph and frequency, whatever they read; () for none."""
+    """Return the first two settings that together decide graph and frequency, whatever the readings.
+
+    () if one setting decides, no pair does, or mechanisms are too many to compare pairs.
+    """
     if space.count > MAX_JOINT or (best and best[0].decides):
         return ()
     settings = {setting_words(setting): setting for setting in candidates(space)}
     answers = _answers(space)
     ranked = [entry.in_words for entry in best if len(entry.outcomes) > 1]
     for first, second in combinations(ranked, 2):
-        readings = _joint(space, settings[first], settings[second])
+        readings = _joint_readings(space, settings[first], settings[second])
         rows = np.unique(readings, axis=0, return_inverse=True)[1].ravel()
         if len(np.unique(np.column_stack([rows, answers]), axis=0)) == rows.max() + 1:
             return first, second
     return ()
 
 
-def _joint(space: WeightedDags, first: Setting, second: Setting) -> Floats:
-    """Return what each mechanism reads after both settings one after the other; shape (members, 2 * nodes)."""
+def _joint_readings(space: WeightedDags, first: Setting, second: Setting) -> Floats:
+    """Return the readings of each mechanism after the first and after both settings; shape (members, 2 * nodes)."""
     readings = space.readings(first)
     later = np.empty_like(readings)
     for reading in np.unique(readings, axis=0):
@@ -207,7 +218,10 @@ def _joint(space: WeightedDags, first: Setting, second: Setting) -> Floats:
 
 
 def nearest_pair(space: WeightedDags) -> tuple[Floats, Floats] | None:
-    """Return a mechanism with the fewest edges and the one that differs from it in fewest; None for one mechanism."""
+    """Return a mechanism with the fewest edges, and the nearest other one: by edges, then by sum of weights.
+
+    Graphs that differ come first. None for one mechanism, and for too many to list.
+    """
     if not 1 < space.count <= MAX_LISTED:
         return None
     edges = (space.matrices > 0).reshape(space.count, -1)
@@ -233,7 +247,7 @@ def member_record(space: WeightedDags, matrix: Floats) -> LabMember:
 
 
 def witness(space: WeightedDags, first: Floats, second: Floats, best: Sequence[Experiment]) -> LabWitness | None:
-    """Return the best setting under which two mechanisms read differently; None where none does."""
+    """Return the first of the `best` settings under which two mechanisms read differently; None without one."""
     settings = {setting_words(setting): setting for setting in candidates(space)}
     nodes = space.evidence.nodes
     for entry in best:
@@ -245,7 +259,7 @@ def witness(space: WeightedDags, first: Floats, second: Floats, best: Sequence[E
 
 
 # --- Reason and facts of a laboratory in words; frequency and graph in separate sentences -----------------------------
-UNKNOWN = "not shown"  # the frequency, where the reactor hides a cause of it
+UNKNOWN = "not shown"  # predicted frequency if the reactor hides a cause of it
 
 
 def reason(
@@ -284,14 +298,14 @@ def facts(
     state: State,
     count_words: str,
     frequencies: Sequence[AnswerShare],
-    numbers: tuple[int, int, int],
+    num_edges: tuple[int, int, int],
     class_words: str,
     experiments: Sequence[Experiment],
     *,
     weighted: bool,
 ) -> tuple[Fact, ...]:
-    """Return the facts; numbers: of edges that are proven, open and ruled out; count_words: how many mechanisms fit."""
-    proven, num_open, num_ruled_out = numbers
+    """Return the facts; `num_edges`: proven, open and ruled out; `count_words`: how many mechanisms fit, as text."""
+    proven, num_open, num_ruled_out = num_edges
     if len(frequencies) == 1 and frequencies[0].answer != UNKNOWN:
         listed_facts = [Fact(f"frequency decided: {frequencies[0].answer}", "good")]
     else:
@@ -310,7 +324,7 @@ def facts(
 
 
 def share_text(number: int, total: int, *, weighted: bool) -> str:
-    """Return how many of all mechanisms; as percent where they are weighted, never 0 or 100 of what is open."""
+    """Return a part of all mechanisms as "n of total"; as percent if they are weighted, never 0 % or 100 % of some."""
     if not weighted:
         return f"{number_text(number)} of {number_text(total)}"
     percent = 100 * number / total
@@ -328,12 +342,12 @@ def _in_words(number: int) -> str:
     return names[number] if number < len(names) else str(number)
 
 
-# --- Why the readings of a laboratory leave its graph or frequency open, and which setting leaves least ---------------
-MAX_PREFIXES = 40  # readings after each of which edges are counted
+# --- Why the readings of a laboratory leave its graph or frequency open, and which setting leaves fewest mechanisms ---
+MAX_PREFIXES = 40  # readings, at most, after each of which the possible edges are computed
 
 
 def explain(item: LabItem, steps: Sequence[LabStep], *, reveal_sealed: bool = False) -> LabWhy:
-    """Return the reason after these settings; what is sealed is read with `reveal_sealed` alone.
+    """Return the reason after these settings; the sealed mechanism is read only with `reveal_sealed`.
 
     Bases may have any value, as in the attribution of runs.
     """
@@ -383,7 +397,7 @@ def _explained(
     pair = nearest_pair(space) if listed and isinstance(space, WeightedDags) else None
     ruled_out = tuple(_ruled_out(item.task, steps, evidence, space)) if space.count else ()
     counted = Count(lower=str(space.count), upper=str(space.count))
-    numbers = len(space.certain_edges), len(open_edges), len(ruled_out)
+    num_edges = len(space.certain_edges), len(open_edges), len(ruled_out)
     why = LabWhy(
         benchmark="causalab",
         item=item.id,
@@ -394,7 +408,7 @@ def _explained(
             state,
             _count_words(item, steps, space),
             frequencies,
-            numbers,
+            num_edges,
             _class_words(space),
             entries,
             weighted=weighted,
@@ -429,13 +443,13 @@ def _explained(
 
 
 def _count_words(item: LabItem, steps: Sequence[LabStep], space: LabSpace) -> str:
-    """Return how many mechanisms fit, and of how many before the first setting."""
-    number = number_text(space.count)
+    """Return how many mechanisms fit, and how many did before the first setting."""
+    count = number_text(space.count)
     fits = "fits" if space.count == 1 else "fit"
     if not any(step.cost for step in steps) or isinstance(space, NoisyDags):
-        return f"{number} {'mechanism' if space.count == 1 else 'mechanisms'} {fits}"
+        return f"{count} {'mechanism' if space.count == 1 else 'mechanisms'} {fits}"
     total = space_of(item.task, (), bounded=False).count
-    return f"{number} of {number_text(total)} {'mechanism' if total == 1 else 'mechanisms'} {fits}"
+    return f"{count} of {number_text(total)} {'mechanism' if total == 1 else 'mechanisms'} {fits}"
 
 
 def _uncounted(item: LabItem, evidence: Evidence, cause: str) -> LabWhy:
@@ -461,11 +475,11 @@ def _uncounted(item: LabItem, evidence: Evidence, cause: str) -> LabWhy:
 
 
 def _frequencies(space: LabSpace) -> tuple[AnswerShare, ...]:
-    """Return the frequencies that some mechanism predicts; last that the reactor does not show it."""
-    numbers = dict(space.verdicts())
-    shown_values = sorted((value, number) for value, number in numbers.items() if not isnan(value))
-    unknown = sum(number for value, number in numbers.items() if isnan(value))
-    shares = [AnswerShare(f"{value:g}", str(number)) for value, number in shown_values]
+    """Return the predicted frequencies, each with its number of mechanisms; last UNKNOWN, if any cannot predict."""
+    counts = dict(space.verdicts())
+    predicted = sorted((value, count) for value, count in counts.items() if not isnan(value))
+    unknown = sum(count for value, count in counts.items() if isnan(value))
+    shares = [AnswerShare(f"{value:g}", str(count)) for value, count in predicted]
     return (*shares, *([AnswerShare(UNKNOWN, str(unknown))] if unknown else []))
 
 
@@ -483,35 +497,35 @@ def _class_words(space: LabSpace) -> str:
 
 @dataclass(frozen=True)
 class _Prefixes:
-    """Edges that are possible after the first readings, by their number.
+    """Edges that are possible after the first k readings, for each k.
 
-    Readings are added to the evidence alone, so an edge that is ruled out stays ruled out, but for mean residuals of
-    quadratic laboratories: there steps are added to the task.
+    For linear laboratories without noise the evidence is cut after k readings. For others the space after the first
+    steps is computed anew: mean residuals of quadratic laboratories may admit an edge again.
     """
 
     task: Task
     steps: Sequence[LabStep]
     evidence: Evidence
 
-    def possible(self) -> Iterator[tuple[int, frozenset[Edge]]]:
-        """Yield numbers of readings, ascending, with the edges that some mechanism then has."""
-        number = len(self.evidence.observations)
-        if self.task.family is Family.LINEAR and not self.task.noise and number <= MAX_PREFIXES:
-            for k in range(1, number):
+    def possible_edges(self) -> Iterator[tuple[int, frozenset[Edge]]]:
+        """Yield (number of readings, edges of at least one mechanism after them), ascending."""
+        num_readings = len(self.evidence.observations)
+        if self.task.family is Family.LINEAR and not self.task.noise and num_readings <= MAX_PREFIXES:
+            for k in range(1, num_readings):
                 first = self.evidence.observations[:k]
                 fresh = self.evidence.fresh & {observation.crystal for observation in first}
                 part = replace(self.evidence, observations=first, fresh=fresh)
                 yield k, weighted_dags(part, bounded=False).possible_edges
             return
         settings = [k for k, step in enumerate(self.steps) if "set" in step.action and step.reading is not None]
-        start = number - len(settings)
+        start = num_readings - len(settings)
         for done, k in enumerate(settings[:MAX_PREFIXES]):
             yield start + done, space_of(self.task, self.steps[:k], bounded=False).possible_edges
 
 
 def _ruled_out(task: Task, steps: Sequence[LabStep], evidence: Evidence, space: LabSpace) -> Iterator[RuledOut]:
-    """Yield the edges that no mechanism has, in the order of nodes, each with the reading that did it."""
-    possible_after = [*_Prefixes(task, steps, evidence).possible()]
+    """Yield the edges that no mechanism has, in the order of nodes, each with the reading that ruled it out."""
+    possible_after = [*_Prefixes(task, steps, evidence).possible_edges()]
     possible_after.append((len(evidence.observations), space.possible_edges))
     for cause in evidence.nodes:
         for effect in evidence.nodes:
@@ -527,7 +541,7 @@ def _ruled_out(task: Task, steps: Sequence[LabStep], evidence: Evidence, space: 
 def _absent_to_end(
     possible_after: Sequence[tuple[int, frozenset[Edge]]], edge: Edge
 ) -> list[tuple[int, frozenset[Edge]]]:
-    """Return the last numbers of readings, latest first, from which on an edge is never possible."""
+    """Return the entries, latest first, after which the edge is never possible again."""
     absent = []
     for entry in reversed(possible_after):
         if edge in entry[1]:

@@ -1,9 +1,9 @@
-"""Claims about CauSim questions, examined again by SAT or SMT search over worlds.
+"""Claims about CauSim questions, proved a second time by SAT or SMT search over worlds.
 
-A world is a value for each noise variable. A literal for each value of each noise, for each value of each node as the
-program gives it, and once more under the intervention; a row of a node's table is a clause. Answers up to `MAX_LISTED`
-are listed: each is run by the program's own mechanisms and excluded. What is false is refuted by a world or an answer.
-An edge is vacuous unless two rows of the child's table differ in the parent and in their value alone.
+A world is a value for each noise variable. Literals are the values of each noise, of each node without the intervention
+("factual") and under it ("asked"); each row of a node's table is a clause. Up to `MAX_LISTED` answers are listed: each
+is computed by the program's own mechanisms and then excluded. A false claim is refuted by a world or an answer. An edge
+is vacuous unless two rows of the child's table differ in the parent, in no other argument, and in the value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.text import plural
 
 MAX_TABLE_ROWS: Final = 20_000  # clauses of one node
-MAX_SMALLER_SETS: Final = 1_000  # each is a search
+MAX_SMALLER_SETS: Final = 1_000  # smaller sets of observations, each refuted by one search
 
 
 def _rows(node: Node, domains: Sequence[Sequence[str]]) -> list[tuple[tuple[str, ...], str]]:
@@ -34,7 +34,7 @@ def _rows(node: Node, domains: Sequence[Sequence[str]]) -> list[tuple[tuple[str,
 
 
 def _domains(model: Model) -> dict[str, tuple[str, ...]]:
-    """Return the image of each node's table over the domains of its parents."""
+    """Return the values that each node can have, parents first."""
     domains: dict[str, tuple[str, ...]] = {}
     for node in model.nodes:
         rows = _rows(node, [domains[parent] for parent in node.parents])
@@ -82,7 +82,7 @@ class Worlds:
         return search
 
     def require(self, search: BooleanSearch, kind: str, name: str, value: str) -> None:
-        """Require a value; one that the variable cannot have leaves no world."""
+        """Require a value; if the variable cannot have it, no world remains."""
         values = self._support(name) if kind == "noise" else self.domains[name]
         search.add(*([search.literal(kind, name, value)] if value in values else []))
 
@@ -90,7 +90,7 @@ class Worlds:
         return next(node.support for node in self.model.nodes if node.noise == noise)
 
     def kind_of(self, key: str) -> str:
-        """Return which literals a key of an answer has."""
+        """Return the kind of the literals of an answer's key: "asked" for a node, "noise" for noise."""
         return "asked" if key in self.model.position else "noise"
 
     def exclude(self, search: BooleanSearch, answer: Mapping[str, str]) -> None:
@@ -98,7 +98,7 @@ class Worlds:
         search.add(*(-search.literal(self.kind_of(key), key, value) for key, value in answer.items()))
 
     def world(self, true: Iterable[Key]) -> dict[str, str]:
-        """Return the noise of a solution, run again: `AssertionError` where the encoding errs."""
+        """Return the noise of a solution; `AssertionError` if the program, run on it, gives other values."""
         true = list(true)
         values = {
             kind: {str(key[1]): str(key[2]) for key in true if key[0] == kind} for kind in ("noise", "factual", "asked")
@@ -155,7 +155,7 @@ def _unique_answer(evidence: Evidence, certificate: Certificate, engine: EngineN
 
 
 def _require_answer(worlds: Worlds, answer: Mapping[str, str]) -> BooleanSearch:
-    """Return the search that gives a world with an answer; refuse one without, with a right answer if there is any."""
+    """Return the search that found a world with the answer; `Refused` if there is none, with a right answer if any."""
     search = worlds.new_search()
     for key, value in answer.items():
         worlds.require(search, worlds.kind_of(key), key, value)
@@ -249,7 +249,7 @@ def _trivial(evidence: Evidence, certificate: Certificate, engine: EngineName) -
 
 
 def _vacuous_edge(evidence: Evidence, certificate: Certificate, engine: EngineName) -> str:
-    """Search two rows of the child's table that differ in the parent alone and in their value."""
+    """Search two rows of the child's table that differ in the parent, in no other argument, and in their value."""
     model, data = load_source(evidence.program), certificate.data
     parent, child = data["parent"], data["child"]
     if child not in model.position:

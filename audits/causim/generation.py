@@ -1,11 +1,12 @@
 """Items for training: hardened questions, curricula with worked solutions, and statistics of a generator.
 
 One JSON object a line; `TrainingRecord` is the schema. A reward is membership in the answer set: an answer is looked up
-in `answers` where these are `exhausted`, else the scorer checks it.
+in `answers` if these are `exhausted`, else the scorer checks it.
 
-Block l has the versions up to l that no earlier block has; l = 2, 4, 6, 8. BLOCK trains block by block, completions of
-a block sampled from the checkpoint trained on the one before; AT-ONCE samples all at first and trains in block order;
-EASYONLY and HARDONLY train on the first, on the last block.
+A version is the number of nodes of a program. Block l (2, 4, 6, 8) has the versions up to l that no earlier block has.
+The curriculum `block` trains block by block and samples completions of a block from the checkpoint of the block before.
+`at-once` samples all completions from the base model and trains in the order of blocks; `easy` and `hard` train on the
+first and on the last block alone.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, O
 # --- Training data: prompts with worked solutions, complete answer sets and levels, in the order of a curriculum ------
 FORMAT: Final = "calibrant-training"
 VERSION: Final = 1
-BLOCKS: Final = (2, 4, 6, 8, 10)  # each block has the versions (numbers of nodes) up to its own, above the one before
-MAX_ANSWERS: Final = 1_000
+BLOCKS: Final = (2, 4, 6, 8, 10)  # each block has the versions up to its own, above the one before
+MAX_ANSWERS: Final = 1_000  # right answers in a record, at most
 Order: TypeAlias = Literal["version", "topology", "scenario"]
 ORDERS: Final[tuple[Order, ...]] = ("version", "topology", "scenario")
 
@@ -93,7 +94,7 @@ class TrainingRecord(msgspec.Struct, frozen=True):
 
 
 def level_of(item: CausimItem) -> Level:
-    """Return the level of an item, its size as the item is labelled."""
+    """Return the level of an item, with the number of right answers of its label."""
     model, question = item.task.model, item.task.question
     # nodes are listed parents first, so that one pass reaches every descendant of `do`
     reached = set(question.do)
@@ -113,7 +114,7 @@ def level_of(item: CausimItem) -> Level:
 
 
 def training_record(item: CausimItem, max_answers: int = MAX_ANSWERS) -> TrainingRecord:
-    """Return an item's record; `ModelError` if no answer is right or the answers are out of reach."""
+    """Return an item's record; `ModelError` if no answer is right or no solution can be derived."""
     model, question = item.task.model, item.task.question
     worked = work_solution(model, question)
     if not isinstance(worked, Found):
@@ -155,7 +156,7 @@ def curriculum(items: Iterable[CausimItem], order: Order) -> list[CausimItem]:
 
 
 def training_lines(items: Iterable[CausimItem], order: Order, max_answers: int = MAX_ANSWERS) -> Iterator[bytes]:
-    """Yield a header and a line for each item; skip items without a right answer or beyond the budget."""
+    """Yield a header and a line for each item; skip items without a right answer or out of budget."""
     encode = msgspec.json.Encoder(order="deterministic").encode
     yield encode(TrainingHeader(FORMAT, VERSION, BENCHMARK, order)) + b"\n"
     for item in curriculum(items, order):
@@ -169,7 +170,7 @@ def training_lines(items: Iterable[CausimItem], order: Order, max_answers: int =
 def write_training(
     path: Path, items: Sequence[CausimItem], order: Order = "version", max_answers: int = MAX_ANSWERS
 ) -> tuple[int, int]:
-    """Write training data, whole or not at all; return the number of examples and that of skipped items."""
+    """Write training data, whole or not at all; return the numbers of examples and of skipped items."""
     num_written = -1  # the header
     with whole_file(path) as file:
         for line in training_lines(items, order, max_answers):
@@ -201,10 +202,10 @@ def blocks_of(items: Sequence[CausimItem]) -> dict[int, list[CausimItem]]:
 
 
 def write_curriculum(folder: Path, items: Sequence[CausimItem], curriculum: Curriculum) -> list[str]:
-    """Write a file for each block that a curriculum trains on, and a manifest; return lines that say what was written.
+    """Write a file for each block that a curriculum trains on, and a manifest; return a line about each file.
 
-    The manifest lists the files in training order, and which checkpoint samples completions for each. The files of
-    `block` joined, with one header, are the file of `at-once`.
+    The manifest lists the files in training order, each with the checkpoint that samples its completions. The file of
+    `at-once` is the concatenation of those of `block`, with one header.
     """
     blocks = blocks_of(items)
     if not blocks:
@@ -214,14 +215,14 @@ def write_curriculum(folder: Path, items: Sequence[CausimItem], curriculum: Curr
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CalibrantError(f"{folder} has files; give a folder that is empty or new")
     folder.mkdir(parents=True, exist_ok=True)
-    numbers = list(blocks)
-    stages: dict[str, list[CausimItem]] = {f"block{number}.jsonl": blocks[number] for number in numbers}
+    block_numbers = list(blocks)
+    stages: dict[str, list[CausimItem]] = {f"block{block}.jsonl": blocks[block] for block in block_numbers}
     if curriculum == "at-once":
         stages = {"all.jsonl": [item for group in blocks.values() for item in group]}
     elif curriculum == "easy":
-        stages = {f"block{numbers[0]}.jsonl": blocks[numbers[0]]}
+        stages = {f"block{block_numbers[0]}.jsonl": blocks[block_numbers[0]]}
     elif curriculum == "hard":
-        stages = {f"block{numbers[-1]}.jsonl": blocks[numbers[-1]]}
+        stages = {f"block{block_numbers[-1]}.jsonl": blocks[block_numbers[-1]]}
     manifest, lines, previous = [], [], BASE
     for name, group in stages.items():
         num_written, num_skipped = write_training(folder / name, group)
@@ -239,7 +240,10 @@ def write_curriculum(folder: Path, items: Sequence[CausimItem], curriculum: Curr
 
 @dataclass
 class SelectionTotals:
-    """Totals of a selection: prompts with a right completion and without, and samples by block and type."""
+    """Totals of a selection.
+
+    selected, dropped: numbers of prompts with a right completion and without; samples: by block and question type
+    """
 
     selected: int = 0
     dropped: int = 0
@@ -257,7 +261,7 @@ def select_first_correct(
     completions: Mapping[str, Sequence[str]],
     is_right: Callable[[CausimItem, str], bool],
 ) -> tuple[list[dict[str, Any]], SelectionTotals]:
-    """Return the first right completion of each prompt in sample order as a chat; drop prompts without one."""
+    """Return, as a chat, the first right completion of each prompt in sample order; drop prompts without one."""
     chats, totals = [], SelectionTotals()
     for item in items:
         texts = completions.get(item.id, ())
@@ -279,9 +283,9 @@ def select_first_correct(
 
 
 def harden_item(item: CausimItem) -> Outcome[tuple[CausimItem, Certificate]]:
-    """Return the item with the least more evidence that leaves one answer, and the proof that no less does.
+    """Return the item with the fewest further observations that leave one answer, and a proof that no fewer do.
 
-    `Impossible` where the whole answer would be revealed. `ModelError` for an item without its sealed world.
+    `Impossible` if they reveal the whole answer; `ModelError` for an item without its sealed world.
     """
     model, question, world = item.task.model, item.task.question, item.sealed.world
     if not world:
@@ -305,6 +309,7 @@ def harden_item(item: CausimItem) -> Outcome[tuple[CausimItem, Certificate]]:
 
 
 def _reveal(question: Question, truth: dict[str, str], observe: tuple[str, ...], noises: set[str]) -> Question:
+    """Return the question with the true values of `observe` given: noise as fixed, nodes as observed."""
     fixed = {**question.fixed, **{name: truth[name] for name in observe if name in noises}}
     observed = {**question.observed, **{name: truth[name] for name in observe if name not in noises}}
     unknown = tuple(name for name in question.unknown if name not in fixed)

@@ -27,7 +27,7 @@ from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
 # --- Summary of an item's answer set, computed once and within a limit of work ----------------------------------------
-MAX_WORK: Final = 300_000_000  # entries of products, some thousands more for each: a few seconds
+MAX_WORK: Final = 300_000_000  # table entries, and a charge of some thousands for each product: a few seconds
 UNCOUNTED: Final = f"its answers could not all be counted within {MAX_STATES} beginnings and {MAX_WORK} table entries"
 
 
@@ -35,8 +35,9 @@ UNCOUNTED: Final = f"its answers could not all be counted within {MAX_STATES} be
 class AnswerSummary:
     """Size and properties of an answer set.
 
-    size: number of right answers, None where they could not all be counted; min_size: a lower bound of it
-    effect: as `AnswerSet.effect`; copy: as `AnswerSet.copy`; not_checked: which of these could not be worked out
+    size: number of right answers, None if they could not all be counted; min_size: a lower bound of it
+    effect: as `AnswerSet.effect`; copy: as `AnswerSet.copy`; None if out of budget
+    not_checked: names of the fields that ran out of budget
     """
 
     size: int | None
@@ -50,7 +51,7 @@ _last: list[tuple[CausimItem, AnswerSummary]] = []
 
 
 def summarize_answers(item: CausimItem) -> AnswerSummary:
-    """Summarize an item's answers; cached for the last item, which checks and findings both ask about."""
+    """Summarize an item's answers; the last summary is cached, as checks and findings of an item both need it."""
     if not _last or _last[0][0] is not item:
         _last[:] = [(item, _summarize(item))]
     return _last[0][1]
@@ -80,14 +81,14 @@ def _summarize(item: CausimItem) -> AnswerSummary:
     return AnswerSummary(None, min_size, effect, copy, ("size", *not_checked))
 
 
-# --- Findings about questions, and shares of them by topology: the calibration that no published table prints ---------
+# --- Findings about questions, and the shares of questions that have them, by topology --------------------------------
 TRIVIAL, COPYABLE, VACUOUS, CAPPED, LABEL = "trivial", "copyable", "vacuous", "capped", "wrong_label"
 MAX_SUPPORT = 10_000  # answers that the paper's pipeline stores at most
-MAX_COMBINATIONS = 200_000  # worlds that it runs at most
+MAX_COMBINATIONS = 200_000  # worlds that the paper's pipeline runs at most
 
 
 def question_findings(item: CausimItem) -> Iterator[Finding]:
-    """Yield the defects of one item, from its answer set and independent of its labels."""
+    """Yield the defects of one item, found in its answer set, not read from its labels."""
     question, model = item.task.question, item.task.model
     summary = summarize_answers(item)
     if question.is_trivial(model):
@@ -126,7 +127,7 @@ class Share:
         return self.count / self.total
 
 
-_FLAGS: Mapping[str, Callable[[CausimItem], bool | None]] = {
+_FLAGS: Mapping[str, Callable[[CausimItem], bool | None]] = {  # None: the flag does not apply to the question
     TRIVIAL: lambda item: item.labels.trivial if item.task.question.do else None,
     COPYABLE: lambda item: item.labels.copy,
     VACUOUS: lambda item: None if item.labels.effect_some is None else not item.labels.effect_some,
@@ -136,15 +137,15 @@ _FLAGS: Mapping[str, Callable[[CausimItem], bool | None]] = {
 
 
 def shares(items: Iterable[CausimItem]) -> list[Share]:
-    """Return the share of every flag by topology and type, where it applies to a question at all."""
+    """Return the share of every flag by topology and type, among the questions that it applies to."""
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for item in items:
-        for flag, applies in _FLAGS.items():
-            holds = applies(item)
-            if holds is not None:
-                tally = counts[flag, f"{item.topology}/{item.task.question.type}"]
-                tally[0] += holds
-                tally[1] += 1
+        for flag, read_flag in _FLAGS.items():
+            has_flag = read_flag(item)
+            if has_flag is not None:
+                count_and_total = counts[flag, f"{item.topology}/{item.task.question.type}"]
+                count_and_total[0] += has_flag
+                count_and_total[1] += 1
     return [Share(flag, group, count, total) for (flag, group), (count, total) in sorted(counts.items())]
 
 
@@ -167,9 +168,9 @@ AMBIGUOUS, UNWINNABLE = "ambiguous", "unwinnable"
 
 
 def item_findings(item: CausimItem) -> Iterator[Finding]:
-    """Yield the defects of an item, its question and its program; and whether one answer is right, if it claims so.
+    """Yield the defects of an item, its question and its program, and whether an item that claims one answer has one.
 
-    Only certificates that their checker confirms are attached; it runs a limited number of worlds.
+    Only certificates that their verifier confirms are attached; it runs a limited number of worlds.
     """
     source, question = item.task.source, item.task.question
     for finding in question_findings(item):
@@ -183,7 +184,7 @@ def item_findings(item: CausimItem) -> Iterator[Finding]:
         elif finding.kind == LABEL:
             certificate = causim_verify.answer_count(source, question, int(finding.data["size"]))
         yield _with_certificate(finding, item, certificate)
-    yield from _number_of_answers(item)
+    yield from _answer_count_findings(item)
     for finding in vacuous_parts(item.task.model, item.id):
         certificate = None
         if finding.data["part"] == "edge":
@@ -192,30 +193,33 @@ def item_findings(item: CausimItem) -> Iterator[Finding]:
         yield _with_certificate(finding, item, certificate)
 
 
-def _number_of_answers(item: CausimItem) -> Iterator[Finding]:
+def _answer_count_findings(item: CausimItem) -> Iterator[Finding]:
     source, question, scenario = item.task.source, item.task.question, item.task.scenario
-    number = summarize_answers(item).size
-    if number is None:
+    num_answers = summarize_answers(item).size
+    if num_answers is None:
         return
     members = AnswerSet(item.task.model, question)
-    certificate = causim_verify.answer_count(source, question, number)
-    if number == 0:
+    certificate = causim_verify.answer_count(source, question, num_answers)
+    if num_answers == 0:
         unwinnable = Finding(UNWINNABLE, ClaimStatus.PROVED, item.id, "no answer is right")
         yield _with_certificate(unwinnable, item, certificate)
-    elif scenario == "deterministic" and number > 1:
-        ambiguous = Finding(AMBIGUOUS, ClaimStatus.PROVED, item.id, f"{number} answers are right, said to be one")
+    elif scenario == "deterministic" and num_answers > 1:
+        ambiguous = Finding(AMBIGUOUS, ClaimStatus.PROVED, item.id, f"{num_answers} answers are right, said to be one")
         yield _with_certificate(ambiguous, item, certificate)
     elif scenario == "deterministic":
         unique = Finding(AMBIGUOUS, ClaimStatus.REFUTED, item.id, "one answer is right")
         yield _with_certificate(
             unique, item, causim_verify.unique_answer(source, question, next(iter(members.answers())))
         )
-    if scenario != scenario_of(number) and number == item.labels.size:
-        claim = f"the question is said to be {scenario}; it is {scenario_of(number)}"
-        yield _with_certificate(Finding(LABEL, ClaimStatus.PROVED, item.id, claim, {"size": number}), item, certificate)
+    if scenario != scenario_of(num_answers) and num_answers == item.labels.size:
+        claim = f"the question is said to be {scenario}; it is {scenario_of(num_answers)}"
+        yield _with_certificate(
+            Finding(LABEL, ClaimStatus.PROVED, item.id, claim, {"size": num_answers}), item, certificate
+        )
 
 
 def _with_certificate(finding: Finding, item: CausimItem, certificate: Certificate | None) -> Finding:
+    """Attach the certificate to the finding if its verifier confirms it."""
     evidence = causim_verify.evidence_of(item.task.source, item.task.question)
     if certificate is None or not verify(certificate, evidence, causim_verify.VERIFIERS).holds:
         return finding
@@ -223,9 +227,9 @@ def _with_certificate(finding: Finding, item: CausimItem, certificate: Certifica
 
 
 def attribute_item_answer(item: CausimItem, *, fits: bool | None) -> Attribution | None:
-    """Return the attribution of an answer to a question that is said to have one answer; None for other questions.
+    """Return the attribution of an answer to a question that claims one answer; None for others, and out of budget.
 
-    fits: whether the answer is right, which here is whether a fitting world gives it; None if there was no answer
+    fits: whether the answer is right, that is, whether a fitting world gives it; None if there was no answer
     """
     if item.task.scenario != "deterministic":
         return None
@@ -248,7 +252,7 @@ def world_fits(item: CausimItem) -> str | None:
 
 
 def labels_hold(item: CausimItem) -> str | None:
-    """Compare size and flags with the answer set; None if all that was computed holds and something was not."""
+    """Return which labels differ from the answer set, "" if none does; None if none does and some were not computed."""
     labels, summary = item.labels, summarize_answers(item)
     stated = [labels.trivial, labels.effect_all, labels.effect_some, labels.copy]
     computed = [item.task.question.is_trivial(item.task.model), *(summary.effect or (None, None)), summary.copy]
@@ -266,19 +270,24 @@ def labels_hold(item: CausimItem) -> str | None:
 
 
 def scenario_holds(item: CausimItem) -> str | None:
-    """Compare the scenario (deterministic, stochastic, impossible) with the number of answers."""
+    """Return why the scenario (deterministic, stochastic, impossible) is not that of the num_answers of answers.
+
+    "" if it is; None if the answers were not counted.
+    """
     summary = summarize_answers(item)
     if summary.size is None and summary.min_size < 2:
         return None
-    number = summary.min_size if summary.size is None else summary.size
-    scenario = scenario_of(number)
+    num_answers = summary.min_size if summary.size is None else summary.size
+    scenario = scenario_of(num_answers)
     return (
-        "" if scenario == item.task.scenario else f"said to be {item.task.scenario}, with {number} answers {scenario}"
+        ""
+        if scenario == item.task.scenario
+        else f"said to be {item.task.scenario}, with {num_answers} answers {scenario}"
     )
 
 
 def version_holds(item: CausimItem) -> str:
-    """Compare v with the number of nodes."""
+    """Return why v is not the number of nodes, "" if it is."""
     nodes = len(item.task.model)
     return "" if item.version == nodes else f"v {item.version}, but the program has {nodes} nodes"
 
@@ -308,7 +317,7 @@ def _prose_fault(source: str, style: ProseStyle) -> str:
 
 
 def explain_undecided(item: CausimItem) -> str | None:
-    """Return why no right answer is certain to exist; several right answers are no obstacle."""
+    """Return why it is not certain that a right answer exists, "" if it is; several right answers are no obstacle."""
     summary = summarize_answers(item)
     if summary.not_checked:
         return f"{UNCOUNTED}; not checked: {', '.join(summary.not_checked)}"
@@ -317,10 +326,10 @@ def explain_undecided(item: CausimItem) -> str | None:
 
 def duplicate_key(item: CausimItem) -> bytes:
     """Encode program, question, scenario, view and style."""
-    return msgspec.json.encode((item.task.source, item.task.question, item.task.scenario, _look(item)))
+    return msgspec.json.encode((item.task.source, item.task.question, item.task.scenario, _presentation(item)))
 
 
-def _look(item: CausimItem) -> str:
+def _presentation(item: CausimItem) -> str:
     return item.task.view if item.task.view == "code" else f"{item.task.view} {item.task.style}"
 
 

@@ -1,8 +1,8 @@
 """Certificates of CauSim claims, and verifiers that import no solver: they run mechanisms and compare.
 
-The evidence is the program and, for claims about a question, the question as files hold it. Local sets are the noise
-values that each node's seen value allows; where the fitting worlds are their product, a claim about all worlds is a
-claim about each node. Elsewhere worlds are run, up to MAX_WORLDS of them.
+The evidence is the program and, for claims about a question, the question as files hold it. A local set has the noise
+values that are consistent with a node's observed value. If the fitting worlds are the product of the local sets, a
+claim about all worlds is checked node by node. Otherwise worlds are run, up to MAX_WORLDS of them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from calibrant.dsl.causim.question import (
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.score import allowed_noise, reasons
 
-MAX_WORLDS: Final = 200_000
-MAX_SUBSETS: Final = 200_000
-MAX_AGAINST: Final = 20_000  # worlds that smaller sets are tried against
+MAX_WORLDS: Final = 200_000  # worlds or rows of a table that are run for one claim
+MAX_SUBSETS: Final = 200_000  # smaller sets of observations that are refuted for one claim
+MAX_AGAINST: Final = 20_000  # counterexample worlds that a certificate may bring against smaller sets
 _WORLDS: Final = "all worlds that agree with noise and evidence"
 _TABLE: Final = "all values of the child's parents and noise in their domains"
 _KEYS: Final = "the required keys"
@@ -43,6 +43,7 @@ _SUBSETS: Final = "all sets of the candidates"
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     """Evidence of a claim.
 
+    type, question, with_noise: empty for claims about a program alone
     world: the sealed world of the pool, empty if it has none; None without a pool
     """
 
@@ -54,14 +55,14 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def digested(self) -> Evidence:
-        """The evidence without the sealed world that a pool knows and a question does not state."""
+        """The evidence without the sealed world, which is in a pool and in no question."""
         return replace(self, world=None)
 
 
 def evidence_of(source: str, question: Question | None = None, world: Assignment | None = None) -> Evidence:
     """Return the evidence of a claim about a program, or about a question on it.
 
-    world: the sealed one that the question was drawn from, which claims about it are held to; no part of the digest
+    world: the sealed world that the question was sampled from, with which claims are compared; no part of the digest
     """
     if question is None:
         return Evidence(source)
@@ -83,10 +84,7 @@ def _question_of(evidence: Evidence, model: Model) -> Question:
 
 
 def vacuous_edge(source: str, parent: str, child: str, question: Question | None = None) -> Certificate:
-    """Certify that no change of the parent changes the child.
-
-    question: of an item, whose evidence holds one
-    """
+    """Certify that no change of the parent changes the child; `question`: part of the evidence if it is an item's."""
     return certify("vacuous_edge", _TABLE, evidence_of(source, question), {"parent": parent, "child": child})
 
 
@@ -96,7 +94,7 @@ def trivial(source: str, question: Question) -> Certificate:
 
 
 def copyable(source: str, question: Question) -> Certificate:
-    """Certify that the evidence with `do` written over it is right."""
+    """Certify that the observed values, overwritten by those of `do`, are a right answer."""
     return certify("copyable", _WORLDS, evidence_of(source, question), {})
 
 
@@ -120,7 +118,11 @@ def minimal_evidence_claim(
     source: str, question: Question, world: Assignment, observe: tuple[str, ...], against: tuple[Assignment, ...],
     candidates: tuple[str, ...],
 ) -> Certificate:  # fmt: skip
-    """Certify that observing these leaves the true world's answer alone, and that no smaller set does."""
+    """Certify that observing the values of `observe` leaves one answer, the true world's, and that no smaller set does.
+
+    against: worlds with other answers, at least one consistent with the true values of each smaller set
+    candidates: names of all that could be observed
+    """
     data = {
         "world": plain(world),
         "observe": list(observe),
@@ -139,14 +141,14 @@ def _check_vacuous_edge(evidence: Evidence, certificate: Certificate) -> str:
     node = model.nodes[model.position[child]]
     if parent not in node.parents:
         return f"{parent} is no parent of {child}"
-    place = node.parents.index(parent)
+    parent_index = node.parents.index(parent)
     domains = [model.system[model.position[name]].domain for name in node.parents]
     if prod(map(len, domains)) * len(node.support) > MAX_WORLDS:
         return "the table is too large to be checked"
     rows = prod(map(len, domains))
     for index, row in enumerate(product(*domains)):
         checkpoint(f"rows of {child}", index, rows)
-        first = (*row[:place], domains[place][0], *row[place + 1 :])
+        first = (*row[:parent_index], domains[parent_index][0], *row[parent_index + 1 :])
         for noise in node.support:
             if node.value(row, noise) != node.value(first, noise):
                 return f"{child} changes with {parent}"
@@ -154,6 +156,7 @@ def _check_vacuous_edge(evidence: Evidence, certificate: Certificate) -> str:
 
 
 def _fitting(model: Model, question: Question) -> Iterator[tuple[dict[str, str], Answer]]:
+    """Yield the noise and the answer of every world that agrees with the question; ValueError beyond MAX_WORLDS."""
     total = prod(1 if node.noise in question.fixed else len(node.support) for node in model.nodes)
     if total > MAX_WORLDS:
         raise ValueError(f"{total} worlds are too many to be run")
@@ -165,6 +168,7 @@ def _fitting(model: Model, question: Question) -> Iterator[tuple[dict[str, str],
 
 
 def _local_sets(model: Model, question: Question) -> Mapping[str, tuple[str, ...]] | None:
+    """Return the local set of each noise variable; None if the fitting worlds are not their product."""
     try:
         return allowed_noise(model, question)
     except ModelError:
@@ -205,7 +209,7 @@ def _not_unique(model: Model, question: Question, answer: Mapping[str, str]) -> 
             return f"{several[0]} is not settled"
     if question.form.asks_noise:
         return ""
-    for node in model.nodes:  # given the values of its parents, all that its noise may be gives the same
+    for node in model.nodes:  # given the values of its parents, every value of its local set gives the same
         if node.name in question.do:
             outcomes = {question.do[node.name]}
         else:
@@ -286,14 +290,17 @@ def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
 
 
 def _candidates(model: Model, question: Question) -> list[str]:
-    """Return what could be observed in addition: unknown noise, and unseen nodes where the type has evidence."""
+    """Return the names that could be observed in addition: unknown noise, and unseen nodes if the type has evidence."""
     has_evidence = question.form.has_evidence
     nodes = [node.name for node in model.nodes if has_evidence and node.name not in question.observed]
     return sorted([*question.unknown, *nodes])
 
 
 def _smaller_set(candidates: Sequence[str], size: int, differences: Collection[frozenset[str]]) -> str:
-    """Return a set of that size which tells all other worlds from the true one; empty if there is none."""
+    """Return a message if a set of that size excludes every counterexample world; "" if none does.
+
+    differences: by counterexample world, the candidates whose value differs from the true world's
+    """
     if size < 0:
         return ""
     total = comb(len(candidates), size)
@@ -318,7 +325,10 @@ def _fits(model: Model, question: Question, world: Assignment) -> bool:
 def _undecided_reason(
     model: Model, question: Question, truth: Assignment, observe: list[str], answer: Mapping[str, str]
 ) -> str:
-    """Return why the observations do not leave one answer."""
+    """Return why the observations do not leave one answer, "" if they do.
+
+    truth: value of every noise variable and node in the true world
+    """
     fixed = {**question.fixed, **{name: truth[name] for name in observe if name in model.of_noise}}
     observed = {**question.observed, **{name: truth[name] for name in observe if name in model.position}}
     kind = "counterfactual" if observed and not question.form.has_evidence else question.type
@@ -348,7 +358,7 @@ class OneAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MinimalEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The true world, what is observed of it, worlds that smaller sets leave, and what could be observed."""
+    """The true world, the names observed, worlds that refute smaller sets, and all names that could be observed."""
 
     world: dict[str, Any]
     observe: list[str]

@@ -1,7 +1,7 @@
-"""Why a question about a program has several right answers, in parts and in words.
+"""Why a question about a program has several right answers: the data of a page, and sentences.
 
-The mechanism is read a second time with statements that note the path (line and branch taken) in a list; it is run by
-the same interpreter with the same limits. What it then returns is the value together with its path.
+To find the line at which two worlds part, the mechanism is instrumented: added statements append the path (lines and
+branches taken) to a list, and it returns the value with the path. The interpreter and its limits are the same.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
 
 class AnswerGroup(msgspec.Struct, frozen=True):
-    """Worlds with one answer: values that the unknown noise has in them, and values of the nodes that differ.
+    """Worlds with one answer.
 
-    probability: of these worlds among all that fit, as a fraction
+    worlds: their number; noise: by unknown noise variable, its values in these worlds
+    probability: of these worlds, given all that fit, as a fraction
     """
 
     answer: dict[str, str]
@@ -55,8 +56,9 @@ class AnswerGroup(msgspec.Struct, frozen=True):
 class QuestionNode(msgspec.Struct, frozen=True):
     """A variable of the program with its noise.
 
-    noise_value: where it is given; num_values: values that its noise can have; do, observed: as asked
-    values: under the question, over the worlds that are listed
+    noise_value: value that the question gives, or None; num_values: number of values that the noise can have
+    do, observed: value that the question sets, and observes, or None
+    values: values under `do` in the listed worlds
     """
 
     name: str
@@ -70,7 +72,7 @@ class QuestionNode(msgspec.Struct, frozen=True):
 
 
 class CodeLine(msgspec.Struct, frozen=True):
-    """A line of a function; ends: noise values for which it gives the result; branches: whether worlds part here."""
+    """A line of a function; `ends`: noise values whose call returns here; `branches`: whether the calls part here."""
 
     text: str
     ends: tuple[str, ...]
@@ -80,7 +82,7 @@ class CodeLine(msgspec.Struct, frozen=True):
 class Branch(msgspec.Struct, frozen=True):
     """The line of the program at which two worlds with different answers part.
 
-    node: whose function it is; noise: that differs there; condition: the code that decides
+    node: variable of the function; noise: its noise variable, whose values differ; condition: the deciding code
     """
 
     node: str
@@ -90,7 +92,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 class SealedWorld(msgspec.Struct, frozen=True):
-    """The world that the question was drawn from: noise, and values of the nodes before and under `do`."""
+    """The world that the question was sampled from: noise, and values of the nodes before and under `do`."""
 
     noise: dict[str, str]
     before: dict[str, str]
@@ -98,11 +100,12 @@ class SealedWorld(msgspec.Struct, frozen=True):
 
 
 class QuestionWhy(Why, frozen=True, kw_only=True):
-    """The reason for a question: answers grouped, noise that is not given, values that decide if revealed.
+    """The reason for a question.
 
-    groups: every answer, where the worlds that fit are listed; unknown: noise that is not given and differs
-    reveal: the fewest unknown noise variables whose values, whatever they are, leave one answer; () where not decided
-    pair: noise of two worlds with different answers; true_world: where gold is revealed
+    num_worlds: number of worlds that fit; groups: one per answer, () if there are too many worlds to list
+    unknown: noise variables that are not given and differ among these worlds
+    reveal: the fewest unknown noise variables whose values always leave one answer; () if decided or none suffice
+    pair: noise of two worlds with different answers; true_world: None unless gold is revealed
     """
 
     num_worlds: str
@@ -187,7 +190,7 @@ def facts(
 
 # --- The line of a mechanism at which two calls part, from the path that each takes through its branches --------------
 PATH = "path_of_calibrant"  # name of the list in the instrumented mechanism
-MAX_CALLS = 200  # noise values whose paths are noted
+MAX_CALLS = 200  # noise values, at most, whose calls are traced
 
 
 class _Step(NamedTuple):
@@ -198,14 +201,14 @@ class _Step(NamedTuple):
 
 
 class _Traced(NamedTuple):
-    text: Symbol
+    value: Symbol
     path: tuple[_Step, ...]
 
 
 def find_branch(source: str, node: Node, parents: Mapping[str, Symbol], values: Sequence[Symbol]) -> Branch | None:
-    """Return where calls with these values of the node's noise part; None where the program has no such line.
+    """Return the line at which calls with different values of the node's noise part; None if there is none.
 
-    parents: values of the node's parents, the same in all calls
+    parents: values of the node's parents, the same in all calls; values: those of the noise
     """
     try:
         parsed = parse(source)
@@ -220,7 +223,7 @@ def find_branch(source: str, node: Node, parents: Mapping[str, Symbol], values: 
     except (Unsupported, ModelError, StopIteration, KeyError, RecursionError):
         return None
     first = next(iter(paths.values()))
-    second = next((entry for entry in paths.values() if entry.text != first.text), None)
+    second = next((entry for entry in paths.values() if entry.value != first.value), None)
     if second is None:
         return None
     line = _parting_line(first.path, second.path)
@@ -252,24 +255,24 @@ def _parting_line(first: Sequence[_Step], second: Sequence[_Step]) -> int | None
 
 
 def _instrumented(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """Return the function with its path noted; lines are those of its unparsed text, counted from 0."""
+    """Return the function with its path recorded; lines are those of its unparsed text, counted from 0."""
     numbered = ast.parse(ast.unparse(definition)).body[0]
     assert isinstance(numbered, ast.FunctionDef)
     traced = copy.deepcopy(numbered)
     start = ast.parse(f"{PATH} = []").body
-    traced.body = [*start, *_noted(traced.body), *ast.parse(f"return [None, {PATH}]").body]
+    traced.body = [*start, *_instrument_body(traced.body), *ast.parse(f"return [None, {PATH}]").body]
     return ast.fix_missing_locations(traced)
 
 
-def _noted(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+def _instrument_body(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     statements: list[ast.stmt] = []
     for statement in body:
         line = statement.lineno - 1
         if isinstance(statement, ast.If):
-            statement.body = [_note(line, 1), *_noted(statement.body)]
-            statement.orelse = [_note(line, 0), *_noted(statement.orelse)]
+            statement.body = [_append_step(line, 1), *_instrument_body(statement.body)]
+            statement.orelse = [_append_step(line, 0), *_instrument_body(statement.orelse)]
         elif isinstance(statement, ast.For | ast.While):
-            statement.body = [_note(line, 1), *_noted(statement.body)]
+            statement.body = [_append_step(line, 1), *_instrument_body(statement.body)]
         elif isinstance(statement, ast.Return):
             value: Any = statement.value or ast.Constant(None)
             path = ast.parse(f"{PATH} + [[{line}, -1]]", mode="eval").body
@@ -278,31 +281,39 @@ def _noted(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     return statements
 
 
-def _note(line: int, taken: int) -> ast.stmt:
+def _append_step(line: int, taken: int) -> ast.stmt:
     return ast.parse(f"{PATH} = {PATH} + [[{line}, {taken}]]").body[0]
 
 
-# --- Why a question about a program has several right answers: which noise is not given, and what its values give -----
+# --- Why a question about a program has several right answers: the noise that is not given, the answer of each value --
 MAX_WORLDS = 2_000  # worlds that are listed and grouped by their answers
 MAX_PAIRED = 400  # worlds among which the pair is chosen
 MAX_REVEALED = 3  # values that are revealed together
-STATES = 200_000
+MAX_STATES = 200_000  # budget of the solver, in states of its search
 
 World: TypeAlias = Mapping[str, str]
 
 
 def explain(item: CausimItem, *, reveal_sealed: bool = False) -> QuestionWhy:
-    """Return the reason for a question; what is sealed is read with `reveal_sealed` alone.
+    """Return the reason for a question; the sealed world is read only with `reveal_sealed`.
 
-    `BudgetSpent` where worlds are not counted.
+    `BudgetSpent` if the worlds cannot be count.
     """
     model, question = item.task.model, item.task.question
     members = AnswerSet(model, question)
-    size = members.size(Budget(STATES))
-    number = size.value if isinstance(size, Found) else None
+    size = members.size(Budget(MAX_STATES))
+    num_answers = size.value if isinstance(size, Found) else None
     worlds = list(_worlds(members)) if members.fitting <= MAX_WORLDS else []
     groups = _groups(members, worlds)
-    state: State = "uncounted" if number is None else "empty" if not number else "decided" if number == 1 else "open"
+    state: State = (
+        "uncounted"
+        if num_answers is None
+        else "empty"
+        if not num_answers
+        else "decided"
+        if num_answers == 1
+        else "open"
+    )
     keys = members.keys
     open_keys = tuple(k for k in keys if len({group.answer[k] for group in groups}) > 1)
     unknown = tuple(u for u in question.unknown if len({world[u] for world in worlds}) > 1)
@@ -310,20 +321,20 @@ def explain(item: CausimItem, *, reveal_sealed: bool = False) -> QuestionWhy:
     experiments = tuple(
         sorted((_revealed(members, worlds, u, true_noise.get(u)) for u in unknown), key=lambda entry: entry.rank)
     )
-    reveal = _fewest(members, worlds, unknown) if state == "open" and worlds else ()
-    counted = Count(lower=str(number or 0), upper=str(members.fitting if number is None else number))
+    reveal = _fewest_deciding(members, worlds, unknown) if state == "open" and worlds else ()
+    count = Count(lower=str(num_answers or 0), upper=str(members.fitting if num_answers is None else num_answers))
     nodes = tuple(_nodes(item, members, worlds))
     branch = _branch(item, worlds) if state == "open" else None
     return QuestionWhy(
         benchmark="causim",
         item=item.id,
-        title=title(state, number),
+        title=title(state, num_answers),
         state=state,
-        reason=reason(state, number, members, unknown, open_keys, reveal, branch),
-        facts=facts(state, number, members, open_keys, keys, reveal),
+        reason=reason(state, num_answers, members, unknown, open_keys, reveal, branch),
+        facts=facts(state, num_answers, members, open_keys, keys, reveal),
         open=open_keys,
         decided=tuple(k for k in keys if worlds and k not in open_keys),
-        count=counted,
+        count=count,
         class_in_words="worlds that agree with the given noise and with what was observed",
         num_worlds=str(members.fitting),
         unknown=unknown,
@@ -355,7 +366,7 @@ def _true_world(item: CausimItem) -> SealedWorld | None:
 
 
 def _nodes(item: CausimItem, members: AnswerSet, worlds: Sequence[World]) -> Iterator[QuestionNode]:
-    """Yield the variables with what is given of them, and their values over the listed worlds."""
+    """Yield the variables with the values that the question gives, and their values in the listed worlds."""
     question = item.task.question
     values: dict[str, dict[str, None]] = {node.name: {} for node in members.model.nodes}
     for world in worlds:
@@ -372,7 +383,10 @@ def _nodes(item: CausimItem, members: AnswerSet, worlds: Sequence[World]) -> Ite
 
 
 def _branch(item: CausimItem, worlds: Sequence[World]) -> Branch | None:
-    """Return the line at which worlds part first: in the first variable whose values differ, if its parents' do not."""
+    """Return the line at which worlds part: in the function of the first variable whose values differ.
+
+    Variables are listed parents first, so the values of its parents are the same in all worlds.
+    """
     model, do = item.task.model, item.task.question.do
     runs = [run(model, world, do) for world in worlds]
     node = next((n for n in model.nodes if len({values[n.name] for values in runs}) > 1), None)
@@ -404,8 +418,9 @@ def _pair(members: AnswerSet, worlds: Sequence[World]) -> tuple[dict[str, str], 
 
 
 def _worlds(members: AnswerSet) -> Iterator[World]:
+    """Yield the noise of worlds that fit, up to MAX_WORLDS or the end of the budget."""
     try:
-        for positions in islice(members.fitting_worlds(Budget(STATES)), MAX_WORLDS):
+        for positions in islice(members.fitting_worlds(Budget(MAX_STATES)), MAX_WORLDS):
             yield {node.noise: node.support[k] for node, k in zip(members.model.nodes, positions, strict=True)}
     except BudgetSpent:
         return
@@ -440,7 +455,10 @@ def _weight(members: AnswerSet, world: World) -> Fraction:
 
 
 def _revealed(members: AnswerSet, worlds: Sequence[World], name: str, true_value: str | None) -> Experiment:
-    """Count what each value of a noise variable leaves, if it is revealed; true_value: where gold is."""
+    """Count the worlds that each value of a noise variable leaves if it is revealed.
+
+    true_value: value in the true world; None unless gold is revealed
+    """
     by_value: dict[str, list[World]] = {}
     for world in worlds:
         by_value.setdefault(world[name], []).append(world)
@@ -452,16 +470,15 @@ def _revealed(members: AnswerSet, worlds: Sequence[World], name: str, true_value
     return experiment(f"reveal {name}", outcomes, remaining)
 
 
-def _fewest(members: AnswerSet, worlds: Sequence[World], unknown: Sequence[str]) -> tuple[str, ...]:
-    """Return the fewest noise variables whose values always leave one answer.
-
-    () if more than MAX_REVEALED are needed.
-    """
+def _fewest_deciding(members: AnswerSet, worlds: Sequence[World], unknown: Sequence[str]) -> tuple[str, ...]:
+    """Return the fewest noise variables whose values always leave one answer; () if over MAX_REVEALED are needed."""
     answers = [_key(members, world) for world in worlds]
-    for number in range(1, MAX_REVEALED + 1):
-        for chosen in combinations(unknown, number):
-            met: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
-            values = (tuple(world[u] for u in chosen) for world in worlds)
-            if all(met.setdefault(value, answer) == answer for value, answer in zip(values, answers, strict=True)):
+    for size in range(1, MAX_REVEALED + 1):
+        for chosen in combinations(unknown, size):
+            answer_by_values: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
+            keys = (tuple(world[u] for u in chosen) for world in worlds)
+            if all(
+                answer_by_values.setdefault(key, answer) == answer for key, answer in zip(keys, answers, strict=True)
+            ):
                 return chosen
     return ()

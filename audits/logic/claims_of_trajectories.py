@@ -1,4 +1,4 @@
-"""Claims about items of trajectories, checked by trying all, with dsl.networks.network alone."""
+"""Claims about items of trajectories, checked by exhaustion with `dsl.networks.network`, without a solver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant.audits.claims import Certificate, ClaimKind, RecountLimitError, V
 from calibrant.dsl.logic.trajectories import QuestionRecord, TrajectoryRecord, parse_model
 from calibrant.dsl.networks import network as networks_network
 
-MAX_LISTED_CANDIDATES = 4  # of a gene: 65,536 functions are tried
+MAX_LISTED_CANDIDATES = 4  # candidate inputs of a gene: 65,536 functions are tried
 
 
 class TrajectoryEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,7 +27,7 @@ class TrajectoryEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class CountOfNetworks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Data of a count; genes: functions of each that fit."""
+    """Data of a count; `genes`: gene -> number of its functions that fit; numbers as texts."""
 
     genes: dict[str, str]
     count: str
@@ -70,24 +70,24 @@ def _words(evidence: Any, certificate: Certificate) -> str:
 
 
 def _count(evidence: Any, certificate: Certificate) -> str:
-    """Count the functions of each gene by trying every table."""
+    """Check the number of functions of each gene by trying every table; return why it is wrong, "" if it is right."""
     task, data = _task(evidence), msgspec.convert(certificate.data, CountOfNetworks, strict=True)
-    numbers = {}
+    counts = {}
     for index, gene in enumerate(task.genes):
         checkpoint("genes", index, len(task.genes))
         if len(task.candidates[gene]) > MAX_LISTED_CANDIDATES:
             raise RecountLimitError(f"{gene} has over {MAX_LISTED_CANDIDATES} candidates")
-        numbers[gene] = sum(_gives_readings(table, task, gene) for table in _tables(task, gene))
-    if {gene: str(number) for gene, number in numbers.items()} != data.genes:
-        return f"functions that fit: {numbers}"
-    return "" if data.count == str(prod(numbers.values())) else "the count is not the product"
+        counts[gene] = sum(_gives_readings(table, task, gene) for table in _tables(task, gene))
+    if {gene: str(count) for gene, count in counts.items()} != data.genes:
+        return f"functions that fit: {counts}"
+    return "" if data.count == str(prod(counts.values())) else "the count is not the product"
 
 
 def _tables(task: networks_network.TrajectoryTask, gene: str) -> Iterator[int]:
     """Yield the functions of the class of a gene: bit r is the value in row r, bit i of r is candidate i."""
     signs = [sign for _, sign in task.candidates[gene]]
     rows = range(1 << len(signs))
-    ordered = [
+    ordered = [  # (row, row) pairs of which the first must not have the greater value
         (row, row | 1 << i) if sign == "+" else (row | 1 << i, row)
         for i, sign in enumerate(signs)
         if sign != "both" and task.function_class == "signed"

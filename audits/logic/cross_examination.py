@@ -1,9 +1,9 @@
-"""Claims about logic models, examined again by SMT search over sets of clauses.
+"""Claims about logic models, proved a second time by SMT search over sets of clauses.
 
-A literal for each clause, for each node whether it has a formula, occurs in one, precedes another, and for its value in
-each experiment. Misfit and size are weighted sums, which only SMT encodes. First the optimum is proved: no model has
-less misfit, and none of that misfit is smaller. Then members are listed up to `MAX_LISTED`: each is evaluated by the
-reference and excluded, and after the last one nothing is left.
+Literals are the clauses, the precedence of each two nodes, and the value of each node in each experiment. Misfit and
+size are weighted sums, which only SMT encodes. First the optimum is proved: no model has less misfit, and none of that
+misfit is smaller. Then up to `MAX_LISTED` members are listed: each is evaluated by the reference and excluded, until
+the search proves that there is no other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from calibrant.dsl.logic.item import clause as clause_of
 from calibrant.dsl.text import plural
 
 MAX_CLAUSES: Final = 2_000
-MAX_NODES: Final = 60  # whose order is transitive by clauses over three
+MAX_NODES: Final = 60  # transitivity of their order takes n (n - 1) (n - 2) clauses
 
 
 class Models:
@@ -113,7 +113,7 @@ class Models:
                 search.add(-value, *fires)
 
     def _costs(self, search: BooleanSearch) -> list[tuple[int, int]]:
-        """Return the misfit as a sum beside `constant`: (literal of a prediction of 1, what it adds)."""
+        """Set `constant` to the misfit of predicting 0; return (literal of a prediction of 1, misfit that it adds)."""
         terms, self.constant = [], 0
         for j, row in enumerate(self.case.values):
             for name, value in zip(self.case.setup.readouts, row, strict=True):
@@ -124,14 +124,14 @@ class Models:
         return terms
 
     def model(self, true: Iterable[Key]) -> Model:
-        """Return the model of a solution; `AssertionError` where the encoding errs."""
+        """Return the model of a solution; `AssertionError` if the reference finds it outside the class."""
         model: Model = frozenset(key[1] for key in true if key[0] == "clause")  # type: ignore[misc]
         if rule := reference.broken_rule(model, self.case.task):
             raise AssertionError(f"the encoding gives a model outside the class ({rule}): {model_words(model)}")
         return model
 
     def require_optimum(self, limits: Limits) -> int:
-        """Refuse an optimum that is none, with a better model; return the steps of the proof."""
+        """Prove the optimum, else `Refused` with a better model; return the number of search steps."""
         steps = 0
         goals = ((limits.least_misfit - 1, None), (limits.least_misfit, limits.least_size - 1))
         for max_misfit, max_size in goals:
@@ -195,7 +195,7 @@ def _count(evidence: Any, certificate: Certificate, engine: EngineName) -> str:
 
 
 def _optimum_of_members(evidence: Any, certificate: Certificate, engine: EngineName) -> str:
-    """Prove the optimum that a claim about two members, or one that is missing, starts from; replay the members."""
+    """Prove the optimum that a claim about members is relative to; check the members by the verifier."""
     if reason := VERIFIERS[certificate.claim](evidence, certificate):
         raise Refused(reason)
     limits = msgspec.convert(certificate.data["limits"], Limits, strict=True)
@@ -205,7 +205,7 @@ def _optimum_of_members(evidence: Any, certificate: Certificate, engine: EngineN
 
 
 def _better(evidence: Any, certificate: Certificate, engine: EngineName) -> str:
-    """Prove that the better model is one of those with less misfit; refuse with another one, or that there is none."""
+    """Prove that the better model is of the class and has less misfit; else `Refused`, with one that is and has."""
     data = msgspec.convert(certificate.data, BetterData, strict=True)
     case = Case(evidence)
     model, better = model_from_texts(data.model), model_from_texts(data.better)

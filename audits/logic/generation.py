@@ -1,6 +1,6 @@
-"""Items drawn by seed: a random prior, a gold model uniform among those of a drawn size, noisy values, labels.
+"""Items sampled by seed: a random prior network, a gold model, noisy values and labels.
 
-Item i of a seed depends on the plan, the seed and i alone.
+The gold model is uniform among those of a random size. Item i of a seed depends on the plan, the seed and i alone.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_famil
 from calibrant.solvers.logic.search import Limits
 from calibrant.solvers.outcome import Found
 
-MAX_ATTEMPTS = 1_000
-DRAW_LIMITS = Limits(200_000, 200_000)  # harder draws are replaced: an item is to be solved in seconds
+MAX_ATTEMPTS = 1_000  # draws for one item
+DRAW_LIMITS = Limits(200_000, 200_000)  # draws beyond are rejected, so that an item is solved in seconds
 INHIBITION = 0.3  # share of edges with sign -1, as in published priors
 
-Rater = Callable[[Task], Model]  # a search whose result a label compares with the optimum
+Search = Callable[[Task], Model]  # its result is compared with the optimum for the label `greedy_optimal`
 
 
 @dataclass(frozen=True, slots=True)
 class LogicPlan:
     """The distribution that items are sampled from.
 
-    nodes: beside stimuli, spread over `layers`; in_degree: most edges from earlier layers into a node
-    loops: edges that close a cycle; inhibitors: nodes that experiments may inhibit, one at a time
+    nodes: number of nodes besides stimuli, spread over `layers`; in_degree: most edges from earlier layers into a node
+    loops: number of edges that close a cycle; inhibitors: number of nodes that experiments may inhibit, one at a time
     noise: standard deviation of values, 0 for exact ones; missing: share of values that are not measured
-    questions: held-out clampings, fewer if there are not as many new ones
+    questions: number of held-out experiments, or as many as remain after `experiments`
+    fit, size: tolerances of misfit and size
     """
 
     nodes: int = 10
@@ -83,27 +84,24 @@ class LogicPlan:
 
 
 def generate_items(
-    plan: LogicPlan, seed: int, count: int, rate: Rater | None = None, first: int = 0
+    plan: LogicPlan, seed: int, count: int, search: Search | None = None, first: int = 0
 ) -> Iterator[LogicItem]:
-    """Yield items `first` to `first + count - 1` of a seed.
-
-    rate: for the label `greedy_optimal`
-    """
-    for number in range(first, first + count):
-        yield generate_item(plan, seed, number, rate)
+    """Yield items `first` to `first + count - 1` of a seed; with `search` they have the label `greedy_optimal`."""
+    for index in range(first, first + count):
+        yield generate_item(plan, seed, index, search)
 
 
-def generate_item(plan: LogicPlan, seed: int, number: int, rate: Rater | None = None) -> LogicItem:
+def generate_item(plan: LogicPlan, seed: int, index: int, search: Search | None = None) -> LogicItem:
     """Return one item; `LogicError` if no draw meets the plan."""
-    rng = random.Random(f"{seed} {number}")
+    rng = random.Random(f"{seed} {index}")
     for _ in range(MAX_ATTEMPTS):
-        item = _attempt(plan, rng, f"logic-{seed}-{number}", rate)
+        item = _attempt_item(plan, rng, f"logic-{seed}-{index}", search)
         if item is not None:
             return item
     raise LogicError(f"no item in {MAX_ATTEMPTS} draws: allow more nodes or stimuli, fewer readouts, less noise")
 
 
-def _attempt(plan: LogicPlan, rng: random.Random, name: str, rate: Rater | None) -> LogicItem | None:
+def _attempt_item(plan: LogicPlan, rng: random.Random, name: str, search: Search | None) -> LogicItem | None:
     prior, setup = _draw_prior(plan, rng)
     task = Task(prior, setup, (), (), Options(), Tolerance(plan.fit, plan.size))
     outcome = solve_class(task, DRAW_LIMITS)
@@ -114,18 +112,18 @@ def _attempt(plan: LogicPlan, rng: random.Random, name: str, rate: Rater | None)
         return None
     clampings = candidate_experiments(setup, max_stimuli=len(setup.stimuli), max_inhibitors=1)
     rng.shuffle(clampings)
-    experiments, rest = clampings[: plan.experiments], clampings[plan.experiments :]
+    experiments, unused = clampings[: plan.experiments], clampings[plan.experiments :]
     task = replace(
         task,
         experiments=tuple(experiments),
         values=_draw_values(plan, gold, setup, experiments, rng),
-        questions=tuple(rest[: plan.questions]),
+        questions=tuple(unused[: plan.questions]),
     )
     family = solve_family(task, DRAW_LIMITS)
     if not isinstance(family, Found) or not family.value.fits(gold):
         return None
     answers = tuple(reference.predict(gold, setup, question) for question in task.questions)
-    labels = _labels(family.value, task, rate)
+    labels = _labels(family.value, task, search)
     return None if labels is None else LogicItem(name, task, Sealed(gold, answers, family.value.optimum), labels)
 
 
@@ -154,7 +152,7 @@ def _sign(rng: random.Random) -> int:
 
 
 def _draw_gold(models: LogicFamily, task: Task, rng: random.Random) -> Model | None:
-    """Return a model uniform among those of a drawn size, in which every readout changes over all clampings."""
+    """Sample a model of a random size in which every readout has both values; None after 20 draws without one."""
     sizes = sorted(size for _, size in models.spectrum)
     clampings = candidate_experiments(task.setup, max_stimuli=len(task.setup.stimuli), max_inhibitors=1)
     draws = np.random.default_rng(rng.getrandbits(64))
@@ -181,24 +179,24 @@ def _draw_values(
     return tuple(rows)
 
 
-def _labels(family: LogicFamily, task: Task, rate: Rater | None) -> dict[str, str] | None:
-    """Return members, behaviours and what else describes how hard an item is; None if its answers are too many."""
+def _labels(family: LogicFamily, task: Task, search: Search | None) -> dict[str, str] | None:
+    """Return the labels of difficulty; None if the members give too many different answers."""
     try:
         predictions = family.predict(task.questions)
     except LatticeLimitError:
         return None
-    cells = [share in (0, 1) for number in range(len(task.questions)) for share in predictions.shares(number)]
+    is_decided = [share in (0, 1) for k in range(len(task.questions)) for share in predictions.shares(k)]
     assert family.lattice is not None
     labels = {
         "members": str(family.count),
         "behaviours": "unknown" if predictions.behaviours is None else str(predictions.behaviours),
-        "decided_cells": f"{sum(cells)}/{len(cells)}",
-        "decided": "yes" if all(cells) else "no",
+        "decided_cells": f"{sum(is_decided)}/{len(is_decided)}",
+        "decided": "yes" if all(is_decided) else "no",
         "states": str(family.num_states),
         "largest_component": str(max((len(stage.unit) for stage in family.lattice.stages), default=0)),
     }
-    if rate is not None:
-        labels["greedy_optimal"] = "yes" if reference.misfit(rate(task), task) == family.optimum[0] else "no"
+    if search is not None:
+        labels["greedy_optimal"] = "yes" if reference.misfit(search(task), task) == family.optimum[0] else "no"
     return labels
 
 

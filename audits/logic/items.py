@@ -23,16 +23,16 @@ from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_family
 from calibrant.solvers.outcome import Found
 
-# --- Certificates about families of logic models, made from a solved family -------------------------------------------
+# --- Certificates about families (models within the tolerances) ------------------------------------------------------
 
 
 def count_certificate(family: LogicFamily, clauses: Iterable[Clause] = ()) -> Certificate:
-    """Certify optimum, spectrum and count of a family, and the numbers of members that have some clauses."""
+    """Certify optimum, spectrum and count of a family, and for each of `clauses` the number of members with it."""
     limits, counts = _limits(family), family.clauses()
     data = {
         "limits": msgspec.to_builtins(limits),
         "count": str(family.count),
-        "spectrum": [[misfit, size, str(number)] for (misfit, size), number in family.spectrum.items()],
+        "spectrum": [[misfit, size, str(count)] for (misfit, size), count in family.spectrum.items()],
         "clauses": {str(clause): str(counts.get(clause, 0)) for clause in clauses},
     }
     evidence = evidence_of(family.task)
@@ -49,6 +49,7 @@ def open_certificate(family: LogicFamily, part: Clause | Edge) -> Certificate | 
 
 
 def _witnesses(family: LogicFamily, part: Clause | Edge) -> tuple[Model | None, Model | None]:
+    """Return a member with the part and one without, each None if there is none."""
     if isinstance(part, Clause):
         return first_member(family.condition(part)), first_member(family.condition(part, present=False))
     using = [clause for clause in family.clauses() if part in clause.edges]
@@ -59,14 +60,14 @@ def _witnesses(family: LogicFamily, part: Clause | Edge) -> tuple[Model | None, 
 
 
 def better_certificate(family: LogicFamily, model: Model) -> Certificate:
-    """Certify that a model of the class has less misfit than a given model: the optimum of the family."""
+    """Certify that the optimal model of the family has less misfit than `model`."""
     evidence = evidence_of(family.task)
     data = {"model": model_texts(model), "better": model_texts(family.witness)}
     return certify("logic-better", class_words(evidence), evidence, data)
 
 
 def missing_certificate(family: LogicFamily, listed: Sequence[Model]) -> Certificate | None:
-    """Certify that a list lacks a member; None if it has all of them."""
+    """Certify that a list of models lacks a member; None if it has all members."""
     models = set(listed)
     member = next((model for model in family.models() if model not in models), None)
     if member is None:
@@ -82,19 +83,19 @@ def _conditional(claim: str, family: LogicFamily, data: dict[str, Any]) -> Certi
 
 
 def _limits(family: LogicFamily) -> Limits:
-    """`ValueError` for a part of a family: claims are about all members within the tolerances."""
+    """Return tolerances and optimum; `ValueError` for a conditioned family, as claims are about all members."""
     if family.readings or family.restriction.present or family.restriction.absent:
         raise ValueError("a certificate is about a whole family, without readings and conditions")
     tolerance = family.task.tolerance
     return Limits(tolerance.fit, tolerance.size, *family.optimum)
 
 
-# --- Findings about one item, with certificates that a checker without a solver confirms, and its held-out answers ----
+# --- Findings about one item, with certificates that a verifier without a solver confirms -----------------------------
 MEMBERS, OPEN_CLAUSE, OPEN_CELLS, NOT_OPTIMAL = "several-models", "open-clause", "open-cells", "truth-not-optimal"
 
 
 def item_findings(item: LogicItem) -> Iterator[Finding]:
-    """Yield what an item's data leave open: models, a clause, held-out answers; and whether its truth fits best."""
+    """Yield findings on what the data leave open (models, clauses, held-out answers), and on a truth not optimal."""
     if is_trajectory_item(item):
         yield from trajectories.trajectory_findings(item)
         return
@@ -103,20 +104,20 @@ def item_findings(item: LogicItem) -> Iterator[Finding]:
         yield Finding(MEMBERS, ClaimStatus.OPEN, item.id, outcome.reached)
         return
     family = outcome.value
-    yield _number_of_models(family, item)
+    yield _count_finding(family, item)
     open_clauses = sorted(family.open_clauses(), key=str)
     if open_clauses:
         claim = f"{len(open_clauses)} clauses are in some models and not in others, {open_clauses[0]} among them"
         data = {"open": len(open_clauses), "always": len(family.always())}
         yield Finding(OPEN_CLAUSE, ClaimStatus.PROVED, item.id, claim, data, open_certificate(family, open_clauses[0]))
-    yield from _held_out_answers(family, item)
+    yield from _held_out_findings(family, item)
     if item.sealed is not None and reference.misfit(item.sealed.gold, item.task) > family.optimum[0]:
         claim = "another model has less misfit than the one that the values come from"
         certificate = better_certificate(family, item.sealed.gold)
         yield Finding(NOT_OPTIMAL, ClaimStatus.PROVED, item.id, claim, {}, certificate)
 
 
-def _number_of_models(family: LogicFamily, item: LogicItem) -> Finding:
+def _count_finding(family: LogicFamily, item: LogicItem) -> Finding:
     status = ClaimStatus.PROVED if family.count > 1 else ClaimStatus.REFUTED
     claim = f"{family.count} models fit" if family.count != 1 else "one model fits"
     data: dict[str, int | float | str] = {
@@ -127,7 +128,7 @@ def _number_of_models(family: LogicFamily, item: LogicItem) -> Finding:
     return Finding(MEMBERS, status, item.id, claim, data, count_certificate(family))
 
 
-def _held_out_answers(family: LogicFamily, item: LogicItem) -> Iterator[Finding]:
+def _held_out_findings(family: LogicFamily, item: LogicItem) -> Iterator[Finding]:
     if not item.task.questions:
         return
     try:
@@ -135,7 +136,7 @@ def _held_out_answers(family: LogicFamily, item: LogicItem) -> Iterator[Finding]
     except LatticeLimitError as error:
         yield Finding(OPEN_CELLS, ClaimStatus.OPEN, item.id, str(error))
         return
-    shares = [share for number in range(len(item.task.questions)) for share in predictions.shares(number)]
+    shares = [share for k in range(len(item.task.questions)) for share in predictions.shares(k)]
     num_open = sum(share not in (0, 1) for share in shares)
     status = ClaimStatus.PROVED if num_open else ClaimStatus.REFUTED
     claim = f"models that fit disagree about {num_open} of {len(shares)} held-out answers"
@@ -144,11 +145,11 @@ def _held_out_answers(family: LogicFamily, item: LogicItem) -> Iterator[Finding]
 
 @dataclass(frozen=True, slots=True)
 class HeldoutDecision:
-    """Decision of the held-out answers by the models that fit.
+    """Whether all models that fit agree on the table of held-out answers.
 
-    decided: all of them give the same table of held-out answers; members: how many fit; in_words: the class
-    agreement: share of them that gives the true table; None without a sealed truth
-    ceiling: largest share of them that gives one table
+    decided: they do; members: number of models that fit; in_words: the class
+    agreement: share of them that give the true table; None without a sealed truth
+    ceiling: largest share of them that give one table
     """
 
     decided: bool
@@ -158,17 +159,14 @@ class HeldoutDecision:
     ceiling: Fraction
 
     def attribution(self, *, fits: bool | None, correct: bool) -> Attribution:
-        """Attribute an answer.
-
-        fits: it is a model within the tolerances, None for a table; correct: every held-out answer is right
-        """
+        """Attribute an answer; `fits`: it is a model within the tolerances, None for a table; `correct`: all right."""
         return Attribution(self.decided, correct, fits, self.members, self.in_words)
 
 
 def heldout_decision(item: LogicItem) -> HeldoutDecision | None:
-    """Return whether the data decide the held-out answers, and exact shares of models; reads the sealed part.
+    """Return whether the data decide the held-out answers, with exact shares of models; reads the sealed part.
 
-    None without questions, and where models or answers are too many to count.
+    None without questions, and if models or answers are too many to count.
     """
     if is_trajectory_item(item):
         return _answer_decision(item)
@@ -186,7 +184,7 @@ def heldout_decision(item: LogicItem) -> HeldoutDecision | None:
 
 
 def _answer_decision(item: TrajectoryItem) -> HeldoutDecision | None:
-    """Return the decision about an answer in states; None also where the likeliest answer is out of budget."""
+    """Return the decision for an item of trajectories; None if networks or answers are too many to count."""
     decision = trajectories.decide_answer(item)
     if decision is None or decision.ceiling is None:
         return None
@@ -198,7 +196,7 @@ def _answer_decision(item: TrajectoryItem) -> HeldoutDecision | None:
 
 
 def optimum_holds(item: LogicItem) -> str | None:
-    """Compare the stated optimum with the family's; None without one, and where the family is not counted."""
+    """Return why the stated optimum is not the family's, "" if it is; None without one, or if it is not counted."""
     if is_trajectory_item(item):
         return None
     family = _family(item)
@@ -209,7 +207,7 @@ def optimum_holds(item: LogicItem) -> str | None:
 
 
 def truth_fits(item: LogicItem) -> str | None:
-    """Return why the model behind the values is no member of the family; None without one."""
+    """Return why the model behind the values is no member of the family, "" if it is one; None without one."""
     if is_trajectory_item(item):
         return trajectories.agreement_holds(item)
     family = _family(item)
@@ -219,7 +217,7 @@ def truth_fits(item: LogicItem) -> str | None:
 
 
 def members_hold(item: LogicItem) -> str | None:
-    """Compare the labelled number of members with the family's; None without the label."""
+    """Return why the labelled number of members is wrong, "" if it is right; None without the label."""
     if is_trajectory_item(item):
         return trajectories.count_holds(item)
     family = _family(item)
@@ -237,10 +235,10 @@ def explain_undecided(item: LogicItem) -> str | None:
     if family is None or not item.task.questions:
         return None
     try:
-        number = len(family.verdicts())
+        num_tables = len(family.verdicts())
     except LatticeLimitError:
         return "models that fit give too many different answers to list"
-    return "" if number == 1 else f"models that fit give {number} different tables of held-out answers"
+    return "" if num_tables == 1 else f"models that fit give {num_tables} different tables of held-out answers"
 
 
 def duplicate_key(item: LogicItem) -> bytes:

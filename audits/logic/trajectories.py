@@ -1,9 +1,9 @@
-"""Items of trajectories of published networks: drawn by seed, with proven labels; what is checked and found of them.
+"""Items of trajectories of published networks: generation by seed, findings, and soundness.
 
-A window is a part of a network, cycles included; nodes outside that its functions read keep their value. Candidates of
-a gene are its essential inputs with their signs, and further ones that are asked for. Trajectories are added until the
-stratum's evidence is reached: all networks that fit give the answer, or some do not. Item i of a seed depends on
-stratum, plan, seed, i and the functions of the networks.
+A window is a part of a network, cycles included; nodes outside of it that its functions read keep their value.
+Candidates of a gene are its essential inputs with their signs, and decoys. Trajectories are added until the stratum's
+evidence is reached: all networks that fit give the true answer, or some do not. Item i of a seed depends on stratum,
+plan, seed, i and the functions of the networks.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from calibrant.solvers.networks import windows
 from calibrant.solvers.networks.trajectories import MAX_MONOTONE_CANDIDATES, FittingNetworks, fit_networks
 from calibrant.solvers.outcome import Found, OutOfBudget
 
-# --- Drawing ----------------------------------------------------------------------------------------------------------
+# --- Generation -------------------------------------------------------------------------------------------------------
 EvidenceKind = Literal["decided", "partly"]
-MAX_TRAJECTORIES = 40
+MAX_TRAJECTORIES = 40  # of an item
 MAX_SEEN_STEPS = 8  # steps of a trajectory, which ends earlier at the first repeated state
 MAX_HELD = 2  # genes that are clamped in one trajectory
 MAX_PERIOD = 8  # states of an attractor that a question asks for
-MAX_DRAWN_BRANCHES = 500  # paths that are listed for the evidence of an item; evidence that leaves more is passed over
-MAX_QUESTIONS = 20  # questions drawn for a window before the next window
+MAX_DRAWN_BRANCHES = 500  # paths of the fitting networks that are listed; evidence that leaves more is rejected
+MAX_QUESTIONS = 20  # questions sampled for a window before the next window
 
 
 class TrajectoryStratum(NamedTuple):
@@ -69,7 +69,7 @@ class TrajectoryPlan:
     """Rules of items, beside the stratum.
 
     decoys: number of candidates of a gene beyond its essential inputs
-    question: kind of the question; None draws one; steps: number of states that a question of states asks for
+    question: kind of the question, None for a random one; steps: number of states that a question of states asks for
     """
 
     decoys: int = 0
@@ -85,17 +85,17 @@ def generate_trajectories(
     sources: Sequence[windows.Source],
     stratum: TrajectoryStratum,
     seed: int,
-    number: int,
+    index: int,
     plan: TrajectoryPlan = USUAL_PLAN,
 ) -> TrajectoryItem:
-    """Return one item, under neutral names; `UnreachableStratumError` if no window gives one."""
-    rng = Random(f"{stratum.name} {seed} {number}")
+    """Return item `index` of a seed, under neutral names; `UnreachableStratumError` if no window gives one."""
+    rng = Random(f"{stratum.name} {seed} {index}")
     for _ in range(windows.MAX_WINDOWS):
         window = _draw_window(rng.choice(sources), stratum.size, plan, rng)
         if window is None:
             continue
         for _ in range(MAX_QUESTIONS):
-            item = _attempt(window, stratum, plan, f"{stratum.name}-{seed}-{number}", rng)
+            item = _attempt_item(window, stratum, plan, f"{stratum.name}-{seed}-{index}", rng)
             if item is not None:
                 return item
     raise windows.UnreachableStratumError(
@@ -105,7 +105,10 @@ def generate_trajectories(
 
 @dataclass(frozen=True)
 class _Window:
-    """A part of a network under neutral names. genes: in the order of digits; labels: of part and network."""
+    """A part of a network under neutral names.
+
+    genes: in the order of a state's digits; candidates: (input, sign) of each gene; labels: of the part and the network
+    """
 
     network: Network
     genes: tuple[str, ...]
@@ -114,8 +117,8 @@ class _Window:
 
 
 def _draw_window(source: windows.Source, size: windows.WindowSize, plan: TrajectoryPlan, rng: Random) -> _Window | None:
-    """Return one window, None if it is not of the size or has a gene that cannot be counted."""
-    functions, (least, most) = source.functions, size.nodes
+    """Return one window, None if it is not of the size or has a gene with too many candidates to count."""
+    functions, (min_nodes, max_nodes) = source.functions, size.nodes
     inner = sorted(name for name, function in functions.items() if not function.is_identity(name))
     candidates = [name for name in inner if len(functions[name].inputs) <= size.in_degree[1]]
     if not candidates:
@@ -123,16 +126,16 @@ def _draw_window(source: windows.Source, size: windows.WindowSize, plan: Traject
     chosen = windows.grow_window(
         functions,
         candidates,
-        rng.randint(2, most),
+        rng.randint(2, max_nodes),
         rng,
-        allows=lambda nodes: len(windows.window_variables(functions, nodes)) <= most,
+        allows=lambda nodes: len(windows.window_variables(functions, nodes)) <= max_nodes,
     )
     variables = sorted(windows.window_variables(functions, chosen))
     in_degree = max(len(functions[name].inputs) for name in chosen)
-    if len(chosen) < 2 or not least <= len(variables) <= most or in_degree < size.in_degree[0]:
+    if len(chosen) < 2 or not min_nodes <= len(variables) <= max_nodes or in_degree < size.in_degree[0]:
         return None
     names = rng.sample(variables, len(variables))
-    neutral = {name: f"g{number}" for number, name in enumerate(names, start=1)}
+    neutral = {name: f"g{index}" for index, name in enumerate(names, start=1)}
     rules = {name: functions[name] if name in chosen else from_table((name,), "01") for name in variables}
     network = parse_model(bnet_text({neutral[name]: rename_inputs(rules[name], neutral) for name in variables}))
     genes = tuple(neutral[name] for name in names)
@@ -145,17 +148,17 @@ def _draw_window(source: windows.Source, size: windows.WindowSize, plan: Traject
 
 
 def _candidates(function: Function, genes: Sequence[str], num_decoys: int, rng: Random) -> tuple[tuple[str, str], ...]:
-    """Return the inputs of a function with signs, and others with signs that are drawn."""
+    """Return the inputs of a function with signs, and decoys with random signs."""
     others = [gene for gene in genes if gene not in function.inputs]
     decoys = rng.sample(others, min(num_decoys, len(others)))
     entries = [*zip(function.inputs, function.signs, strict=True), *((gene, rng.choice("+-")) for gene in decoys)]
     return tuple(sorted(entries))
 
 
-def _attempt(
+def _attempt_item(
     window: _Window, stratum: TrajectoryStratum, plan: TrajectoryPlan, name: str, rng: Random
 ) -> TrajectoryItem | None:
-    """Return an item with a drawn question, None if it is trivial or the evidence is not reached."""
+    """Return an item with a random question, None if it is trivial or the evidence is not reached."""
     kind = plan.question or rng.choice(("states", "attractor"))
     clamps, start = _draw_clamps(window, rng), _draw_state(window, rng)
     question = Question(clamps, start, plan.steps if kind == "states" else None)
@@ -169,7 +172,7 @@ def _attempt(
     while len(trajectories) < MAX_TRAJECTORIES:
         trajectory = _draw_trajectory(window, rng)
         if dict(trajectory.clamps) == clamps and first[0] in trajectory.states[:-1]:
-            continue  # it would show what is asked for
+            continue  # it would show the answer
         trajectories.append(trajectory)
         task = replace(empty, evidence=tuple(trajectories))
         share = _share(task, answer)
@@ -199,7 +202,7 @@ def _draw_state(window: _Window, rng: Random) -> str:
 
 
 def _draw_trajectory(window: _Window, rng: Random) -> Trajectory:
-    """Return the states from a drawn start to the first repeated one."""
+    """Return the states from a random start to the first repeated one."""
     clamps = _draw_clamps(window, rng)
     states = simulate(window.network, window.genes, _draw_state(window, rng), clamps, MAX_SEEN_STEPS)
     repeated = next((i for i, state in enumerate(states) if state in states[:i]), len(states) - 1)
@@ -207,7 +210,7 @@ def _draw_trajectory(window: _Window, rng: Random) -> Trajectory:
 
 
 def _share(task: TrajectoryTask, answer: Sequence[str]) -> tuple[FittingNetworks, Fraction] | None:
-    """Return the networks that fit, and the share of them that give an answer; None where it is not counted."""
+    """Return the networks that fit, and the share of them that give an answer; None if they are too many to count."""
     fitting = fit_networks(task)
     if not isinstance(fitting, Found):
         return None
@@ -217,7 +220,7 @@ def _share(task: TrajectoryTask, answer: Sequence[str]) -> tuple[FittingNetworks
 
 
 def _labels(window: _Window, fitting: FittingNetworks, agree: Fraction) -> dict[str, str] | None:
-    """Return what describes how hard an item is; None where the likeliest answer is not found within the budget."""
+    """Return the labels of difficulty; None if the likeliest answer is not found within the budget."""
     best = fitting.likeliest_answer()
     if not isinstance(best, Found):
         return None
@@ -235,15 +238,15 @@ def _labels(window: _Window, fitting: FittingNetworks, agree: Fraction) -> dict[
     }
 
 
-# --- What is checked and found ----------------------------------------------------------------------------------------
+# --- Findings and soundness -------------------------------------------------------------------------------------------
 MEMBERS, OPEN_ANSWER = "several-networks", "open-answer"
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryDecision:
-    """Decision of the answer by the networks that fit.
+    """Number of networks that fit, and how far they agree about the answer.
 
-    agreement: share of them that gives the true answer; ceiling: that gives the likeliest; None where not counted
+    agreement: share of them that give the true answer; ceiling: share that give the likeliest one, None if not counted
     """
 
     count: int
@@ -252,7 +255,7 @@ class TrajectoryDecision:
 
 
 def decide_answer(item: TrajectoryItem) -> TrajectoryDecision | None:
-    """Return what the evidence decides about the answer; reads the sealed part. None where it is not counted."""
+    """Return how far the evidence decides the sealed answer; None if the networks are too many to count."""
     fitting = fit_networks(item.task)
     if not isinstance(fitting, Found):
         return None
@@ -264,7 +267,7 @@ def decide_answer(item: TrajectoryItem) -> TrajectoryDecision | None:
 
 
 def trajectory_findings(item: TrajectoryItem) -> Iterator[Finding]:
-    """Yield how many networks fit, and whether they disagree about the answer."""
+    """Yield findings on the number of networks that fit, and on whether they disagree about the answer."""
     outcome = fit_networks(item.task)
     if not isinstance(outcome, Found):
         yield Finding(MEMBERS, ClaimStatus.OPEN, item.id, outcome.reached)
@@ -280,7 +283,7 @@ def trajectory_findings(item: TrajectoryItem) -> Iterator[Finding]:
     if not isinstance(share, Found):
         yield Finding(OPEN_ANSWER, ClaimStatus.OPEN, item.id, share.reached)
         return
-    other_network = None if share.value == 1 else _network_otherwise(item, fitting)
+    other_network = None if share.value == 1 else _disagreeing_network(item, fitting)
     claim = f"networks that fit disagree about the answer; {share.value} of them give the true one"
     pair = None
     if other_network is not None:
@@ -291,8 +294,8 @@ def trajectory_findings(item: TrajectoryItem) -> Iterator[Finding]:
     yield Finding(OPEN_ANSWER, status, item.id, claim, {"agree": str(share.value)}, pair)
 
 
-def _network_otherwise(item: TrajectoryItem, fitting: FittingNetworks) -> str | None:
-    """Return a network that fits and gives another answer; None if neither extreme one does."""
+def _disagreeing_network(item: TrajectoryItem, fitting: FittingNetworks) -> str | None:
+    """Return a network that fits and gives another answer; None if no extreme network does."""
     for text in fitting.extreme_networks():
         if answer_question(parse_model(text), item.task) != item.sealed.answer:
             return text
@@ -314,16 +317,16 @@ class GeneShare(msgspec.Struct, frozen=True):
 
 
 class TrajectoryWhy(Why, frozen=True, kw_only=True):
-    """The reason for trajectories. genes: in their order; answers: the likeliest, with shares as decimal texts."""
+    """The reason for trajectories. `answers`: the likeliest, with its share of networks as decimal text."""
 
     genes: tuple[GeneShare, ...]
     answers: tuple[tuple[str, str], ...]
 
 
 def explain_trajectories(item: TrajectoryItem, *, reveal_sealed: bool = False) -> TrajectoryWhy:
-    """Return the reason for an item; what is sealed is read with `reveal_sealed` alone.
+    """Return the reason for an item; the sealed answer is read only with `reveal_sealed`.
 
-    `CalibrantError` where the networks, or the likeliest answer, are not counted.
+    `CalibrantError` if the networks, or their answers, are too many to count.
     """
     task, outcome = item.task, fit_networks(item.task)
     if not isinstance(outcome, Found):
@@ -374,7 +377,7 @@ TITLE_WORDS = {"open": "still open", "decided": "decided", "empty": "contradicto
 
 
 def count_holds(item: TrajectoryItem) -> str | None:
-    """Compare the labelled number of networks with those that fit; None without the label."""
+    """Return why the labelled number of networks that fit is wrong, "" if it is right; None without the label."""
     decision, stated = decide_answer(item), item.labels.get("fits")
     if decision is None or stated is None:
         return None
@@ -382,7 +385,7 @@ def count_holds(item: TrajectoryItem) -> str | None:
 
 
 def agreement_holds(item: TrajectoryItem) -> str | None:
-    """Compare the labelled share of networks that give the answer; None without the label."""
+    """Return why the labelled share of networks with the answer is wrong, "" if it is right; None without the label."""
     decision, stated = decide_answer(item), item.labels.get("agree")
     if decision is None or stated is None:
         return None

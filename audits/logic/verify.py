@@ -1,10 +1,10 @@
-"""Claims about logic models, checked by trying all, with the reference alone.
+"""Claims about logic models, checked by exhaustion with the reference interpreter, without a solver.
 
-States are dictionaries from the values of live nodes to numbers by (misfit, size). Every formula is tried for every
-state. A node is placed once its formula is part of the state; a cell is the value of a readout in an experiment. A
-readout that is not placed costs at least the cheaper answer of each of its cells. Cyclic components are placed by
-levels: a node's level is one more than the highest level of its sources in the component, which each acyclic model has
-once.
+Nodes are placed one after another: every formula of a node is tried in every state. A state has the values of the
+placed nodes that later ones may read, and counts the partial models by (misfit, size). A cell is the value of a readout
+in an experiment. A readout that is not placed costs at least the cheaper answer of each of its cells. Strongly
+connected components are placed by levels: a node's level is one more than the highest level of its sources in the
+component. So each acyclic model is counted once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ExperimentRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Visible task.
 
-    values: discretised, None where nothing was measured; fit, size: tolerances, None for no limit of the size
+    values: discretised, None if not measured; fit, size: tolerances, size None for no limit
     """
 
     prior: list[tuple[str, int, str]]
@@ -71,13 +71,10 @@ def evidence_of(task: item.Task) -> dict[str, Any]:
 
 
 class Case:
-    """Evidence as a verifier reads it: the class, and misfits by the reference."""
+    """Parsed evidence of a claim: the class, and misfits as the reference computes them."""
 
     def __init__(self, content: Any) -> None:
-        """Read the visible task.
-
-        content: evidence as JSON; msgspec's errors and `LogicError` for another shape
-        """
+        """Parse evidence from JSON; msgspec's errors, `LogicError` or ValueError for another shape."""
         evidence = msgspec.convert(content, Evidence, strict=True)
         self.factor, self.values = evidence.factor, evidence.values
         self.experiments = [item.Experiment(frozenset(x.stimuli), frozenset(x.inhibited)) for x in evidence.experiments]
@@ -105,14 +102,15 @@ def model_from_texts(texts: Iterable[str]) -> item.Model:
     return frozenset(map(item.parse_clause, texts))
 
 
-# --- Counting of members by a plain elimination of its own; shares nothing with the solvers ---------------------------
-Points: TypeAlias = Counter[tuple[int, int]]  # (misfit, size) -> number
+# --- Counting of members by a plain elimination that shares nothing with the solvers ----------------------------------
+Points: TypeAlias = Counter[tuple[int, int]]  # (misfit, size) -> number of (partial) models
 
 
 class Value(NamedTuple):
     """Value of a placed node.
 
-    response: a bit an experiment; has_formula: its formula is not empty; is_read: it occurs in a formula
+    response: bit j is its value in experiment j; has_formula: its formula is not empty
+    is_read: it is a readout with a formula, or the formula of a placed node mentions it
     """
 
     response: int
@@ -121,13 +119,13 @@ class Value(NamedTuple):
 
 
 Values: TypeAlias = tuple[tuple[str, Value], ...]  # of live nodes, by name
-LevelState: TypeAlias = tuple[Values, frozenset[str], frozenset[str]]  # + (names of previous level, of this one)
+LevelState: TypeAlias = tuple[Values, frozenset[str], frozenset[str]]  # values, names of previous level, of this level
 
 
 class Outcome(NamedTuple):
     """Outcome of a formula of a node.
 
-    cost: misfit of a readout; sources: nodes that it uses
+    cost: misfit that the node adds if it is a readout; sources: nodes that the formula mentions, without stimuli
     """
 
     value: Value
@@ -172,31 +170,34 @@ class Recount:
                         is_clamped_on = name in experiments[j].on and name in self.stimuli
                         self.constant += costs[is_clamped_on]
         self.bound = {v: sum(map(min, cells)) for v, cells in self.cells.items()}
-        # no float: misfits may exceed every one
+        # an int, as misfits may exceed the range of floats
         self.greatest = sum(sum(map(max, cells)) for cells in self.cells.values())
         self._memo: dict[tuple[str, item.Clause | None, tuple[tuple[str, int], ...]], Counter[Outcome]] = {}
 
     def points(self, limit: int | None, without: item.Clause | None = None) -> Points:
-        """Return the numbers of models by (misfit, size), of misfit at most the limit, without a clause."""
-        most = self.greatest if limit is None else limit - self.constant
+        """Count the models by (misfit, size).
+
+        limit: greatest misfit, None for any; without: count only models that lack this clause
+        """
+        max_misfit = self.greatest if limit is None else limit - self.constant
         states: dict[Values, Points] = {(): Counter({(0, 0): 1})}
         order = self._order()
         placed: set[str] = set()
-        rest = sum(self.bound.values())
+        cost_of_rest = sum(self.bound.values())  # at least: misfit of the readouts that are not placed
         for index, unit in enumerate(order):
             checkpoint("members", index, len(order))
             placed.update(unit)
-            rest -= sum(self.bound.get(v, 0) for v in unit)
+            cost_of_rest -= sum(self.bound.get(v, 0) for v in unit)
             following: dict[Values, Points] = {}
             for values, points in states.items():
-                room = most - rest - min(misfit for misfit, _ in points)
-                for after, extra, ways in self._placements(unit, dict(values), without, room):
+                slack = max_misfit - cost_of_rest - min(misfit for misfit, _ in points)
+                for after, extra, ways in self._placements(unit, dict(values), without, slack):
                     remaining = self._leave(after, placed)
                     if remaining is None:
                         continue
                     sums = following.setdefault(remaining, Counter())
                     for (misfit, size), paths in points.items():
-                        if misfit + extra[0] + rest <= most:
+                        if misfit + extra[0] + cost_of_rest <= max_misfit:
                             sums[misfit + extra[0], size + extra[1]] += paths * ways
             states = {values: points for values, points in following.items() if points}
         self._memo.clear()
@@ -207,7 +208,10 @@ class Recount:
         return total
 
     def _leave(self, values: Mapping[str, Value], placed: set[str]) -> Values | None:
-        """Return the values of nodes with a child to come; None if one leaves that has a formula and is not used."""
+        """Return the values of nodes with a child that is not placed.
+
+        None if another node has a formula and nothing reads it: such models are outside the class.
+        """
         remaining = []
         for name, value in values.items():
             if self.children.get(name, set()) - self.stimuli <= placed:
@@ -218,7 +222,7 @@ class Recount:
         return tuple(sorted(remaining))
 
     def _order(self) -> list[tuple[str, ...]]:
-        """Return the strongly connected components, parents first, each time that of the least frontier."""
+        """Return the strongly connected components, parents first; of those possible, the one of the least frontier."""
         reach = {v: item.reachable([v], self.children) for v in self.nodes}
         units = sorted({tuple(sorted(u for u in reach[v] if u in reach and v in reach[u])) for v in self.nodes})
         order: list[tuple[str, ...]] = []
@@ -232,53 +236,57 @@ class Recount:
         return order
 
     def _width(self, placed: set[str]) -> int:
+        """Return the size of the frontier: nodes with a child that is not placed."""
         return sum(not self.children.get(v, set()) <= placed for v in placed)
 
     def _placements(
-        self, unit: Sequence[str], values: dict[str, Value], without: item.Clause | None, most: int
+        self, unit: Sequence[str], values: dict[str, Value], without: item.Clause | None, max_misfit: int
     ) -> Iterator[tuple[dict[str, Value], tuple[int, int], int]]:
-        """Yield values after the placement of a component, (misfit, size) added, and number of ways."""
+        """Yield the placements of a component of at most `max_misfit`: values, (misfit, size) added, number of ways."""
         if len(unit) == 1:
             (name,) = unit
             for outcome, ways in self._outcomes(name, values, without).items():
-                if outcome.cost <= most:
+                if outcome.cost <= max_misfit:
                     yield self._placed(name, values, outcome), (outcome.cost, outcome.size), ways
             return
-        yield from self._levels(unit, values, without, most)
+        yield from self._place_by_levels(unit, values, without, max_misfit)
 
-    def _levels(
-        self, unit: Sequence[str], values: dict[str, Value], without: item.Clause | None, most: int
+    def _place_by_levels(
+        self, unit: Sequence[str], values: dict[str, Value], without: item.Clause | None, max_misfit: int
     ) -> Iterator[tuple[dict[str, Value], tuple[int, int], int]]:
+        """Yield as `_placements` does; each node is placed at its level or skipped at a level."""
         states: dict[LevelState, Points] = {
             (tuple(sorted(values.items())), frozenset(), frozenset()): Counter({(0, 0): 1})
         }
         for level in range(len(unit)):
             for name in unit:
                 following: dict[LevelState, Points] = {}
-                for (items, before, now), points in states.items():
-                    following.setdefault((items, before, now), Counter()).update(points)
+                for (items, previous_level, this_level), points in states.items():
+                    following.setdefault((items, previous_level, this_level), Counter()).update(points)
                     present = dict(items)
                     if name in present:
                         continue
-                    available = {u: v for u, v in present.items() if u not in now}
+                    available = {u: v for u, v in present.items() if u not in this_level}
                     for outcome, ways in self._outcomes(name, available, without).items():
-                        if level and not outcome.sources & before:
+                        if level and not outcome.sources & previous_level:
                             continue
                         after = self._placed(name, present, outcome)
                         cost = outcome.cost
-                        sums = following.setdefault((tuple(sorted(after.items())), before, now | {name}), Counter())
+                        sums = following.setdefault(
+                            (tuple(sorted(after.items())), previous_level, this_level | {name}), Counter()
+                        )
                         for (misfit, size), paths in points.items():
-                            if misfit + cost <= most:
+                            if misfit + cost <= max_misfit:
                                 sums[misfit + cost, size + outcome.size] += paths * ways
                 states = following
-            ended: dict[LevelState, Points] = {}
-            for (items, _, now), points in states.items():
+            next_states: dict[LevelState, Points] = {}
+            for (items, _, this_level), points in states.items():
                 if set(unit) <= dict(items).keys():
                     for point, paths in points.items():
                         yield dict(items), point, paths
-                elif now:
-                    ended.setdefault((items, now, frozenset()), Counter()).update(points)
-            states = ended
+                elif this_level:
+                    next_states.setdefault((items, this_level, frozenset()), Counter()).update(points)
+            states = next_states
 
     def _placed(self, name: str, values: Mapping[str, Value], outcome: Outcome) -> dict[str, Value]:
         after = {u: v._replace(is_read=True) if u in outcome.sources else v for u, v in values.items()}
@@ -286,7 +294,7 @@ class Recount:
         return after
 
     def _outcomes(self, name: str, values: Mapping[str, Value], without: item.Clause | None) -> Counter[Outcome]:
-        """Return the outcomes of all formulas of a node whose sources have a formula, with their numbers."""
+        """Count the outcomes of the formulas of a node, over sources that are stimuli or placed with a formula."""
         parents = [(u, values[u].response) for u in self.parents[name] if u in values and values[u].has_formula]
         key = (name, without, tuple(parents))
         if key not in self._memo:
@@ -314,11 +322,11 @@ class Recount:
         return sum(cell[value.response >> j & 1] for j, cell in enumerate(self.cells.get(name, ())))
 
 
-# --- Checks certificates about logic models by replay and by a count of its own; imports no solver --------------------
+# --- Checks of certificates about logic models by replay and by the count above ---------------------------------------
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tolerances, and the optimum that they start from.
+    """Tolerances, and the optimum that they are relative to.
 
     fit: decimal text or "any"; size: None for no limit
     """
@@ -340,9 +348,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CountData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Numbers as texts: they exceed 64 bits.
+    """Data of a count; numbers of members are texts, as they exceed 64 bits.
 
-    spectrum: (misfit, size, members); clauses: members by clause
+    spectrum: (misfit, size, members); clauses: clause -> members that have it
     """
 
     limits: Limits
@@ -354,7 +362,7 @@ class CountData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OpenData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Two members, as clause texts.
 
-    part: a clause, or an edge as `source sign target`, that one has and one lacks
+    part: a clause, or an edge as `source sign target`, that `having` has and `lacking` lacks
     """
 
     limits: Limits
@@ -388,7 +396,7 @@ def _count(evidence: Any, certificate: Certificate) -> str:
     least = min(points)
     if least != (limits.least_misfit, limits.least_size):
         return f"the optimum is misfit {least[0]}, size {least[1]}"
-    members = _within(points, limits)
+    members = _within_size(points, limits)
     spectrum = [(misfit, size, str(number)) for (misfit, size), number in sorted(members.items())]
     if spectrum != data.spectrum:
         return "the spectrum is another one"
@@ -398,14 +406,14 @@ def _count(evidence: Any, certificate: Certificate) -> str:
         clause = item.parse_clause(text)
         if str(clause) != text:
             return f"clause {text} is written {clause}"
-        lacking = _within(recount.points(limits.misfit_limit, without=clause), limits).total()
+        lacking = _within_size(recount.points(limits.misfit_limit, without=clause), limits).total()
         if str(members.total() - lacking) != number:
             return f"{members.total() - lacking} members have {text}"
     return ""
 
 
 def _other_tolerances(case: Case, limits: Limits) -> str:
-    """Return that a certificate states other tolerances than those of the item; "" if it states these."""
+    """Return why the tolerances of a certificate are not those of the item, "" if they are."""
     tolerance = case.task.tolerance
     if (limits.fit, limits.size) == (tolerance.fit, tolerance.size):
         return ""
@@ -416,7 +424,8 @@ def _other_tolerances(case: Case, limits: Limits) -> str:
     return f"it states {stated}; the item has {actual}"
 
 
-def _within(points: Points, limits: Limits) -> Points:
+def _within_size(points: Points, limits: Limits) -> Points:
+    """Return the points of at most the size limit."""
     size_limit = limits.size_limit
     return Counter({point: n for point, n in points.items() if n and (size_limit is None or point[1] <= size_limit)})
 
@@ -488,7 +497,7 @@ def class_words(evidence: Any) -> str:
 
 
 def family_words(evidence: Any, limits: Limits) -> str:
-    """Return a family in words."""
+    """Return a family (class and limits of misfit and size) in words."""
     misfit = "any misfit" if limits.misfit_limit is None else f"misfit at most {limits.misfit_limit}"
     size = "any size" if limits.size_limit is None else f"size at most {limits.size_limit}"
     return f"{class_words(evidence)}, {misfit}, {size}"

@@ -1,4 +1,7 @@
-"""Why the measurements leave more than one logic model, on what the models disagree, and what would settle it."""
+"""Why the measurements leave more than one logic model: where the models differ, and the experiments that decide.
+
+The family is the set of models within the allowed misfit and size; its models are the members.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from calibrant.solvers.outcome import Found
 
 
 class PartShare(msgspec.Struct, frozen=True):
-    """An edge or a clause with the members that have it; members: in decimal; share: of the family."""
+    """An edge or a clause; `members`: number of members with it, in decimal; `share`: of all members."""
 
     text: str
     members: str
@@ -27,7 +30,7 @@ class PartShare(msgspec.Struct, frozen=True):
 
 
 class EdgeShare(PartShare, frozen=True):
-    """An edge of the class; members 0: none has it."""
+    """An edge of the class, as a part; its number of members may be 0."""
 
     source: str
     sign: int
@@ -35,7 +38,7 @@ class EdgeShare(PartShare, frozen=True):
 
 
 class SpectrumPoint(msgspec.Struct, frozen=True):
-    """Members of one misfit and size."""
+    """Number of members of one misfit and size, in decimal."""
 
     misfit: int
     size: int
@@ -56,7 +59,8 @@ class PredictedRow(msgspec.Struct, frozen=True):
 class Candidate(msgspec.Struct, frozen=True):
     """An experiment that was not measured.
 
-    share: of the members, expected to be left; readings: answers of all readouts with the members that give them
+    share: expected share of the members left after it
+    readings: (answers of all readouts, number of members that give them)
     """
 
     in_words: str
@@ -65,7 +69,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Disagreement(msgspec.Struct, frozen=True):
-    """Two members, an experiment that was not measured, and the answers of both, a digit a readout."""
+    """Two members, an experiment that was not measured, and their different answers, one digit per readout."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -78,11 +82,11 @@ class Disagreement(msgspec.Struct, frozen=True):
 class LogicWhy(Why, frozen=True, kw_only=True):
     """The reason for logic models.
 
-    stimuli, readouts: in header order
-    edges: of the class; clauses: that some member has; spectrum: ascending
-    predictions: experiments that were asked for, else the candidates that tell members apart best
-    candidates: of the next experiment, those that leave least first
-    pair: None where no two members were found to differ; the reason states what was compared
+    stimuli, readouts: in header order; optimum: least misfit, and least size at that misfit
+    edges: all of the class; clauses: those of at least one member; spectrum: ascending
+    predictions: the held-out experiments of the item; without any, the best candidates
+    candidates: next experiments, by ascending expected share of members left
+    pair: None if no two members were found to differ; the reason states what was compared
     """
 
     stimuli: tuple[str, ...]
@@ -103,14 +107,14 @@ TITLES = {
     "empty": "Why does no model of \u201c{}\u201d fit?",
 }
 MAX_CANDIDATES = 400  # predicted in well below a second on published networks
-MAX_PREDICTED = 40  # rows of the grid
-MAX_LISTED = 60  # candidates
+MAX_PREDICTED_ROWS = 40
+MAX_LISTED_CANDIDATES = 60
 
 
 def explain(item: LogicItem, *, reveal_sealed: bool = False) -> LogicWhy:
-    """Return the reason for an item; what is sealed is read with `reveal_sealed` alone.
+    """Return the reason for an item; the sealed truth is read only with `reveal_sealed`.
 
-    `CalibrantError` where the models are too many to count.
+    `CalibrantError` if the models are too many to count.
     """
     outcome = solve_family(item.task)
     if not isinstance(outcome, Found):
@@ -126,11 +130,11 @@ def explain(item: LogicItem, *, reveal_sealed: bool = False) -> LogicWhy:
 def explain_family(
     family: LogicFamily, name: str, predictions: Predictions | None, cause: str = "", sealed: Sealed | None = None
 ) -> LogicWhy:
-    """Return the reason for a family with members.
+    """Return the reason for a family with at least one member.
 
-    name: of the item; sealed: what may be shown of the truth
-    predictions: of the task's questions, then of candidates of the next experiment; None where nothing was predicted
-    cause: why nothing was predicted
+    name: id of the item; sealed: the truth, None unless it is revealed
+    predictions: answers of members to the task's questions, then to candidate experiments; None if not computed
+    cause: why `predictions` is None
     """
     task = family.task
     num_questions = len(task.questions)
@@ -139,7 +143,7 @@ def explain_family(
     witness = _witness(task, predictions, order)
     pair = _pair(family, predictions, witness)
     total = solve_class(task)
-    number = str(family.count)
+    count = str(family.count)
     return LogicWhy(
         benchmark="logic",
         item=name,
@@ -149,7 +153,7 @@ def explain_family(
         facts=_facts(family, predictions, order),
         open=tuple(str(edge) for edge, members in family.edges().items() if members < family.count),
         decided=tuple(str(edge) for edge, members in family.edges().items() if members == family.count),
-        count=Count(lower=number, upper=number, total=str(total.value.count) if isinstance(total, Found) else None),
+        count=Count(lower=count, upper=count, total=str(total.value.count) if isinstance(total, Found) else None),
         class_in_words=family.in_words,
         stimuli=task.setup.stimuli,
         readouts=task.setup.readouts,
@@ -161,7 +165,9 @@ def explain_family(
         ),
         spectrum=tuple(SpectrumPoint(*point, str(members)) for point, members in family.spectrum.items()),
         predictions=_rows(task, num_questions, predictions, order),
-        candidates=() if predictions is None else tuple(_candidate(task, predictions, k) for k in order[:MAX_LISTED]),
+        candidates=()
+        if predictions is None
+        else tuple(_candidate(task, predictions, k) for k in order[:MAX_LISTED_CANDIDATES]),
         sealed=()
         if sealed is None
         else tuple(Fact(f"true clause: {clause}", "gold") for clause in model_texts(sealed.gold)),
@@ -170,7 +176,7 @@ def explain_family(
 
 
 def _experiments(task: Task) -> list[Experiment]:
-    """Return the questions and then the candidates of the next experiment."""
+    """Return the questions, then the candidates for the next experiment."""
     candidates = candidate_experiments(task.setup)[:MAX_CANDIDATES]
     return [*task.questions, *(c for c in candidates if c not in set(task.questions))]
 
@@ -192,7 +198,7 @@ def _edges(family: LogicFamily) -> list[EdgeShare]:
 
 
 def _witness(task: Task, predictions: Predictions | None, order: list[int]) -> int | None:
-    """Return the experiment whose answer differs between members: that which leaves least, else the first question."""
+    """Return the index of an experiment on which members differ: the best candidate, else an unmeasured question."""
     if predictions is None:
         return None
     unmeasured = _unmeasured_questions(task)
@@ -204,7 +210,7 @@ def _unmeasured_questions(task: Task) -> list[int]:
 
 
 def _pair(family: LogicFamily, predictions: Predictions | None, witness: int | None) -> Disagreement | None:
-    """Return a member of each of the two most frequent answers to the witness."""
+    """Return one member for each of the two most frequent answers to the witness; None if none can be found."""
     if predictions is None or witness is None:
         return None
     clamps = predictions.experiments[witness]
@@ -230,7 +236,7 @@ def _pair(family: LogicFamily, predictions: Predictions | None, witness: int | N
 def _reason(
     family: LogicFamily, predictions: Predictions | None, cause: str, witness: int | None, pair: Disagreement | None
 ) -> tuple[Span, ...]:
-    """Return the number of models, and where they differ, as far as their answers were compared."""
+    """Return a sentence on the number of models and on where they differ, as far as answers were compared."""
     if family.count == 1:
         return spans("One model fits within the allowed misfit and size, ", (f"of size {family.optimum[1]}",), ".")
     numbers, task = f"{number_text(family.count)} models fit within the allowed misfit and size.", family.task
@@ -243,9 +249,10 @@ def _reason(
         alike = f"They answer alike in the {plural(num_compared, 'experiments')} that were compared."
         return spans(f"{numbers} {alike}", *_repeat(task, predictions))
     if pair is None:
-        number = len(predictions.outcomes[witness])
+        num_answers = len(predictions.outcomes[witness])
         unmeasured = predictions.experiments[witness].text(task.setup)
-        return spans(f"{numbers} ", (unmeasured,), f" was never measured: there they give {number} different answers.")
+        different = f" was never measured: there they give {num_answers} different answers."
+        return spans(f"{numbers} ", (unmeasured,), different)
     clamps = Experiment(frozenset(pair.stimuli), frozenset(pair.inhibited)).text(task.setup)
     k = next(k for k, (a, b) in enumerate(zip(pair.first_answers, pair.second_answers, strict=True)) if a != b)
     first, second = pair.first_answers[k], pair.second_answers[k]
@@ -257,7 +264,7 @@ def _reason(
 
 
 def _repeat(task: Task, predictions: Predictions) -> tuple[str | tuple[str], ...]:
-    """Return the experiment that was done and tells most members apart, if there is one, as spans."""
+    """Return a sentence on the measured experiment that separates most members; () if none separates any."""
     repeat = choose_next(task, predictions, range(len(predictions.experiments)))
     if repeat is None or repeat.share == 1:
         return ()
@@ -289,21 +296,21 @@ def _rows(
 ) -> tuple[PredictedRow, ...]:
     if predictions is None:
         return ()
-    numbers = list(range(num_questions)) or [k for k in order if len(predictions.outcomes[k]) > 1]
+    indices = list(range(num_questions)) or [k for k in order if len(predictions.outcomes[k]) > 1]
     return tuple(
         PredictedRow(
             predictions.experiments[k].text(task.setup),
             tuple(map(float, predictions.shares(k))),
             is_question=bool(num_questions),
         )
-        for k in numbers[:MAX_PREDICTED]
+        for k in indices[:MAX_PREDICTED_ROWS]
     )
 
 
-def _candidate(task: Task, predictions: Predictions, number: int) -> Candidate:
-    readings = sorted(predictions.outcomes[number].items(), key=lambda entry: (-entry[1], entry[0]))
+def _candidate(task: Task, predictions: Predictions, index: int) -> Candidate:
+    readings = sorted(predictions.outcomes[index].items(), key=lambda entry: (-entry[1], entry[0]))
     return Candidate(
-        predictions.experiments[number].text(task.setup),
-        predictions.sum_of_squared_counts(number) / predictions.count**2,
+        predictions.experiments[index].text(task.setup),
+        predictions.sum_of_squared_counts(index) / predictions.count**2,
         tuple((answers, str(members)) for answers, members in readings),
     )

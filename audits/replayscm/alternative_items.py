@@ -1,10 +1,10 @@
 """Alternative-SCM items from the version space: gold and another member, and the experiment that tells them apart.
 
 The paper mines alternatives from stored answers (section B.2.5): `discovered_pair` takes one of those. Otherwise the
-other member is drawn from all SCMs of the class that fit, small ones with more weight; where the class is empty because
-gold has more parents, it is gold with one mechanism exchanged. It is used only if it differs from gold semantically and
-a single-variable hard intervention separates the two. Either of them is the reference, by a fair draw, as in the
-official records.
+other member is sampled from all consistent SCMs of the class, small ones with more weight. If the class has none, as
+gold has more parents, it is gold with one mechanism exchanged. A pair is used only if it differs semantically and a
+single-variable hard intervention separates it. A fair draw decides which SCM is the reference, as in the official
+records.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from calibrant.solvers.replayscm.members import sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 MEMBERS = ModelClass(4, MAX_SIZE_OF_FOUR)
-SIZE_PENALTY = 2  # a member weighs 2**(-2 * total size): members are then about as large as gold
-DRAWS = 32  # members drawn before the nearest edit of gold is taken
+SIZE_PENALTY = 2  # a member of total size s has the weight 2**(-2 * s): members are then about as large as gold
+NUM_DRAWS = 32  # members sampled before the nearest edit of gold is taken
 
 SUFFIX = "__ALT_EXP"
 
 
 @dataclass(frozen=True)
 class KnownPair:
-    """Two SCMs that fit the training worlds of one problem and do not mean the same.
+    """Two SCMs that fit the training worlds of one problem and are not equivalent.
 
     reference_role: "gold" or "alternative", whichever the reference is; `counterpart` is the other SCM
     separation: the best experiment of the menu, which separates the two
-    witness: root assignment and differing values that show it
-    systems: whose answers the alternative was; None where it was drawn from the version space
+    witness: a root assignment on which the two differ under the experiment, and the differing values
+    systems: names of the systems that returned the alternative; None if it was sampled from the version space
     """
 
     source: Problem
@@ -79,15 +79,15 @@ class KnownPair:
 
 
 def alternative_item(problem: Problem, seed: int) -> Problem | None:
-    """Return the Alternative-SCM item of a problem and a seed, or None where `known_pair` finds no pair."""
+    """Return the Alternative-SCM item of a problem and a seed, or None if `known_pair` finds no pair."""
     pair = known_pair(problem, seed)
     return pair.problem if pair else None
 
 
 def open_ended_item(problem: Problem) -> Problem:
-    """Return the Alternative-SCM item of a problem of which no pair is known: gold is the reference.
+    """Return the Alternative-SCM item of a problem without a known pair: gold is the reference.
 
-    Whether an alternative exists is not claimed; items without a known answer are the paper's open-ended cases.
+    An alternative may or may not exist; these are the paper's open-ended cases.
     """
     gold = _gold_of(problem)
     task = replace(problem.task, kind=TaskKind.ALTERNATIVE, reference=gold)
@@ -104,9 +104,9 @@ def _gold_of(problem: Problem) -> Scm:
 
 
 def known_pair(problem: Problem, seed: int) -> KnownPair | None:
-    """Draw a pair of gold and a member that a single-variable intervention separates from it.
+    """Sample a pair of gold and a member that a single-variable intervention separates from it.
 
-    None if no draw can be separated from gold and solvers.replayscm.alternative finds no other SCM either. `ValueError`
+    None if no sampled member is separable and `solvers.replayscm.alternative` finds no other SCM either. `ValueError`
     for a problem that has no gold SCM, hides its roots or already has a reference.
     """
     gold = _gold_of(problem)
@@ -131,7 +131,7 @@ def discovered_pair(problem: Problem, seed: int, discovered: Sequence[tuple[Scm,
 
 
 def _pair(problem: Problem, member: Scm, gold_is_reference: bool) -> KnownPair | None:
-    """Return the pair of gold and a member; None where it means the same, does not fit or cannot be separated."""
+    """Return the pair of gold and a member; None if the member is equivalent, does not fit or is not separable."""
     gold = _gold_of(problem)
     reference, counterpart = (gold, member) if gold_is_reference else (member, gold)
     if reference.equivalent(counterpart) or not replays(member, problem.task.training):
@@ -147,7 +147,7 @@ def _members(problem: Problem, gold: Scm, rng: Random) -> Iterator[Scm]:
     """Yield random members of the class, then the nearest separable SCM, if there is one."""
     space = VersionSpace(problem.task, MEMBERS)
     if space.count:
-        for _ in range(DRAWS):
+        for _ in range(NUM_DRAWS):
             yield from sample_members(space, rng, 1, size_penalty=SIZE_PENALTY)
     nearest = find_alternative(replace(problem.task, kind=TaskKind.ALTERNATIVE, reference=gold))
     if isinstance(nearest, Found):

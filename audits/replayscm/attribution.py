@@ -16,11 +16,11 @@ from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSp
 
 @dataclass(frozen=True, slots=True)
 class HeldoutDecision:
-    """Decision of the held-out worlds by the SCMs that fit.
+    """Whether all consistent SCMs of a class agree on the held-out worlds.
 
-    decided: every SCM of the class that fits replays the held-out worlds
-    members: how many fit; in_words: the class
-    agreement: the exact share of them that replays the held-out worlds; None if none fits
+    decided: every consistent SCM replays the held-out worlds
+    members: number of consistent SCMs; in_words: the class, described
+    agreement: exact share of the consistent SCMs that replays the held-out worlds; None without any
     """
 
     decided: bool
@@ -29,17 +29,14 @@ class HeldoutDecision:
     agreement: Fraction | None = None
 
     def attribution(self, *, fits: bool, correct: bool) -> Attribution:
-        """Attribute an answer.
-
-        fits: it is train-exact; correct: it is held-out exact
-        """
+        """Attribute an answer; `fits`: it is train-exact; `correct`: it is held-out exact."""
         return Attribution(self.decided, correct, fits, self.members, self.in_words)
 
 
 def heldout_decision(problem: Problem) -> HeldoutDecision | None:
-    """Return whether the training worlds decided the held-out ones, in the headline class; reads the sealed part.
+    """Return whether the training worlds decided the held-out ones, in the class of `headline_parents`.
 
-    None without gold, where no countable class has gold as a member, and where counting is out of budget.
+    None without gold, if gold is in no class that can be counted, and if the budget of counting is spent.
     """
     gold = problem.sealed.gold
     if gold is None or max((len(local.parents) for local in gold.local_functions.values()), default=0) > MAX_PARENTS:
@@ -55,20 +52,21 @@ def heldout_decision(problem: Problem) -> HeldoutDecision | None:
 
 
 def heldout_ceiling(problem: Problem, agreement: Fraction, max_counts: int) -> tuple[Fraction, Fraction]:
-    """Bound the largest share of the SCMs that fit which one answer agrees with on root set and held-out worlds.
+    """Bound the largest share of consistent SCMs that have one root set and one prediction of the held-out worlds.
 
-    In the headline class; equal bounds are exact.
+    Return (lower, upper), equal if exact; the class is that of `headline_parents`.
 
-    agreement: of the decision of the held-out worlds; max_counts: exact counts that the search may take
+    agreement: `HeldoutDecision.agreement`; max_counts: budget of the search, in exact counts
     """
     space = VersionSpace(problem.task, ModelClass(headline_parents(problem)))
-    golds = agreement if len(space.counts_by_roots) == 1 else Fraction(0)  # else over several root sets
-    if 2 * golds > 1:
-        return golds, golds
+    # with several root sets, `agreement` mixes them and bounds no share of a single one
+    gold_share = agreement if len(space.counts_by_roots) == 1 else Fraction(0)
+    if 2 * gold_share > 1:  # a majority is the largest share
+        return gold_share, gold_share
     search = ClassSearch(space, problem.sealed.heldout.worlds, Random(0), budget=Budget(max_counts))
     try:
         share = next(search.heaviest_first()).share
     except BudgetSpent:
         best = search.known_best.share if search.known_best else Fraction(0)
-        return max(best, golds), Fraction(search.bound, search.mass)
+        return max(best, gold_share), Fraction(search.bound, search.mass)
     return share, share

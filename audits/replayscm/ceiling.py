@@ -1,22 +1,22 @@
-"""The ceiling of HeldoutExact when the truth is drawn from the version space; members that behave alike.
+"""The ceiling of HeldoutExact if the truth is drawn from the version space: the heaviest behaviour of its members.
 
-A row fixes a context, the values of its targets and of the roots; a member's outcome is the values that it computes for
-the other variables. Rows with the same context are equivalent for every member.
+Members are the consistent SCMs. A row fixes a context, the values of its targets and of the roots. A member's outcome
+is the values that it computes for the other variables. Rows with the same context are equivalent for every member.
 
-Members with the same outcome in every row (and, where roots are hidden, the same root set) are one class. The members
-with given outcomes in some of the rows are the version space of the evidence with those rows added, so a partial table
-of outcomes has an exact weight, which bounds the weight of every class inside it. Whoever refines the heaviest part
-first finds the classes in the order of their weight.
+Members with the same outcome in every row (and, if roots are hidden, the same root set) are a class. A part has the
+members with given outcomes in some of the rows. It is the version space of the evidence with those rows added, so its
+weight is exact and bounds the weight of every class within it. Best-first search, which splits the heaviest part first,
+yields the classes by falling weight.
 
 Parts of equal depth are disjoint, so at most 1 / s of them have a share of s or more: a heaviest class of share s is
-proved within about (contexts / s) refinements, whatever the number of members.
+proved within about (contexts / s) splits, whatever the number of members.
 
-An answer is held-out exact iff it does in every held-out context what the truth does. So the best answer shows the
-behaviour that most of the weight shows, and its expected HeldoutExact is the share of that class: however clever, no
-solver does better on average under this prior. With hidden roots an answer has to name the root set as well.
+An answer is held-out exact iff its outcome in every held-out context is the truth's. So the best answer is one of the
+heaviest class, and its expected HeldoutExact is the share of that class: no solver does better on average under this
+prior. With hidden roots an answer has to name the root set as well.
 
-The prior is uniform over the members of a class, or weighs them by 2**(-penalty * total formula size). Whether it is a
-good one is an empirical question: bench.answers.rates compares how often gold's behaviour is the predicted one with the
+The prior is uniform over the members, or weights them by 2**(-penalty * total formula size). Whether it is a good one
+is an empirical question: bench.answers.rates compares how often gold's behaviour is the predicted one with its
 probability under the prior.
 """
 
@@ -47,15 +47,15 @@ from calibrant.solvers.replayscm.space import VersionSpace
 
 
 def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
-    """Return the first row of each context; skip rows where all variables are targets or roots.
+    """Return the first row of each context; skip rows without a computed variable.
 
-    roots: a bit each
+    roots: bit i for variable i
     """
     first: dict[tuple[int, int], int] = {}
-    every = (1 << num_vars) - 1
+    all_variables = (1 << num_vars) - 1
     for index, (word, targets) in enumerate(zip(rows.words.tolist(), rows.targets.tolist(), strict=True)):
         context_mask = targets | roots
-        if context_mask != every:
+        if context_mask != all_variables:
             first.setdefault((targets, word & context_mask), index)
     return rows.select(np.array(list(first.values()), np.int64))
 
@@ -70,35 +70,35 @@ def simulate(model: Scm, world: World) -> World:
 # --- Classes of members that behave alike in given rows, heaviest first -----------------------------------------------
 U64 = npt.NDArray[np.uint64]
 
-DRAWS = 12  # members that are drawn from a part to see where they differ
+NUM_DRAWS = 12  # members sampled from a part to find rows in which they differ
 
 
 @dataclass(frozen=True, slots=True)
 class BehaviourClass:
-    """Members that do the same in every row.
+    """Members with the same outcome in every row.
 
-    mass: their weight, of `ClassSearch.mass` in all
-    members, place: one of them, as it was drawn with others
+    mass: their weight; share: of `ClassSearch.mass`
+    members, index: sampled members, of which the one at `index` is of the class
     """
 
     mass: int
     share: Fraction
     members: Members
-    place: int
+    index: int
 
     @property
     def example(self) -> Scm:
-        """One of them with formulas."""
-        return self.members.scm(self.place)
+        """A member of the class, with formulas."""
+        return self.members.scm(self.index)
 
 
 @dataclass(slots=True)
 class _Part:
-    """Members with one root set and known outcomes in some rows.
+    """Members with one root set and given outcomes in some rows.
 
-    space: these members; root_space: all with the root set; rows: one of each context
-    example: set once the part is a whole class
-    row, outcomes: the row that is being split on, and guesses of outcomes there that were not yet split off
+    space: these members; root_space: all members with the root set; rows: one of each context
+    example: (sampled members, index of one of the class), set once the part is a whole class
+    row, outcomes: the row by which the part is split, and possible outcomes there that were not yet split off
     """
 
     space: ConditionedSpace
@@ -113,9 +113,9 @@ class _Part:
 class ClassSearch:
     """Lazy, exact search for the heaviest classes.
 
-    mass: the weight of all members; `ValueError` if there are none
-    num_sets, num_rows: parent sets whose weights make a count, and rows in which classes differ
-    known_best: the heaviest class that was weighed so far, found or not yet proved to be next
+    mass: the weight of all members
+    num_sets, num_rows: numbers of parent sets and of rows, to which the cost of one count is proportional
+    known_best: the heaviest class that was weighed so far, whether or not it is proved to be the heaviest
     """
 
     def __init__(
@@ -127,7 +127,10 @@ class ClassSearch:
         size_penalty: int | None = None,
         budget: Budget | None = None,
     ) -> None:
-        """Weights are those of `VersionSpace.sample`; a state of the budget is one exact count."""
+        """Start with one part per root set; `ValueError` for an empty space.
+
+        size_penalty: as in the module docstring, None for uniform weights; budget: in exact counts
+        """
         self.budget = budget or Budget()
         self._rng = rng
         self._order = count()
@@ -148,7 +151,7 @@ class ClassSearch:
 
     @property
     def bound(self) -> int:
-        """No class that was not yet yielded weighs more; 0 when there is none."""
+        """Upper bound of the weight of every class that was not yet yielded; 0 if there is none."""
         return -self._heap[0][0] if self._heap else 0
 
     def heaviest_first(self) -> Iterator[BehaviourClass]:
@@ -167,19 +170,19 @@ class ClassSearch:
         if part.mass:
             heappush(self._heap, (-part.mass, next(self._order), part))
 
-    def _class(self, mass: int, members: Members, place: int) -> BehaviourClass:
-        return BehaviourClass(mass, Fraction(mass, self.mass), members, place)
+    def _class(self, mass: int, members: Members, index: int) -> BehaviourClass:
+        return BehaviourClass(mass, Fraction(mass, self.mass), members, index)
 
     def _weigh(self, space: ConditionedSpace, evidence: Rows) -> int:
         self.budget.spend(1)
         return space.mass_with(evidence)
 
     def _open(self, part: _Part) -> None:
-        """Weigh the class of a drawn member; if the part has others, choose the row to split on."""
-        members = draw(part.space, self._rng, DRAWS)
+        """Weigh the class of a sampled member; if the part has other members, choose the row to split by."""
+        members = draw(part.space, self._rng, NUM_DRAWS)
         tables = members.outcomes(part.rows)
         alike = tables[:, None] == tables[None]  # [d, d, r] whether two members agree in a row
-        commonest = int(alike.all(2).sum(1).argmax())  # the first of those that most share their table with
+        commonest = int(alike.all(2).sum(1).argmax())  # first member of the most frequent table
         table = Rows(tables[commonest], part.rows.targets)
         mass = self._weigh(part.space, table)
         if self.known_best is None or mass > self.known_best.mass:
@@ -187,13 +190,13 @@ class ClassSearch:
         if mass == part.mass:
             part.example = members, commonest
             return
-        index = int(alike.sum(1).max(0).argmin())  # where the commonest outcome has the fewest
+        index = int(alike.sum(1).max(0).argmin())  # the row whose most frequent outcome is rarest
         if alike[0, :, index].all():
             index = self._first_split(part, table)
-        part.row, part.outcomes = index, self._guesses(part, index, tables[:, index].tolist())
+        part.row, part.outcomes = index, self._likely_outcomes(part, index, tables[:, index].tolist())
 
     def _first_split(self, part: _Part, table: Rows) -> int:
-        """Return where members that the draws missed first leave the table; the part is known to have some."""
+        """Return a row in which some member, not sampled so far, differs from the table, by bisection."""
         low, high = 0, len(table.words) - 1  # all members agree before `low`; some disagree at `high` or before
         while low < high:
             middle = (low + high) // 2
@@ -203,29 +206,29 @@ class ClassSearch:
                 high = middle
         return low
 
-    def _guesses(self, part: _Part, index: int, first: Sequence[int]) -> Iterator[int]:
-        """Yield every possible outcome of a row once: those of drawn members first, as long as draws bring new ones."""
-        fresh = [outcome for outcome, _ in Counter(first).most_common()]
+    def _likely_outcomes(self, part: _Part, index: int, sampled: Sequence[int]) -> Iterator[int]:
+        """Yield every possible outcome of a row once: first those of sampled members, until samples have no new one."""
+        fresh = [outcome for outcome, _ in Counter(sampled).most_common()]
         yielded = dict.fromkeys(fresh)
         row = part.rows.select(slice(index, index + 1))
         while fresh:
             yield from fresh
-            outcomes = draw(part.space, self._rng, DRAWS).outcomes(row)[:, 0].tolist()
+            outcomes = draw(part.space, self._rng, NUM_DRAWS).outcomes(row)[:, 0].tolist()
             fresh = list(dict.fromkeys(outcome for outcome in outcomes if outcome not in yielded))
             yielded.update(dict.fromkeys(fresh))
-        yield from (outcome for outcome in self._possible(part, index) if outcome not in yielded)
+        yield from (outcome for outcome in self._all_outcomes(part, index) if outcome not in yielded)
 
-    def _possible(self, part: _Part, index: int) -> Iterator[int]:
-        """Yield every assignment to what is computed in a row, the last variable the fastest."""
+    def _all_outcomes(self, part: _Part, index: int) -> Iterator[int]:
+        """Yield every assignment of the computed variables of a row; the last variable changes fastest."""
         variables = part.space.sets.space.index
         given_mask = int(part.rows.targets[index]) | sum(1 << variables[root] for root in part.space.roots)
         free = [i for i in variables.values() if not given_mask >> i & 1]
         given_bits = int(part.rows.words[index]) & given_mask
-        for number in range(1 << len(free)):
-            yield given_bits | sum((number >> place & 1) << i for place, i in enumerate(reversed(free)))
+        for values in range(1 << len(free)):
+            yield given_bits | sum((values >> k & 1) << i for k, i in enumerate(reversed(free)))
 
     def _split(self, part: _Part) -> None:
-        """Split the next outcome off; the part keeps what is left."""
+        """Split the next outcome off; the part keeps the remaining weight."""
         assert part.row is not None
         row = Rows(np.array([next(part.outcomes)], np.uint64), part.rows.targets[part.row : part.row + 1])
         mass = self._weigh(part.space, row)
@@ -236,19 +239,19 @@ class ClassSearch:
     def descend(self) -> BehaviourClass:
         """Return one heavy class by a greedy descent, without proof and outside the budget.
 
-        From the heaviest part on, the outcome that drawn members agree on most is taken for granted, row by row.
+        From the heaviest part on, it conditions on the most frequent outcome of sampled members, row by row.
         """
         part = self._heap[0][2]
         rows, space = part.rows, part.space
         while True:
-            members = draw(space, self._rng, DRAWS)
+            members = draw(space, self._rng, NUM_DRAWS)
             tables = members.outcomes(rows)
-            times = (tables[:, None] == tables[None]).sum(1)  # [d, r] how many do what a member does
+            times = (tables[:, None] == tables[None]).sum(1)  # [d, r] how many members have the outcome of member d
             agreement = times.max(0)
-            if (agreement == DRAWS).all():
+            if (agreement == NUM_DRAWS).all():
                 table = Rows(tables[0], rows.targets)
                 return self._class(part.root_space.mass_with(table), members, 0)
-            index = int(np.where(agreement < DRAWS, agreement, 0).argmax())
+            index = int(np.where(agreement < NUM_DRAWS, agreement, 0).argmax())
             outcome = tables[times[:, index].argmax(), index]
             space = space.condition(Rows(np.array([outcome]), rows.targets[index : index + 1]))
 
@@ -265,7 +268,7 @@ def list_classes(search: ClassSearch) -> tuple[list[BehaviourClass], bool]:
 
 # --- The ceiling: the best expected HeldoutExact of any answer, when the truth is drawn from the version space --------
 MAX_COUNTS = 500  # a count takes 1 to 3 ms at 10 variables, with formula sizes up to 200 ms
-MAX_DESCENT = 4_000_000  # parent sets times held-out rows: beyond, the best class that was weighed is the lower end
+MAX_DESCENT = 4_000_000  # parent sets times held-out rows, beyond which there is no greedy descent
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +276,8 @@ class BestAnswer:
     """The ceiling as a certified interval, and an answer that reaches its lower end.
 
     lower: the exact share of the answer's class; upper: no class has a larger share
-    answer: an SCM of the heaviest class that was weighed; counts: exact counts that were made
-    descent_cost: parent sets times held-out rows, where these were too many for a descent to a heavier class; else 0
+    answer: an SCM of the heaviest class that was weighed; counts: number of exact counts
+    descent_cost: parent sets times held-out rows if these were too many for a descent to a heavier class; else 0
     """
 
     lower: Fraction
@@ -298,7 +301,7 @@ def ceiling(
 ) -> BestAnswer:
     """Return the ceiling of one instance, exact unless the budget of counts runs out; `ValueError` for an empty space.
 
-    The seed decides which of equally heavy classes answers and, when the budget runs out, how wide the interval is.
+    rng: decides which of equally heavy classes answers and, if the budget runs out, how wide the interval is
     """
     budget = Budget(max_counts)
     search = ClassSearch(space, heldout, rng, size_penalty=size_penalty, budget=budget)
@@ -314,9 +317,6 @@ def ceiling(
 
 
 def is_realised(problem: Problem, best_answer: BestAnswer) -> bool:
-    """Return whether the best answer does what gold does in every held-out world.
-
-    Exact, also where the ceiling is open.
-    """
+    """Return whether the best answer is held-out exact; exact even if the ceiling is an interval."""
     gold = latent_scm(problem)
     return best_answer.answer.roots == gold.roots and replays(best_answer.answer, problem.sealed.heldout)

@@ -3,10 +3,11 @@
 Order encoding of costs: a ladder of literals "costs more than c" for each variable, whose negations are the soft
 clauses. So an unsatisfiable core names variables that cannot all be that cheap, not the many sets that they could take.
 Acyclicity is not encoded: if in a model every set of a cluster of variables has a parent in the cluster, a cut demands
-that one variable of the cluster takes a set without (cluster constraints: T. Jaakkola, D. Sontag, A. Globerson and M.
-Meila, Learning Bayesian network structure using LP relaxations, 2010).
+that one variable of the cluster takes a set without such a parent (cluster constraints: T. Jaakkola, D. Sontag, A.
+Globerson and M. Meila, Learning Bayesian network structure using LP relaxations, 2010).
 
-Size first, then mentions, then variable by variable the smallest parent set: the tie rule of `least_cost`.
+Costs compare by formula size, then by mentions (occurrences of variables in the formulas). Ties are broken variable by
+variable in favour of the smallest parent set, as in `least_cost`.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ CRITERIA: Sequence[Callable[[Cost], int]] = (total_size, total_mentions)  # the 
 
 
 def least_by_maxsat(part: Part, budget: Budget, *, states: int = 1) -> dict[int, Mask] | None:
-    """Return the parents within the part of every variable; None if every assignment has a cycle.
+    """Return the parents of every variable in its part (strongly connected component); None if all have a cycle.
 
-    `Undecided` with a bound if the budget ran out; a conflict costs `states` of it.
+    states: units of the budget that one conflict costs
+
+    Raises `Undecided` with a lower bound if the budget ran out.
     """
     encoding = _Encoding(part)
     with closing(CoreGuided(encoding.cnf, budget, states=states)) as search:
@@ -55,8 +58,8 @@ class _Step(NamedTuple):
 class _Encoding:
     """Clauses and literals.
 
-    literal_of: variable -> parents within the part -> literal "takes this set"
-    ladders, bases: by criterion, the steps of all variables; the sum of the variables' minima
+    literal_of: variable -> parents in the part -> literal "takes this set"
+    ladders: by criterion, the steps of all variables; bases: by criterion, the sum of the variables' minima
     """
 
     def __init__(self, part: Part) -> None:
@@ -76,10 +79,10 @@ class _Encoding:
             self.ladders.append([step for v in part for step in self._ladder(v, index, values[v])])
             self.bases.append(sum(min(costs.values()) for costs in values.values()))
 
-    def _ladder(self, variable: int, number: int, values: Mapping[Mask, int]) -> Iterator[_Step]:
+    def _ladder(self, variable: int, criterion_index: int, values: Mapping[Mask, int]) -> Iterator[_Step]:
         below: Literal | None = None
         for low, high in pairwise(sorted(set(values.values()))):
-            beyond = self.cnf.variable(f"{variable}, criterion {number}: more than {low}")
+            beyond = self.cnf.variable(f"{variable}, criterion {criterion_index}: more than {low}")
             for parents, value in values.items():
                 if value == high:
                     self.cnf.add(-self.literal_of[variable][parents], beyond)
@@ -110,14 +113,14 @@ class _Search:
             if chosen is None:
                 return None
             sums[index] += self.search.at_least - before
-            self.search.settle()
+            self.search.settle()  # fixes the optimum of this criterion before the next one
         try:
             return chosen and self._break_ties(chosen)
         except BudgetSpent:
             raise Undecided(_cost(sums)) from None
 
     def _break_ties(self, chosen: dict[int, Mask]) -> dict[int, Mask]:
-        """Return the first by the tie rule of all assignments that the search still admits.
+        """Return the assignment that the tie rule puts first, of all that the search still admits.
 
         Variable by variable: ask for a smaller set than the last model's until there is none, then fix it.
         """
@@ -153,14 +156,14 @@ class _Search:
             if not unplaced:
                 return chosen
             for cluster in find_violated_clusters(sets_of_model, unplaced):
-                within = sum(1 << v for v in cluster)
-                self.search.add(
-                    [x for v in cluster for parents, x in self.encoding.literal_of[v].items() if not parents & within]
-                )
+                cluster_mask = sum(1 << v for v in cluster)
+                literals_of = {v: self.encoding.literal_of[v].items() for v in cluster}
+                self.search.add([x for v in cluster for parents, x in literals_of[v] if not parents & cluster_mask])
         return None
 
 
 def _cost(sums: Sequence[int]) -> Cost:
+    """Pack the sums of the criteria into one cost, which orders as the pair (size, mentions)."""
     size, mentions = sums
     return cost_by_size(size, 0) + mentions
 
@@ -199,8 +202,8 @@ def find_violated_clusters(sets: Mapping[int, Sequence[Mask]], unplaced: Sequenc
     first_sets = {v: sets[v][0] for v in unplaced}
     for v in unplaced:
         cycle = _shortest_cycle(first_sets, v)
-        within = sum(1 << u for u in cycle)
-        if cycle and all(parents & within for u in cycle for parents in sets[u]):
+        cycle_mask = sum(1 << u for u in cycle)
+        if cycle and all(parents & cycle_mask for u in cycle for parents in sets[u]):
             clusters.add(cycle)
     return sorted(clusters)
 
@@ -237,10 +240,12 @@ class FewestRoots(NamedTuple):
 
 
 def fewest_roots(minimal: Mapping[int, npt.NDArray[np.int64]], budget: Budget) -> FewestRoots:
-    """Search for a smallest set of roots behind which every other variable has a parent set, without a cycle.
+    """Search for a smallest set of roots that allows every other variable a parent set, without a cycle.
 
-    Implicit hitting sets: if what can be placed behind some roots is not all, some root is outside of it. `minimal`:
-    per variable its minimal parent sets, none for one that must be a root; a conflict costs a unit of the budget.
+    Implicit hitting sets: if the closure of a root set is not everything, every solution has a root outside of it.
+
+    minimal: by variable its minimal parent sets (inclusion), none if it must be a root
+    budget: a conflict costs one unit
     """
     cnf = Cnf()
     literal_of = {v: cnf.variable(f"{v} is a root") for v in minimal}
@@ -269,7 +274,7 @@ def fewest_roots(minimal: Mapping[int, npt.NDArray[np.int64]], budget: Budget) -
 
 
 def _place_all(minimal: Mapping[int, npt.NDArray[np.int64]], placed: Mask) -> Mask:
-    """Return the variables that can be placed behind some, these included."""
+    """Return the closure: `placed` and all variables that can be placed after them."""
     waiting, before = [v for v in minimal if not placed >> v & 1], -1
     while placed != before:
         before = placed

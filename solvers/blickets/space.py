@@ -29,11 +29,11 @@ class Geometry(Protocol):
     """Numbered configurations."""
 
     def distances(self, placed: tuple[int, ...]) -> Distances:
-        """Return the moves to every configuration; infinite to the current one, which needs a move to be read again."""
+        """Return the number of moves to every configuration; infinite to the current one: a reading needs a move."""
         ...
 
     def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
-        """Return the first moves of shortest paths to a numbered configuration; none if it is the current one."""
+        """Return the first move of every shortest path to a configuration; none if it is the current one."""
         ...
 
 
@@ -112,7 +112,7 @@ def _sequence_distances(n: int, placed: tuple[int, ...]) -> Distances:
 
 
 # --- Vectors over rules and configurations, and Shannon entropies -----------------------------------------------------
-Weights = npt.NDArray[np.float64]
+Weights = npt.NDArray[np.float64]  # any array of floats
 
 
 def as_weights(bits: int, size: int) -> Weights:
@@ -125,26 +125,30 @@ def binary_entropy(share: Weights) -> Weights:
     return _times_log(share + 0.0) + _times_log(1 - share)
 
 
-def spread(weights: Weights) -> Weights:
-    """Return, for each column of mass m, m times the entropy of the column divided by m, in bits."""
-    spreads: Weights = _times_log(weights).sum(axis=0) - _times_log(weights.sum(axis=0))
-    return spreads
+def mass_weighted_entropy(weights: Weights) -> Weights:
+    """Return, for each column, its sum times the entropy of the normalised column, in bits."""
+    entropies: Weights = _times_log(weights).sum(axis=0) - _times_log(weights.sum(axis=0))
+    return entropies
 
 
 def information(masses: Weights, active: Weights) -> Weights:
     """Return the mutual information of answer and reading at each configuration, in bits.
 
-    masses: of each answer, not normalised
-    active: the part of them with an ACTIVE reading; shape (answers, configurations)
+    masses: unnormalised posterior of each answer
+    active: its part in which a configuration reads ACTIVE; shape (answers, configurations)
     """
     total = masses.sum()
     if not total:
         return np.zeros(active.shape[1])
     possible = np.flatnonzero(masses)
     before = masses[possible] / total
-    heard = active[possible] / total
-    # H(answer) - sum over readings of P(reading) H(answer | reading); spread() is P times H
-    gains: Weights = spread(before) - spread(heard) - spread(before[:, None] - heard)
+    active_share = active[possible] / total
+    # H(answer) - sum over readings of P(reading) H(answer | reading)
+    gains: Weights = (
+        mass_weighted_entropy(before)
+        - mass_weighted_entropy(active_share)
+        - mass_weighted_entropy(before[:, None] - active_share)
+    )
     return gains
 
 
@@ -193,7 +197,7 @@ def rules_of_bits(bits: int, n: int) -> list[Rule]:
 class OneRule:
     """Base of the spaces of detectors with one rule, whatever a reading reveals.
 
-    bits: the rules over n objects that give every reading; bit k stands for `all_rules(n)[k]`
+    bits: the rules over n objects consistent with every reading so far; bit k stands for `all_rules(n)[k]`
     """
 
     n: int
@@ -236,7 +240,7 @@ class OneRule:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StaticSpace(OneRule):
-    """Rules over n objects that give every reading."""
+    """Rules over n objects consistent with every reading so far."""
 
     def after(self, experiment: tuple[int, ...], reading: str) -> StaticSpace:
         # one AND on 2 (2^n - 1) - n bits (57 for n = 5) filters all rules at once
@@ -257,7 +261,7 @@ class StaticSpace(OneRule):
 
 @cache
 def by_level(n: int) -> tuple[Mapping[int, int], ...]:
-    """Return, for every set of objects as an integer, the rules that read each level, as bit sets; 0 is INACTIVE."""
+    """Return, for every set of objects: level -> bit set of the rules whose reading is that level; 0 is INACTIVE."""
     table: list[dict[int, int]] = []
     for present in range(1 << n):
         levels: dict[int, int] = {}
@@ -270,7 +274,7 @@ def by_level(n: int) -> tuple[Mapping[int, int], ...]:
 
 @cache
 def level_tensor(n: int) -> Weights:
-    """Return 1 where a rule reads a level, else 0; shape (levels, rules, sets)."""
+    """Return 1 where the reading of a rule is a level, else 0; shape (levels, rules, sets)."""
     size = len(all_rules(n))
     table = np.zeros((n + 1, size, 1 << n))
     for present, levels in enumerate(by_level(n)):
@@ -281,7 +285,7 @@ def level_tensor(n: int) -> Weights:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GradedSpace(OneRule):
-    """Rules over n objects that give every graded reading."""
+    """Rules over n objects consistent with every graded reading so far."""
 
     @property
     def in_words(self) -> str:
@@ -304,4 +308,4 @@ class GradedSpace(OneRule):
         """Return the entropy of the reading, which is its information since the rule determines it."""
         weights = as_weights(self.bits, len(all_rules(self.n)))
         counts = np.einsum("r,lrs->ls", weights, level_tensor(self.n))
-        return spread(counts / max(1, self.count))
+        return mass_weighted_entropy(counts / max(1, self.count))

@@ -1,8 +1,10 @@
 """Kernels: conditioning counted mechanisms on further worlds.
 
-A row of a world is a word of values and a word of intervention targets, a bit per variable. A parent set that does not
-determine its variable is encoded as care 0 and value 1, which no evidence leads to.
-Letters of shapes: e = parent sets, variable by variable; r = rows, b = worlds, f = functions.
+A row of a world is a word of values and a word of intervention targets, a bit per variable. What the rows show of the
+truth table over a parent set are two words: bit r of `care` is set if row r was seen, bit r of `value` is its outcome.
+A parent set that does not determine its variable is encoded as care 0 and value 1, which no evidence leads to.
+Letters of shapes: e = parent sets, variable by variable; r = rows, b = worlds, f = functions, k = most parents of a
+set, n = variables.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ I64 = npt.NDArray[np.int64]
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
-# 16: the whole table of 4 variables, so that up to 4 a prefix has at most one function; 0.5 MB for each number
-PREFIX_ROWS = 16  # functions are looked up by the first so many rows of their tables
+# a prefix is the highest rows of a table; 16 rows are the whole table of 4 variables; the index takes 0.5 MB for each
+# number of variables
+PREFIX_ROWS = 16
 
 
 @inline_kernel
@@ -47,7 +50,7 @@ def _pattern(word: np.uint64, mask: int) -> np.uint64:
 
 @kernel
 def find_subsets(masks: I64, order: I64, below: I64) -> None:
-    """Find for each set the positions of the sets without one member; -1 where that is not listed.
+    """Find for each set the positions of its subsets without one member; -1 for a subset that is not listed.
 
     order: positions of the masks of one variable, ascending by mask
     below: [e, k] out: position of set e without its i-th smallest member
@@ -73,22 +76,24 @@ def find_subsets(masks: I64, order: I64, below: I64) -> None:
 
 
 @kernel
-def count_essential(masks: I64, cares: U64, values: U64, below: I64, start: int, end: int, numbers: U64) -> None:
-    """Count the agreeing functions that depend on all of a set, by Moebius inversion over subsets; modulo 2**64.
+def count_essential(masks: I64, cares: U64, values: U64, below: I64, start: int, end: int, counts: U64) -> None:
+    """Count, modulo 2**64, the functions that agree with the rows seen and depend on all variables of a set.
+
+    By Moebius inversion over subsets.
 
     start, end: the sets of one variable; positions in `below` count from `start`
-    numbers: [e] out
+    counts: [e] out
     """
     union = 0
     for e in range(start, end):
         union |= masks[e]
-        numbers[e] = ZERO
+        counts[e] = ZERO
         if values[e] & ~cares[e] == ZERO:
             num_open = (1 << _num_ones(np.uint64(masks[e]))) - _num_ones(cares[e])
-            # 2**64 (6 parents, no row seen) is 0 modulo 2**64; N(S) itself fits: 18,446,744,047,940,725,978 functions
-            # depend on 6 variables (OEIS A000371)
+            # 2**64 (6 parents, no row seen) is 0 modulo 2**64; the final count fits in a word: at most
+            # 18,446,744,047,940,725,978 functions depend on 6 variables (OEIS A000371)
             if num_open < 64:
-                numbers[e] = ONE << np.uint64(num_open)
+                counts[e] = ONE << np.uint64(num_open)
     # one variable at a time, as in the fast Moebius transform: k subtractions a set instead of 2**k
     while union:
         bit = union & -union
@@ -96,7 +101,7 @@ def count_essential(masks: I64, cares: U64, values: U64, below: I64, start: int,
             if masks[e] & bit:
                 smaller = below[e, _num_ones(np.uint64(masks[e] & (bit - 1)))]
                 if smaller >= 0:
-                    numbers[e] -= numbers[start + smaller]
+                    counts[e] -= counts[start + smaller]
         union ^= bit
 
 
@@ -114,7 +119,10 @@ def add_rows(
     new_cares: U64,  # [e] out
     new_values: U64,  # [e] out
 ) -> None:
-    """Add the rows `first` to `last` - 1 to the partial table of each parent set. Sets ascend."""
+    """Add the rows `first` to `last` - 1 to the partial table of each parent set.
+
+    Requires subsets before their supersets, as they decide whether a set determines the variable.
+    """
     for v in range(starts.shape[0] - 1):
         bit = ONE << np.uint64(v)
         for e in range(starts[v], starts[v + 1]):
@@ -155,15 +163,12 @@ def count_agreeing(
     value: np.uint64,
     bits: U64,  # [f] functions that depend on all variables, by number of variables, then bits
     sizes: U8,  # [f]
-    prefixes: I64,  # [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables with these first rows begin
-    selected_size: int,
-    number: int,
+    prefixes: I64,  # [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables with this prefix begin
+    selected_size: int,  # -1: select none
+    selected_rank: int,  # among the agreeing functions of this size, by ascending bits
     histogram: I64,  # [size + 1] out: functions that agree, by least size; larger ones are left out
 ) -> np.uint64:
-    """Count the agreeing functions by size; return the table of one of them, selected by size and number (0 for none).
-
-    Functions of a size are numbered by ascending bits.
-    """
+    """Count the agreeing functions by size; return the table of the selected one, 0 if there is none."""
     histogram[:] = 0
     num_rows = 1 << num_vars
     shift = np.uint64(max(0, num_rows - PREFIX_ROWS))
@@ -171,12 +176,12 @@ def count_agreeing(
     free = ~(care >> shift) & top
     chosen = ZERO
     selected = ZERO
-    # functions are indexed by their last PREFIX_ROWS rows: only completions of the open ones among these are visited
+    # visit only the prefixes that complete the rows seen
     while True:
         prefix = np.int64(value >> shift | chosen)
         for f in range(prefixes[num_vars, prefix], prefixes[num_vars, prefix + 1]):
             if (bits[f] ^ value) & care == ZERO and sizes[f] < histogram.shape[0]:
-                if sizes[f] == selected_size and histogram[selected_size] == number:
+                if sizes[f] == selected_size and histogram[selected_size] == selected_rank:
                     selected = bits[f]
                 histogram[sizes[f]] += 1
         # next subset of the free rows, ascending, as functions of a prefix are: this numbers functions by bits
@@ -215,7 +220,7 @@ def weigh_after_worlds(
     bits: U64,  # [f] as in count_agreeing
     sizes: U8,
     prefixes: I64,
-    by_size: I64,  # [size + 1] weight of a function of each size; [0]: every function weighs 1, whatever its size
+    by_size: I64,  # [size + 1] weight of a function of each size; empty: no size limit, every function weighs 1
     constants: I64,  # [2] size of each constant's formula; negative if it has none
     weights: U64,  # [b, e] out
 ) -> None:
@@ -226,7 +231,7 @@ def weigh_after_worlds(
     histogram = np.empty(by_size.shape[0], np.int64)
     for b in range(spans.shape[0] - 1):
         add_rows(masks, starts, cares, values, below, words, targets, spans[b], spans[b + 1], new_cares, new_values)
-        # no cap on size: the numbers follow by inversion, k subtractions a set, and no function is visited
+        # without a size limit the counts follow by inversion, k subtractions a set, and no function is visited
         if by_size.shape[0] == 0:
             for v in range(starts.shape[0] - 1):
                 count_essential(masks, new_cares, new_values, below, starts[v], starts[v + 1], weights[b])

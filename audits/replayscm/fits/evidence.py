@@ -1,4 +1,4 @@
-"""Evidence of claims about fits: a table as it was read, by the statement of how to read it."""
+"""Evidence of claims about fits: a table, as it was parsed with the options of `calibrant fit`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy.typing as npt
 from calibrant.audits.claims import Refused
 from calibrant.dsl.text import plural
 
-GAP = -1
-MAX_WORDS_SHOWN = 6
+GAP = -1  # code of a cell without a value
+MAX_WORDS_SHOWN = 6  # columns whose word for 1 is stated
 
 
 class ReadingRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Reading of a table: the options of `calibrant fit` of these names; purpose: what columns of many values are."""
+    """Parsing of a table: the options of `calibrant fit` of these names; `purpose`: the kind of fit."""
 
     purpose: Literal["formulas", "networks"]
     do: list[str] = []
@@ -33,10 +33,10 @@ class ReadingRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, eq=False)
 class TableEvidence:
-    """Rows of the used columns of a table, by pattern.
+    """Rows of the used columns of a table, grouped by pattern (equal rows).
 
-    words: of each column its word for every code; codes: [patterns, columns] GAP where there is none
-    is_set: [patterns, columns] which columns were set; counts: [patterns] rows of each
+    words: [columns][code] the value that a code stands for; codes: [patterns, columns] a code or GAP
+    is_set: [patterns, columns] whether the column was intervened on; counts: [patterns] number of rows
     """
 
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class TableEvidence:
 
     @property
     def digested(self) -> Mapping[str, Any]:
-        """Columns with their words, and rows in an order that does not depend on the file's."""
+        """Columns with their words, and sorted rows, so that the digest does not depend on their order in the file."""
         rows = sorted(
             f"{','.join(map(str, codes))};{','.join(map(str, np.flatnonzero(is_set)))};{count}"
             for codes, is_set, count in zip(self.codes.tolist(), self.is_set, self.counts.tolist(), strict=True)
@@ -60,7 +60,7 @@ class TableEvidence:
 
     @property
     def in_words(self) -> str:
-        """Number of rows, and what stands for 1 in the first columns."""
+        """Number of rows, columns, and the value that is coded as 1, for up to MAX_WORDS_SHOWN columns."""
         binary = [(name, words[1]) for name, words in zip(self.names, self.words, strict=True) if len(words) == 2]
         coded = ", ".join(f"{name} is 1 where {word}" for name, word in binary[:MAX_WORDS_SHOWN] if word != "1")
         return f"{plural(self.num_rows, 'rows')} of {', '.join(self.names)}" + (f" ({coded})" if coded else "")
@@ -76,7 +76,7 @@ class TableEvidence:
 class TargetRows:
     """Rows in which a target is known and was not set.
 
-    columns: the others; codes: [patterns, columns]; zeros, ones: [patterns] rows with target 0, 1
+    columns: the other columns; codes: [patterns, columns]; zeros, ones: [patterns] number of rows with target 0, 1
     """
 
     columns: tuple[str, ...]
@@ -86,16 +86,16 @@ class TargetRows:
 
 
 def rows_of_target(evidence: TableEvidence, target: str) -> TargetRows:
-    """Return the rows that count for a target; `Refused` for columns of more than two values."""
+    """Return the rows that a mechanism of the target has to fit; `Refused` for columns of more than two values."""
     if any(len(words) != 2 for words in evidence.words):
         raise Refused("a column has more than two values")
-    place = evidence.position(target)
-    counted = (evidence.codes[:, place] != GAP) & ~evidence.is_set[:, place]
-    others = [k for k in range(len(evidence.names)) if k != place]
-    values, numbers = evidence.codes[counted, place], evidence.counts[counted]
+    position = evidence.position(target)
+    counted = (evidence.codes[:, position] != GAP) & ~evidence.is_set[:, position]
+    others = [k for k in range(len(evidence.names)) if k != position]
+    values, row_counts = evidence.codes[counted, position], evidence.counts[counted]
     return TargetRows(
         tuple(evidence.names[k] for k in others),
         evidence.codes[counted][:, others],
-        np.where(values == 0, numbers, 0),
-        np.where(values == 1, numbers, 0),
+        np.where(values == 0, row_counts, 0),
+        np.where(values == 1, row_counts, 0),
     )

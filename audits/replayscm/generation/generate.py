@@ -1,7 +1,7 @@
-"""Instances and pools from nothing: the paper's Algorithms 1 to 3, every accepted instance with its audit.
+"""Generated instances and pools: the paper's Algorithms 1 to 3, every accepted instance with its audit.
 
 The bounded searches are the paper's (audits.replayscm.bounded), each with the exact number beside it; the counts are
-exact for the disclosure of the instance. No solver sees any of it.
+exact for the disclosure of the instance. No solver sees the audit.
 
 Steps: a latent SCM that can be accepted (dsl.replayscm.generation.scms); training worlds that leave no shortcut, with
 restarts; held-out worlds; every filter; worlds against local alternatives (audits.replayscm.generation.worlds); the
@@ -13,8 +13,8 @@ seed gives the same instance without them: the paper's base cohort, and what the
 
 Audits are of the instance as it is written to a file.
 
-Departures are named by the module that departs. Here: an SCM that fails with all of its populations is replaced by
-another, where the published generator never changes the SCM of a seed and ends without an instance.
+Departure from the published generator: an SCM that fails with all of its populations is replaced by another; the
+published one never changes the SCM of a seed and ends without an instance. Other modules name their own departures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import count as count_from
 from random import Random
 from typing import Any
 
@@ -63,10 +63,10 @@ CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which memb
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Numbers of attempts until acceptance.
+    """Numbers of attempts until acceptance, the accepted ones included.
 
-    scms: latent SCMs that were tried; those that can never pass are dropped before and not counted
-    populations: of the accepted SCM, and training_sets of the accepted population, the accepted ones included
+    scms: latent SCMs; those that can never pass are dropped before and do not count
+    populations: of the accepted SCM; training_sets: of the accepted population
     """
 
     scms: int
@@ -76,12 +76,13 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceAudit:
-    """Alternatives that one set of training worlds leaves open, and its exposure.
+    """Alternatives that are consistent with one set of training worlds, and how the worlds are spread.
 
-    counts: bound of the number of functional parents -> SCMs of that class that fit, any formula size
-    bounds: the same, as far as it is certain, where counting ran out of budget
+    counts: most functional parents -> number of SCMs of that class that fit, of any formula size
+    bounds: most functional parents -> certified bounds of that number, for classes where counting ran out of budget
     coverage: share of the local predecessor patterns that rows show
-    local: the targeted search; stronger: the audit after generation; pairs along gold's edges; shortcuts
+    local: results of the targeted search; stronger: of the audit after generation; pairs: along gold's edges
+    exposure, mix, balance: spread of the interventions; balance is None without held-out worlds
     """
 
     num_worlds: int
@@ -99,13 +100,13 @@ class EvidenceAudit:
 
 @dataclass(frozen=True, slots=True)
 class GenerationAudit:
-    """The record of one instance.
+    """The audit of one generated instance.
 
-    stages: training world -> why it is there
-    survivors: shortcut functions that fit the seed worlds, then after each step of the reduction, then all worlds
-    variables_with_shortcut: the same, in variables
-    alternatives: local alternatives before targeted disambiguation, then after each world it added
-    base, final: what is open without and with those worlds; the same where none was added
+    stages: training world -> why it was chosen
+    survivors: numbers of shortcut functions that fit the seed worlds, then after each step of the reduction, last all
+    variables_with_shortcut: numbers of variables that have one, at the same steps
+    alternatives: numbers of local alternatives before targeted disambiguation, then after each world that it added
+    base, final: audits without and with those worlds; the same if none was added
     """
 
     effort: Effort
@@ -128,19 +129,19 @@ class GenerationAudit:
 
 
 def count_members(space: VersionSpace) -> dict[int, Bounds]:
-    """Return how many SCMs of a space fit, by bound of the number of functional parents; tables are made once."""
+    """Count the SCMs of a space by the most functional parents, for each of CLASSES."""
     return {k: space.within(k).bounds for k in CLASSES}
 
 
 def widest_space(problem: Problem, max_parents: int = 0) -> VersionSpace:
-    """Return the SCMs that fit the training worlds, of the widest of CLASSES or of `max_parents` where that is more."""
+    """Return the SCMs that fit the training worlds, with as many parents as the widest of CLASSES or `max_parents`."""
     return VersionSpace(problem.task, ModelClass(max(*CLASSES, max_parents)))
 
 
 def evidence_audit(stratum: Stratum, problem: Problem, space: VersionSpace | None = None) -> EvidenceAudit:
-    """Measure one set of training worlds. Reads gold and the latent order.
+    """Audit one set of training worlds; reads gold and the latent order.
 
-    space: `widest_space` of the problem, where it is at hand
+    space: `widest_space` of the problem; None: it is computed
     """
     audit = BoundedAudit(problem)
     windows = {variable: audit.window(variable) for variable in audit.gold.endogenous}
@@ -163,7 +164,7 @@ def evidence_audit(stratum: Stratum, problem: Problem, space: VersionSpace | Non
 
 @dataclass(frozen=True)
 class Generated:
-    """An accepted instance and its audit, which is of this disclosure."""
+    """An accepted instance, and its audit under its disclosure."""
 
     problem: Problem
     audit: GenerationAudit
@@ -175,7 +176,7 @@ class Generated:
 
 @dataclass(frozen=True)
 class _Accepted:
-    """An SCM with worlds that pass every filter, before any is added. training_sets: how many were drawn for it."""
+    """An SCM with worlds that pass every filter, before any is added; `training_sets`: how many were drawn for it."""
 
     latent: LatentScm
     population: generation_problems.Population
@@ -200,10 +201,10 @@ def generate(
     max_added: int = published.MAX_ADDED_WORLDS,
     plan: published.StratumPlan | None = None,
 ) -> Generated:
-    """Return the instance of that seed under one of the sampler's SETTINGS; SCM and worlds are the same in all of them.
+    """Return the instance of a stratum and seed under one of the sampler's SETTINGS, which share SCM and worlds.
 
-    max_added: how many worlds targeted disambiguation may add
-    plan: budgets and filters, if not the stratum's own
+    max_added: most worlds that targeted disambiguation may add
+    plan: budgets and filters; None for the stratum's own
     """
     plan = plan or published.plan_for(stratum)
     rng = Random(f"generate:{stratum.name}:{seed}")
@@ -226,8 +227,9 @@ def generate_from_networks(
 ) -> Generated:
     """Return the instance of a stratum and seed whose mechanisms are a window of one of the networks.
 
-    sources: in the order of digests, on which the instance depends
-    `UnreachableStratumError` where the networks have no such window, or worlds of none pass the filters
+    `UnreachableStratumError` if the networks have no such window, or no window has worlds that pass the filters.
+
+    sources: ordered by digest; the instance depends on their digests
     """
     digests = " ".join(source.network.digest for source in sources)
     rng = Random(f"network:{stratum.name}:{seed}:{digests}")
@@ -241,7 +243,7 @@ def generate_from_networks(
         labels = {**problem.sealed.labels, **window.labels}
         problems.append(replace(problem, sealed=replace(problem.sealed, labels=labels)))
     generated, space = _with_audit(rules, accepted, separation, effort, problems, window.in_degree)
-    fits = _label_fits(space, generated.audit.final, window.in_degree)
+    fits = _count_labels(space, generated.audit.final, window.in_degree)
     sealed = generated.problem.sealed
     labels = {**sealed.labels, **fits}
     return replace(generated, problem=replace(generated.problem, sealed=replace(sealed, labels=labels)))
@@ -263,10 +265,10 @@ def _accept_window(
     raise UnreachableStratumError(f"worlds of {MAX_WINDOWS} windows of {stratum.name} fail the filters")
 
 
-def _label_fits(space: VersionSpace, audit: EvidenceAudit, in_degree: int) -> dict[str, str]:
-    """Return labels of how many SCMs fit: of the least class of at least four parents that has the window.
+def _count_labels(space: VersionSpace, audit: EvidenceAudit, in_degree: int) -> dict[str, str]:
+    """Return labels of the number of SCMs that fit, in the least class of at least four parents that has the window.
 
-    space: of the problem; audit: of it, which has the counts of most classes: one of 30 variables takes a second
+    audit: of the same problem; its count is used if it has one, as a count over 30 variables takes a second
     """
     max_parents = max(4, in_degree)
     count = audit.counts.get(max_parents)
@@ -288,9 +290,9 @@ def _with_audit(
 ) -> tuple[Generated, VersionSpace]:
     """Return an instance with its audit, and its version space.
 
-    problems: without worlds against local alternatives, then with them; max_parents: of the space, if beyond CLASSES
+    problems: without worlds against local alternatives, then with them; max_parents: as in `widest_space`
     """
-    base, final = (as_written(_label_kills(problem, accepted.training)) for problem in problems)
+    base, final = (as_written(_label_kill_coverage(problem, accepted.training)) for problem in problems)
     space = widest_space(final, max_parents)
     after = evidence_audit(stratum, final, space)
     before = evidence_audit(stratum, base) if separation.added else after
@@ -301,21 +303,21 @@ def _with_audit(
         stages,
         tuple(generation_problems.num_functions(pool) for pool in survivors),
         tuple(len(generation_problems.with_shortcuts(pool)) for pool in survivors),
-        separation.num_left,
+        separation.num_remaining,
         before,
         after,
     )
     return Generated(final, audit), space
 
 
-def _label_kills(problem: Problem, training: generation_worlds.Training) -> Problem:
-    """Return the problem with the share of variables that Table F.6 of the paper goes by."""
+def _label_kill_coverage(problem: Problem, training: generation_worlds.Training) -> Problem:
+    """Return the problem with the label `kill_coverage`, by which Table F.6 of the paper groups items."""
     labels = {**problem.sealed.labels, "kill_coverage": repr(generation_worlds.kill_coverage(training))}
     return replace(problem, sealed=replace(problem.sealed, labels=labels))
 
 
 def _draw_accepted(stratum: Stratum, plan: published.StratumPlan, rng: Random) -> tuple[_Accepted, Effort]:
-    for scms in count(1):
+    for scms in count_from(1):
         latent = sample_scm(stratum, rng)
         for populations in range(1, plan.attempts + 1):
             accepted = _attempt(stratum, plan, latent, rng)
@@ -325,7 +327,7 @@ def _draw_accepted(stratum: Stratum, plan: published.StratumPlan, rng: Random) -
 
 
 def _attempt(stratum: Stratum, plan: published.StratumPlan, latent: LatentScm, rng: Random) -> _Accepted | None:
-    """Return one population: training sets until one has no shortcuts left, its held-out worlds, and all filters."""
+    """Sample a population with training sets until one rules out enough shortcuts; None if worlds fail a filter."""
     population = generation_problems.sample_population(stratum, latent.model, rng)
     for restart in range(1, plan.restarts + 1):
         choice = generation_worlds.TrainingChoice(stratum, plan, latent, population, rng)
@@ -342,20 +344,22 @@ def _attempt(stratum: Stratum, plan: published.StratumPlan, latent: LatentScm, r
 def _separate(
     stratum: Stratum, plan: published.StratumPlan, accepted: _Accepted, max_added: int, rng: Random
 ) -> Disambiguation:
-    """Return worlds against local alternatives, none of which breaks a filter or repeats a signature."""
+    """Return worlds against local alternatives that pass every filter and have new signatures."""
     evidence = accepted.evidence(())
     used = {world.intervention.signature for world in (*evidence.training, *evidence.heldout)}
 
     def admits(added: Sequence[generation_problems.Drawn]) -> bool:
         signatures = {draw.world.intervention.signature for draw in added}
-        new = len(signatures) == len(added) and not signatures & used
-        return new and not any(generation_worlds.list_unmet(stratum, plan, accepted.latent, accepted.evidence(added)))
+        are_new = len(signatures) == len(added) and not signatures & used
+        return are_new and not any(
+            generation_worlds.list_unmet(stratum, plan, accepted.latent, accepted.evidence(added))
+        )
 
     alternatives = local_alternatives(accepted.latent, stratum.max_parents, evidence.training)
     return separating_worlds(accepted.population, alternatives, max_added, admits, rng)
 
 
-# --- Pools of generated instances: their names and headers, and each instance as a job that any process can do --------
+# --- Pools of generated instances: names, headers, and the instances as jobs for worker processes ---------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +379,7 @@ def pool_name(setting: str) -> str:
 def pool_metadata(
     strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int
 ) -> dict[str, Any]:
-    """Return what decides the pool, for its header."""
+    """Return the arguments that determine the pool, for its header."""
     return {
         "generator": "calibrant 1",
         "seed": seed,

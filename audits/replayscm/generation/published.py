@@ -1,12 +1,12 @@
-"""Plans of the generator by stratum, and latent SCMs of published networks: their acyclic windows.
+"""Plans of the generator by stratum, and latent SCMs taken from published networks.
 
-The mechanisms of a window are the network's own functions; constant nodes are replaced by their values. A window is a
-seeded start with neighbours (parents, children) that leave the induced graph acyclic; what its functions read and no
-mechanism sets is a root, so feedback is cut by clamping its source. Nodes that keep their value, or that read
-themselves, are never endogenous. Variables are g1, g2, ... in a seeded permutation of the names of the window.
+A window is an acyclic part of a network: a random node and neighbours (parents, children) that leave the induced graph
+acyclic. Its mechanisms are the network's own functions, with constant nodes replaced by their values. Nodes that these
+read and that have no mechanism are roots, so feedback is cut at its source. Nodes that keep their value, or that read
+themselves, are never endogenous. Variables are g1, g2, ... in a random permutation of the names of the window.
 
-Mechanisms are least formulas of the DSL, proven (solvers.formulas.synthesis); a window with a function whose least
-formula takes more than MAX_STATES is drawn anew.
+Mechanisms are proven least formulas of the DSL (solvers.formulas.synthesis); a window with a function whose least
+formula takes more than MAX_STATES is rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from calibrant.solvers.networks import windows
 from calibrant.solvers.networks.cut import find_cycle
 from calibrant.solvers.outcome import Budget, Found
 
-SEED_WORLDS = 3  # with the one without intervention; worlds against shortcuts follow
+SEED_WORLDS = 3  # first training worlds, before those against shortcuts; one has no intervention
 MAX_ADDED_WORLDS = 3  # by targeted disambiguation: the paper's records have 8 to 11 training worlds
 
 
@@ -37,15 +37,15 @@ MAX_ADDED_WORLDS = 3  # by targeted disambiguation: the paper's records have 8 t
 class StratumPlan:
     """Budgets and filters of one stratum.
 
-    restarts: training sets drawn for one population until its shortcuts are gone
-    candidates: worlds tried at most in one step of survivor reduction
-    iterations: steps of survivor reduction
+    restarts: most training sets drawn for one population until no shortcut remains
+    candidates: most worlds tried in one step of survivor reduction
+    iterations: most steps of survivor reduction
     min_reduction: share of the surviving shortcuts that those steps must remove
-    attempts: populations of one SCM before it is given up
-    support_candidates: worlds tried for new local patterns; 0 leaves that stage out
-    support_assigned: their probability of mode hard_assigned
-    max_intervened: training worlds in which an endogenous variable may be a target; None for any number
-    novelty: bounds of every held-out world's target novelty; None for none
+    attempts: most populations of one SCM
+    support_candidates: worlds tried for new local patterns; 0 omits that stage
+    support_assigned: probability that these worlds are hard_assigned
+    max_intervened: most training worlds in which an endogenous variable may be a target; None for any number
+    novelty: (lower, upper) bound of every held-out world's target novelty; None for none
     """
 
     restarts: int
@@ -75,7 +75,7 @@ PLANS: Mapping[str, StratumPlan] = MappingProxyType(
 
 
 def _scale_plan(stratum: Stratum) -> StratumPlan:
-    """Return the plan of ten variables with steps of survivor reduction in proportion to the stratum's worlds."""
+    """Return the plan of ten variables, with iterations in proportion to the stratum's number of worlds."""
     plan = PLANS["vhs_n10_anchor_m10"]
     return replace(plan, iterations=-(-plan.iterations * stratum.num_worlds // NUM_WORLDS))
 
@@ -86,7 +86,7 @@ LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType(
 
 
 def plan_for(stratum: Stratum) -> StratumPlan:
-    """Return the stratum's own plan; ValueError that lists the known ones otherwise."""
+    """Return the stratum's plan; ValueError for an unknown stratum."""
     plans = {**PLANS, **LARGE_PLANS}
     if stratum.name not in plans:
         raise ValueError(f"no plan for stratum '{stratum.name}'; known: {', '.join(plans)}")
@@ -96,13 +96,16 @@ def plan_for(stratum: Stratum) -> StratumPlan:
 # --- Latent SCMs of published networks: acyclic windows whose mechanisms are the networks' own functions --------------
 
 MAX_STATES = 50_000_000  # states of the search for one least formula; functions of four inputs are looked up
-MAX_POPULATIONS = 5  # populations of one window: where a node hardly ever varies another window is drawn
+MAX_POPULATIONS = 5  # populations tried for one window, whose nodes may hardly ever vary
 NETWORK_STRATA = {size.name: size for size in windows.window_sizes("network")}
 
 
 @dataclass(frozen=True)
 class Window:
-    """An acyclic part of a network; endogenous: its nodes with a mechanism; names: all variables, in neutral order."""
+    """An acyclic part of a network.
+
+    endogenous: network names of its nodes with a mechanism; names: network names of all its variables, g1 first
+    """
 
     source: windows.Source
     endogenous: tuple[str, ...]
@@ -121,7 +124,7 @@ class Window:
 
 
 def world_stratum(stratum: windows.WindowSize, num_variables: int, in_degree: int) -> Stratum:
-    """Return the rules of worlds for a window: those of eight variables, and of larger strata by its size."""
+    """Return the rules of worlds for a window: those of eight variables, with the number of worlds for its size."""
     bridge = next(rules for rules in NAMED_STRATA if rules.name == "hs_n8_bridge")
     return Stratum(
         stratum.name,
@@ -137,7 +140,7 @@ def world_stratum(stratum: windows.WindowSize, num_variables: int, in_degree: in
 
 
 def network_plan(num_worlds: int) -> StratumPlan:
-    """Return budgets of the searches for worlds: those of eight variables, with steps in proportion to the worlds."""
+    """Return budgets of the searches for worlds: those of eight variables, with at least one iteration per world."""
     plan = PLANS["hs_n8_bridge"]
     return StratumPlan(
         plan.restarts,
@@ -151,14 +154,11 @@ def network_plan(num_worlds: int) -> StratumPlan:
 
 
 def draw_windows(sources: Sequence[windows.Source], stratum: windows.WindowSize, rng: Random) -> Iterator[Window]:
-    """Yield windows of a stratum without end.
-
-    `UnreachableStratumError` if none of MAX_WINDOWS in a row is of the stratum
-    """
-    fruitless = 0
-    while fruitless < windows.MAX_WINDOWS:
+    """Yield windows of a stratum without end; `UnreachableStratumError` after MAX_WINDOWS draws without one."""
+    num_rejected = 0
+    while num_rejected < windows.MAX_WINDOWS:
         window = _draw_window(rng.choice(sources), stratum, rng)
-        fruitless = 0 if window is not None else fruitless + 1
+        num_rejected = 0 if window is not None else num_rejected + 1
         if window is not None:
             yield window
     raise windows.UnreachableStratumError(
@@ -168,22 +168,22 @@ def draw_windows(sources: Sequence[windows.Source], stratum: windows.WindowSize,
 
 def _draw_window(source: windows.Source, stratum: windows.WindowSize, rng: Random) -> Window | None:
     """Return one window, None if it is not of the stratum."""
-    functions, (least, most) = source.functions, stratum.nodes
+    functions, (min_nodes, max_nodes) = source.functions, stratum.nodes
     candidates = [name for name in source.dependent if len(functions[name].inputs) <= stratum.in_degree[1]]
     if not candidates:
         return None
 
     def allows(nodes: Sequence[str]) -> bool:
         inner = {target: [s for s in functions[target].inputs if s in nodes] for target in nodes}
-        return len(windows.window_variables(functions, nodes)) <= most and not find_cycle(inner)
+        return len(windows.window_variables(functions, nodes)) <= max_nodes and not find_cycle(inner)
 
-    chosen = windows.grow_window(functions, candidates, rng.randint(2, most - 1), rng, allows=allows)
+    chosen = windows.grow_window(functions, candidates, rng.randint(2, max_nodes - 1), rng, allows=allows)
     variables = windows.window_variables(functions, chosen)
     in_degree = max(len(functions[name].inputs) for name in chosen)
-    if len(chosen) < 2 or not least <= len(variables) <= most or in_degree < stratum.in_degree[0]:
+    if len(chosen) < 2 or not min_nodes <= len(variables) <= max_nodes or in_degree < stratum.in_degree[0]:
         return None
     names = rng.sample(sorted(variables), len(variables))
-    neutral = {name: f"g{number}" for number, name in enumerate(names, start=1)}
+    neutral = {name: f"g{index}" for index, name in enumerate(names, start=1)}
     mechanisms = {}
     for name in chosen:
         mechanism = _mechanism(functions[name], [neutral[source] for source in functions[name].inputs])
@@ -196,14 +196,14 @@ def _draw_window(source: windows.Source, stratum: windows.WindowSize, rng: Rando
 
 @cache
 def _least_mechanism(table: TruthTable) -> Formula | None:
-    """Return the least formula of a table over x0, x1, ...; None where the search takes too many states."""
+    """Return the least formula of a table over x0, x1, ...; None if the search takes over MAX_STATES."""
     names = [f"x{i}" for i in range(table.num_vars)]
     outcome = least_formula(complete(table), names, budget=Budget(MAX_STATES))
     return outcome.value if isinstance(outcome, Found) else None
 
 
 def _mechanism(function: Function, names: Sequence[str]) -> Formula | None:
-    """Return a function as a least formula in normal form, replayed against the table in all rows; see above."""
+    """Return a function as a least formula in normal form over `names`; None if the search takes over MAX_STATES."""
     table = TruthTable(len(function.inputs), function.bits)
     formula = _least_mechanism(table)
     if formula is None:

@@ -1,29 +1,30 @@
-"""Worlds of a generated instance: proposals, choice of training worlds, held-out ones, and those that disambiguate.
-
-Where the published generator has to choose among equals it takes the smallest intervention by label: in the shared
-development pools X1 is a target of nine in ten worlds chosen so, the last labels of two or three. Here a random order
-of the variables, drawn for each training set, takes the place of the labels: the same distribution but for the names.
+"""Worlds of a generated instance: proposals, choice of training worlds, held-out worlds, disambiguating worlds.
 
 Training worlds in order: one without intervention; worlds forced to intervene on a random endogenous variable; while
-shortcuts survive, the candidate that rules out most of them, each forced to intervene on a possible cause of a variable
-that has one; a world for new local patterns; then ordinary proposals up to the full number.
+shortcuts survive, the candidate that rules out most of them; a world for new local patterns; then ordinary proposals up
+to the full number. A shortcut is a small formula that fits so far and is not the intended mechanism. Candidates against
+shortcuts are forced to intervene on a possible cause of a variable that has one.
 
-As in the published generator a variable's pool of shortcuts is represented by the smallest that fits so far, and of
-candidates that refute equally many of those the one with most refuting rows wins. (Counting all functions instead
-would hardly ever choose a hard_constant world, and pools would no longer have the published mix of modes.)
+As in the published generator, the smallest shortcut represents those of a variable. Among candidates that refute
+equally many of these, the one with most refuting rows wins. (Counting all functions instead would hardly ever choose a
+hard_constant world, and pools would no longer have the published mix of modes.)
 
-Departures: all candidates of a step are simulated, where the generator ranks more of them unseen and simulates part;
-its further criteria (risk and priority of a variable) are left out; equal proposals are not ordered by label; new local
-patterns are counted without its fault (see audits.replayscm.bounded).
+Departures from the published generator:
+- It breaks ties by the smallest label: in the shared development pools X1 is a target of nine in ten worlds chosen so,
+  the last labels of two or three. Here a random order of the variables, drawn for each training set, breaks them: the
+  same distribution apart from the names.
+- All candidates of a step are simulated; it ranks more of them without simulation and simulates a part.
+- Its further criteria (risk and priority of a variable) are left out.
+- New local patterns are counted without its fault (see audits.replayscm.bounded).
 
-To the conditions of dsl.replayscm.generation.problems (there every endogenous variable has to vary where it is scored;
-the published generator asks it of half of them) come the survivor reduction, the bound on interventions and the balance
-of the held-out targets. Bounded audits are measured and reported, not filters: the paper states no threshold for them.
+An instance has to meet the conditions of dsl.replayscm.generation.problems (every endogenous variable varies where it
+is scored; the published generator requires it of half of them), the survivor reduction, the bound on interventions and
+the balance of the held-out targets. Bounded audits are reported and filter nothing: the paper states no threshold.
 
-Reading: the paper calls a formula a shortcut only if it differs from the intended mechanism; the published generator
-counts equivalents as well and so can never accept some SCMs (dsl.replayscm.generation.scms drops them before any world
-is drawn). Here they count as surviving, as in the published pools, but not in the reduction, which they would make
-unreachable.
+The paper calls a formula a shortcut only if it differs from the intended mechanism; the published generator counts
+equivalents as well and so can never accept some SCMs (dsl.replayscm.generation.scms drops them before any world is
+drawn). Here equivalents count as surviving, as in the published pools, but not in the reduction, which would be
+unreachable with them.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ from calibrant.dsl.replayscm.world import Column, Intervention, World
 from calibrant.solvers.formulas.catalogue import essential_functions
 
 # --- Proposals of worlds: random interventions, some of them forced to include a variable, none of a signature in use
-MAX_DRAWS = 10_000  # draws in a row without a new signature; the smallest stratum has hundreds of signatures
+MAX_DRAWS = 10_000  # draws in a row without an unused signature; the smallest stratum has hundreds of signatures
 
 
 class Proposer:
     """Source of random worlds over one population.
 
-    taken: the worlds that were chosen; their signatures are in use
+    taken: the chosen worlds; their signatures are not proposed again
     """
 
     def __init__(self, stratum: Stratum, population: problems.Population, rng: Random) -> None:
@@ -73,21 +74,21 @@ class Proposer:
         self.taken.append(draw)
 
     def interventions(self, *, focus: str | None = None, assigned: float | None = None) -> Iterator[Intervention]:
-        """Yield interventions of signatures not in use, without end.
+        """Yield interventions of unused signatures, without end; ValueError after MAX_DRAWS draws without one.
 
-        focus: a variable that has to be a target, added as one more where the draw does not have it
-        assigned: probability of mode hard_assigned, if not the stratum's
+        focus: a variable that has to be a target, added if it is not drawn as one
+        assigned: probability of mode hard_assigned; None for the stratum's
         """
         stratum = self.stratum if assigned is None else replace(self.stratum, assigned_probability=assigned)
         used = {draw.world.intervention.signature for draw in self.taken}
-        fruitless = 0
-        while fruitless < MAX_DRAWS:
+        num_rejected = 0
+        while num_rejected < MAX_DRAWS:
             intervention = problems.sample_intervention(stratum, self.population.model.variables, self.rng)
             if focus is not None:
                 intervention = with_target(intervention, focus, self.rng)
-            fruitless += 1
+            num_rejected += 1
             if intervention.signature not in used:
-                fruitless = 0
+                num_rejected = 0
                 yield intervention
         raise ValueError(f"stratum '{self.stratum.name}' has no intervention left to choose")
 
@@ -114,7 +115,7 @@ def with_target(intervention: Intervention, focus: str, rng: Random) -> Interven
 
 
 # --- Choice of the training worlds of one instance (Algorithm 3 of the paper, steps 2 to 5) ---------------------------
-CHOICES = 8  # proposals among which the preferred one is taken where nothing else decides
+NUM_CHOICES = 8  # proposals among which `choose_preferred` chooses
 CANDIDATES_PER_SURVIVOR = 24  # worlds simulated in a step of survivor reduction, for each variable with a shortcut
 
 
@@ -122,8 +123,8 @@ CANDIDATES_PER_SURVIVOR = 24  # worlds simulated in a step of survivor reduction
 class Training:
     """The chosen worlds.
 
-    stages: world id -> why it is there: none, focus, survivors, support, fill
-    survivors: shortcut functions that fit the seed worlds, those and one world more, ..., and at last all worlds
+    stages: world id -> why it was chosen: none, focus, survivors, support, fill
+    survivors: shortcut functions that fit the seed worlds, then after each world against shortcuts, last all worlds
     """
 
     draws: tuple[problems.Drawn, ...]
@@ -136,7 +137,7 @@ class Training:
 
 
 class TrainingChoice:
-    """One choice of training worlds for a population; `training` makes it, once."""
+    """Choice of the training worlds for a population; call `training` once."""
 
     def __init__(
         self, stratum: Stratum, plan: StratumPlan, latent: LatentScm, population: problems.Population, rng: Random
@@ -175,19 +176,21 @@ class TrainingChoice:
         self.proposer.take(draw)
 
     def _draw_preferred(self, *, focus: str | None) -> problems.Drawn:
-        proposals = list(islice(self.proposer.interventions(focus=focus), CHOICES))
+        proposals = list(islice(self.proposer.interventions(focus=focus), NUM_CHOICES))
         return self.proposer.world(self._next_id, self.proposer.choose_preferred(proposals))
 
     def _reduce_survivors(self) -> list[problems.Survivors]:
-        """Return worlds against shortcuts, one slot left for local support; the survivors before and after each."""
+        """Add worlds against shortcuts, leaving one place for local support; return the survivors before each."""
         history = [self.survivors]
-        last = self.num_worlds - bool(self.plan.support_candidates)
+        max_taken = self.num_worlds - bool(self.plan.support_candidates)
         while (
-            problems.with_shortcuts(self.survivors) and self._num_taken < last and len(history) <= self.plan.iterations
+            problems.with_shortcuts(self.survivors)
+            and self._num_taken < max_taken
+            and len(history) <= self.plan.iterations
         ):
-            number = CANDIDATES_PER_SURVIVOR * len(problems.with_shortcuts(self.survivors))
+            num_candidates = CANDIDATES_PER_SURVIVOR * len(problems.with_shortcuts(self.survivors))
             causes = natural({u for v in problems.with_shortcuts(self.survivors) for u in self.windows[v]})
-            candidates = [self._draw_forced(causes) for _ in range(min(number, self.plan.candidates))]
+            candidates = [self._draw_forced(causes) for _ in range(min(num_candidates, self.plan.candidates))]
             self._take("survivors", max(candidates, key=self._strength))  # the first of equals
             history.append(self.survivors)
         return history
@@ -198,7 +201,7 @@ class TrainingChoice:
         return self.proposer.world(self._next_id, next(self.proposer.interventions(focus=focus)))
 
     def _strength(self, draw: problems.Drawn) -> tuple[int, int, bool]:
-        """Return variables whose smallest shortcut the world refutes, rows that do, and whether targets vary by row."""
+        """Return (smallest shortcuts that the world refutes, rows that do so, whether its targets vary by row)."""
         witnesses = {v: tables[0] for v, tables in self.survivors.items() if tables}
         wrong = [num_refuting(draw.world, v, self.windows[v], witness) for v, witness in witnesses.items()]
         return sum(rows > 0 for rows in wrong), sum(wrong), bool(draw.world.intervention.assigned)
@@ -217,9 +220,9 @@ class TrainingChoice:
 
 
 def reduction(training: Training, irreducible: int) -> float:
-    """Return the share of shortcuts surviving the seed worlds that were ruled out, not counting gold's equivalents.
+    """Return the share of the shortcuts that fit the seed worlds and were ruled out later; 1 without any.
 
-    irreducible: shortcut functions that are gold's own and that no world can rule out
+    irreducible: number of shortcut functions equivalent to gold, which no world can rule out; they do not count
     """
     before, after = (
         problems.num_functions(survivors) - irreducible for survivors in (training.survivors[0], training.survivors[-1])
@@ -228,9 +231,9 @@ def reduction(training: Training, irreducible: int) -> float:
 
 
 def kill_coverage(training: Training) -> float:
-    """Return the share of endogenous variables of which worlds after the seed worlds ruled out a shortcut.
+    """Return the share of endogenous variables that lost a shortcut after the seed worlds.
 
-    That is `kill_coverage_ratio` of published records: in each of 94 of them the share of positive
+    It is `kill_coverage_ratio` of published records: in each of 94 of them it is the share of positive
     `shortcuts_killed_by_var`.
     """
     first, last = training.survivors[0], training.survivors[-1]
@@ -238,7 +241,7 @@ def kill_coverage(training: Training) -> float:
 
 
 def num_refuting(world: World, variable: str, window: Sequence[str], table: int) -> int:
-    """Return rows in which a function of the window contradicts the variable; none where it is a target."""
+    """Count the rows in which a function of the window contradicts the variable; 0 if the variable is a target."""
     if variable in world.intervention.targets:
         return 0
     columns = world.by_variable
@@ -248,14 +251,14 @@ def num_refuting(world: World, variable: str, window: Sequence[str], table: int)
 
 
 # --- Conditions of acceptance (Algorithm 3 of the paper, steps 3 and 9), and held-out worlds that meet them -----------
-HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where their targets are bounded
+MAX_HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set if the novelty of targets is bounded
 
 
 def reduces_shortcuts(stratum: Stratum, plan: StratumPlan, latent: LatentScm, training: Training) -> bool:
-    """Return whether a training set leaves few enough variables with a shortcut and removed enough of the pool."""
+    """Return whether few enough variables have a shortcut left, and enough of the shortcuts were ruled out."""
     irreducible = sum(has_equivalent_shortcut(stratum, mechanism) for mechanism in latent.model.mechanisms.values())
-    few = len(problems.with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
-    return few and reduction(training, irreducible) >= plan.min_reduction
+    are_few = len(problems.with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
+    return are_few and reduction(training, irreducible) >= plan.min_reduction
 
 
 def list_unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence: problems.Evidence) -> Iterator[str]:
@@ -270,7 +273,7 @@ def list_unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence:
 
 
 def find_unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Iterable[World]) -> Iterator[str]:
-    """Yield held-out worlds whose targets are too like or too unlike those of the training worlds."""
+    """Yield a message for each held-out world whose target novelty is outside the plan's bounds."""
     if plan.novelty is None:
         return
     low, high = plan.novelty
@@ -281,13 +284,13 @@ def find_unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Itera
 
 
 def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[problems.Drawn, ...] | None:
-    """Draw held-out worlds with distinct signatures, none of them a training world's; new environments, same units.
+    """Sample held-out worlds with distinct signatures, none of them a training world's; new environments, same units.
 
-    Sets of interventions are drawn until one is balanced; None if none of HELDOUT_DRAWS is.
+    Sets of interventions are drawn until one is balanced; None if none of MAX_HELDOUT_DRAWS is.
     """
     training = [draw.world for draw in proposer.taken]
     low, high = plan.novelty or (0.0, 1.0)
-    for _ in range(HELDOUT_DRAWS):
+    for _ in range(MAX_HELDOUT_DRAWS):
         interventions = _take_distinct(proposer.interventions(), proposer.stratum.num_worlds)
         if all(low <= bounded.target_novelty(intervention, training) <= high for intervention in interventions):
             indexed = enumerate(interventions)
@@ -295,10 +298,10 @@ def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[problems.Draw
     return None
 
 
-def _take_distinct(proposals: Iterator[Intervention], number: int) -> list[Intervention]:
-    """Return the first so many of different signatures."""
+def _take_distinct(proposals: Iterator[Intervention], count: int) -> list[Intervention]:
+    """Return the first `count` proposals of different signatures."""
     by_signature: dict[object, Intervention] = {}
-    while len(by_signature) < number:
+    while len(by_signature) < count:
         intervention = next(proposals)
         by_signature.setdefault(intervention.signature, intervention)
     return list(by_signature.values())
@@ -308,13 +311,13 @@ def _take_distinct(proposals: Iterator[Intervention], number: int) -> list[Inter
 # Bounds are those of the paper's targeted search (audits.replayscm.bounded.LOCAL), without its limits of states and
 # seconds: the functions are known in advance, so none is missed.
 #
-# A world rules out an alternative where a row shows a window pattern on which it differs from gold. Rows do not
-# depend on each other, so for given targets and environment every unit is simulated under all values of the targets,
-# and the values are chosen row by row, greedily by the alternatives that they rule out.
+# A world rules out an alternative if one of its rows shows a window pattern on which the alternative differs from gold.
+# Rows do not depend on each other. So for given targets and environment every unit is simulated under all values of the
+# targets, and the values are chosen row by row, greedily by the alternatives that they rule out.
 #
 # Departures from the records that carry such worlds (`train_aug_*`; their builder is not released): those repeat a few
 # rows cyclically and hold roots constant that are no target, which breaks the rule that a root follows unit and
-# environment. Here each row is chosen for its own unit, rows that no alternative asks for are random, and roots obey.
+# environment. Here each row is chosen for its own unit, rows that rule out nothing are random, and roots obey the rule.
 #
 # Local alternatives are other mechanisms over a variable's window that its training rows leave open, listed completely.
 Tables: TypeAlias = npt.NDArray[np.uint64]
@@ -323,10 +326,10 @@ Tables: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class LocalAlternatives:
-    """Functions that fit a set of worlds besides gold.
+    """Functions other than gold's that fit a set of worlds.
 
-    gold: variable -> its mechanism as the table of a function of its window
-    tables: variable -> the alternatives that fit every row in which it is no target
+    windows: variable -> its possible parents; gold: variable -> truth table of its mechanism over the window
+    tables: variable -> truth tables of the alternatives that fit every row in which it is no target
     """
 
     windows: Mapping[str, tuple[str, ...]]
@@ -334,7 +337,7 @@ class LocalAlternatives:
     tables: Mapping[str, Tables]
 
     @property
-    def num_left(self) -> int:
+    def num_remaining(self) -> int:
         return sum(len(tables) for tables in self.tables.values())
 
     def fitting(self, worlds: Iterable[World]) -> LocalAlternatives:
@@ -349,7 +352,7 @@ class LocalAlternatives:
         return replace(self, tables=remaining)
 
     def shown_rows(self, variable: str, columns: Mapping[str, int], num_rows: int) -> int:
-        """Return the rows of the variable's table whose window pattern occurs; gold has the observed values there."""
+        """Return the rows of the variable's truth table whose pattern occurs, as bits; gold has the observed values."""
         groups = rows_by_pattern([columns[u] for u in self.windows[variable]], (1 << num_rows) - 1)
         return sum(1 << pattern for pattern, rows in enumerate(groups) if rows)
 
@@ -368,41 +371,41 @@ def local_alternatives(latent: LatentScm, max_parents: int, training: Iterable[W
 
 @cache
 def functions_over(num_vars: int, max_size: int) -> tuple[Tables, npt.NDArray[np.uint8]]:
-    """Return every function of any of the variables up to that size, with its least size.
+    """Return every non-constant function of any of the variables up to that size, and the least sizes.
 
-    Without the constants: no accepted training set leaves a variable constant.
+    Constants are left out, as no accepted training set leaves a variable constant.
     """
     functions = essential_functions(num_vars, STANDARD_OPERATORS)
     tables, sizes = [], []
-    for number in range(1, num_vars + 1):
-        listed = slice(int(functions.starts[number]), int(functions.ends[number]))
+    for num_essential in range(1, num_vars + 1):
+        listed = slice(int(functions.starts[num_essential]), int(functions.ends[num_essential]))
         small = functions.sizes[listed] <= max_size
-        for positions in combinations(range(num_vars), number):
-            tables.append(_spread(functions.bits[listed][small], positions, num_vars))
+        for positions in combinations(range(num_vars), num_essential):
+            tables.append(_expand_tables(functions.bits[listed][small], positions, num_vars))
             sizes.append(functions.sizes[listed][small])
     return np.concatenate(tables), np.concatenate(sizes)
 
 
-def _spread(tables: Tables, positions: Sequence[int], num_vars: int) -> Tables:
+def _expand_tables(tables: Tables, positions: Sequence[int], num_vars: int) -> Tables:
     """Return the same functions as tables over all variables; their variable j is the one at positions[j]."""
-    spread = np.zeros_like(tables)
+    expanded = np.zeros_like(tables)
     for row in range(1 << num_vars):
         local_row = sum((row >> position & 1) << j for j, position in enumerate(positions))
-        spread |= (tables >> np.uint64(local_row) & np.uint64(1)) << np.uint64(row)
-    return spread
+        expanded |= (tables >> np.uint64(local_row) & np.uint64(1)) << np.uint64(row)
+    return expanded
 
 
 # The worlds that are added: steps 6 and 7 of Algorithm 3.
 TARGET_COUNTS = (2, 3, 4)  # the published worlds of this kind have four
-CANDIDATES = 32  # target sets tried for one world
-MIN_SHARE_REMOVED = 0.5  # share of the remaining alternatives: a world that rules out fewer is not added
+NUM_CANDIDATES = 32  # target sets tried for one world
+MIN_SHARE_REMOVED = 0.5  # of the remaining alternatives: a world that rules out a smaller share is not added
 
 
 class Disambiguation(NamedTuple):
     """Added worlds, and the number of alternatives before the first and after each."""
 
     added: tuple[problems.Drawn, ...]
-    num_left: tuple[int, ...]
+    num_remaining: tuple[int, ...]
 
 
 def separating_worlds(
@@ -412,25 +415,28 @@ def separating_worlds(
     admits: Callable[[Sequence[problems.Drawn]], bool],
     rng: Random,
 ) -> Disambiguation:
-    """Return worlds train_aug_01, ... while one rules out many alternatives.
+    """Return worlds train_aug_01, ..., each of which rules out MIN_SHARE_REMOVED of the remaining alternatives.
 
     admits: whether the instance is still acceptable with these worlds added
     """
     added: list[problems.Drawn] = []
-    num_left = [alternatives.num_left]
-    while num_left[-1] and len(added) < max_added:
+    num_remaining = [alternatives.num_remaining]
+    while num_remaining[-1] and len(added) < max_added:
         name = f"train_aug_{len(added) + 1:02d}"
-        candidates = [_candidate(name, population, alternatives, rng) for _ in range(CANDIDATES)]
+        candidates = [_candidate(name, population, alternatives, rng) for _ in range(NUM_CANDIDATES)]
         # by identity: worlds have no hash
         remaining = {id(draw): alternatives.fitting([draw.world]) for draw in candidates}
-        ranked = sorted(candidates, key=lambda d: (remaining[id(d)].num_left, len(d.world.intervention.targets)))
+        ranked = sorted(candidates, key=lambda d: (remaining[id(d)].num_remaining, len(d.world.intervention.targets)))
         best = next((draw for draw in ranked if admits([*added, draw])), None)
-        if best is None or num_left[-1] - remaining[id(best)].num_left < MIN_SHARE_REMOVED * num_left[-1]:
+        if (
+            best is None
+            or num_remaining[-1] - remaining[id(best)].num_remaining < MIN_SHARE_REMOVED * num_remaining[-1]
+        ):
             break
         added.append(best)
         alternatives = remaining[id(best)]
-        num_left.append(alternatives.num_left)
-    return Disambiguation(tuple(added), tuple(num_left))
+        num_remaining.append(alternatives.num_remaining)
+    return Disambiguation(tuple(added), tuple(num_remaining))
 
 
 def _candidate(
@@ -438,10 +444,10 @@ def _candidate(
 ) -> problems.Drawn:
     """Return a hard_assigned world on random possible causes of variables with alternatives."""
     causes = {u for v, tables in alternatives.tables.items() if len(tables) for u in alternatives.windows[v]}
-    number = rng.choice([count for count in TARGET_COUNTS if count <= len(causes)])
-    targets = natural(rng.sample(natural(causes), number))
+    num_targets = rng.choice([count for count in TARGET_COUNTS if count <= len(causes)])
+    targets = natural(rng.sample(natural(causes), num_targets))
     environment = problems.sample_environment(population.model.roots, rng)
-    chosen = _row_values(population, targets, environment, alternatives)
+    chosen = _choose_row_values(population, targets, environment, alternatives)
     columns = problems.sample_assigned(targets, len(population.units), rng)
     fixed = sum(1 << row for row in chosen)
     for i, target in enumerate(targets):
@@ -452,13 +458,13 @@ def _candidate(
     )
 
 
-def _row_values(
+def _choose_row_values(
     population: problems.Population,
     targets: Sequence[str],
     environment: problems.Environment,
     alternatives: LocalAlternatives,
 ) -> dict[int, int]:
-    """Choose values of the targets (bit i for target i) for each unit that rules out something.
+    """Choose values of the targets (bit i for target i) for each unit that can rule out an alternative.
 
     Greedy set cover: each step takes the unit and values that rule out most of the alternatives that remain.
     """
@@ -472,7 +478,7 @@ def _row_values(
             break
         value, row = divmod(best, num_units)
         chosen[row] = value
-        # alternatives that are ruled out leave the columns, the unit's other values the choice
+        # drop the alternatives that are ruled out, and the unit's other values
         refutes = refutes[:, ~refutes[best]]
         refutes[row::num_units] = False
     return chosen
@@ -484,7 +490,7 @@ def _refutations(
     environment: problems.Environment,
     alternatives: LocalAlternatives,
 ) -> npt.NDArray[np.bool_]:
-    """Return an array [value * units + unit, alternative]: the unit with those target values rules it out."""
+    """Return [value * units + unit, alternative]: whether the unit with these target values rules it out."""
     values = range(1 << len(targets))
     num_units, num_rows = len(population.units), len(population.units) * len(values)
     block = (1 << num_units) - 1
@@ -517,9 +523,9 @@ def _members(rows: Column) -> list[int]:
 
 
 def _not_constant(column: Column, fixed: Column, num_rows: int) -> Column:
-    """Return a column that is not constant: of a constant one the first row is flipped that is not fixed.
+    """Return the column, with one row flipped if it was constant: the first that is not fixed, else the first.
 
-    If all are fixed, the first row. A column of a single row is returned unchanged.
+    A column of a single row is returned unchanged.
     """
     every_row = (1 << num_rows) - 1
     if num_rows == 1 or column not in (0, every_row):

@@ -1,8 +1,9 @@
-"""Hardening: gold-simulated training worlds that close what an instance leaves open, with a proof where none can.
+"""Hardening: add training worlds simulated from gold until a goal is met, or prove that no admissible world meets it.
 
-A world is designed row by row: first the one row that leaves least when shown alone, with a unit and an environment in
-which it occurs; then every other unit in turn takes the values of the targets that leave least next to the rows before.
-What is left never grows with more rows, so the world leaves at most what its first row leaves.
+An objective counts what remains: consistent SCMs, unseen patterns or alternatives. A world is designed row by row.
+The first row is the one after which the count is smallest, with a unit and an environment in which it occurs. Then
+every other unit in turn takes the target values that give the smallest count after all rows so far. More rows never
+raise the count, so the world's count is at most that of its first row.
 
 `extra_worlds` adds three or four worlds for local patterns, as the paper's Extra Worlds level does.
 `counterexample_worlds` completes local coverage and separates every supplied alternative. Then it separates whatever
@@ -10,9 +11,8 @@ named searches discover on the item with these worlds, until they discover nothi
 Audit does; or, beyond the paper, it reduces the version space of a named class to what no admissible world can reduce
 further. The same seed gives the same worlds; gold and held-out worlds never change.
 
-Whether more can be separated is decided by exhaustion. Units have latent thresholds, of which the evidence leaves
-ranges; all rows that they could show under any thresholds in these are added at once. The members that still fit are
-the fewest that any number of admissible worlds can leave.
+Exhaustion decides whether more can be separated. The evidence bounds the latent thresholds of each unit. All rows that
+some thresholds within the bounds can produce are added at once: no number of admissible worlds leaves fewer members.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
 from calibrant.solvers.outcome import Budget, BudgetSpent, Outcome
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
-# --- Worlds designed row by row: of what the targets of an intervention can show, the rows that leave least -----------
+# --- Worlds designed row by row: each row has the smallest count of all that the targets allow ------------------------
 
 
 class _Start(NamedTuple):
-    """The row to begin with."""
+    """First row of a designed world, and a unit and an environment that produce it."""
 
     intervention: Intervention
     unit: int
@@ -61,7 +61,7 @@ class _Start(NamedTuple):
 def designed_world(
     family: WorldFamily, world_id: str, targets: Targets, objective: objectives.Objective, rng: Random
 ) -> Drawn | None:
-    """Return a world on exactly these targets; None where none of them is admissible. Ties are broken at random."""
+    """Return a world on exactly these targets, ties broken at random; None if the targets admit no row."""
     start = _best_row(family, targets, objective, rng)
     if start is None:
         return None
@@ -72,46 +72,51 @@ def designed_world(
         return family.population.simulate(world_id, start.intervention, start.environment, columns)
 
     order = [start.unit, *(unit for unit in range(num_units) if unit != start.unit)]
-    for index, unit in enumerate(order if assigned else ()):
+    for index, unit in enumerate(order if assigned else ()):  # without assigned targets there is nothing to choose
         done = order[: index + 1]
-        options = [tuple(start.row[t] for t in assigned)] if index == 0 else _values(assigned, unit, num_units, done)
+        options = (
+            [tuple(start.row[t] for t in assigned)]
+            if index == 0
+            else _target_assignments(assigned, unit, num_units, done)
+        )
         filled = [
             {t: column | bit << unit for (t, column), bit in zip(assigned.items(), values, strict=True)}
             for values in options
         ]
         counts = objective.count_remaining_each([[only_rows(simulate(columns), done)] for columns in filled])
-        ranked = [(number, rng.random(), columns) for number, columns in zip(counts, filled, strict=True)]
+        ranked = [(count, rng.random(), columns) for count, columns in zip(counts, filled, strict=True)]
         assigned = min(ranked, key=lambda option: option[:2])[2]
     return Drawn(simulate(assigned), start.environment)
 
 
 def _best_row(family: WorldFamily, targets: Targets, objective: objectives.Objective, rng: Random) -> _Start | None:
+    """Return the row with the smallest count, with a random unit and environment that produce it."""
     rows = [(world, index) for world in family.rows(targets) for index in range(world.num_rows)]
     if not rows:
         return None
-    numbers = objective.count_remaining_each([[only_rows(world, [index])] for world, index in rows])
-    ranked = [(number, rng.random()) for number in numbers]
+    counts = objective.count_remaining_each([[only_rows(world, [index])] for world, index in rows])
+    ranked = [(count, rng.random()) for count in counts]
     world, index = rows[ranked.index(min(ranked))]
     row = world.row(index)
     free = [root for root in family.population.model.roots if root not in targets]
-    levels = [
+    levels = [  # by unit: the environment levels at which each free root has its value in the row
         {root: family.levels(unit, root, row[root]) for root in free} for unit in range(len(family.population.units))
     ]
-    unit = rng.choice([unit for unit, possible in enumerate(levels) if all(possible.values())])
+    unit = rng.choice([unit for unit, levels_by_root in enumerate(levels) if all(levels_by_root.values())])
     environment = {
         root: rng.choice(levels[unit].get(root) or ENVIRONMENT_LEVELS) for root in family.population.model.roots
     }
     return _Start(world.intervention, unit, environment, row)
 
 
-def _values(
+def _target_assignments(
     assigned: Mapping[str, Column], unit: int, num_units: int, done: Sequence[int]
 ) -> Iterator[tuple[int, ...]]:
-    """Return values that the targets may have in a unit: in the last one only such that no column is constant."""
+    """Return the assignments of the targets in a unit; in the is_last unit only those that leave no column constant."""
     all_but_unit = ((1 << num_units) - 1) ^ (1 << unit)
-    last = len(done) == num_units
+    is_last = len(done) == num_units
     return product(
-        *([int(column == 0)] if last and column in (0, all_but_unit) else (0, 1) for column in assigned.values())
+        *([int(column == 0)] if is_last and column in (0, all_but_unit) else (0, 1) for column in assigned.values())
     )
 
 
@@ -123,17 +128,17 @@ def only_rows(world: World, rows: Sequence[int]) -> World:
 
 # --- The greedy loop of hardening: add the best of seeded proposals until an objective is as small as it can get ------
 DESIGNS = 2  # worlds designed in a step
-TARGET_SETS = 48  # target sets whose rows are looked at before a design; all of them where none of these helps
-MAX_WEIGHED = 220_000_000
-MAX_TIES = 8  # equally good proposals between which the members they leave decide
+TARGET_SETS = 48  # target sets sampled for a design; if none of them lowers the count, all are tried
+MAX_WEIGHED = 220_000_000  # bounds the time for one objective; unit: `HardeningEffort.max_weighed`
+MAX_TIES = 8  # tied proposals, at most, that are compared by remaining members
 
 
 @dataclass(frozen=True, slots=True)
 class HardeningEffort:
-    """Budgets: worlds added in all, random proposals a step, and what is weighed for one objective.
+    """Budgets: worlds added in all, random proposals a step, work for one objective.
 
-    max_weighed: worlds that are tried for the objective, each times what it is weighed by (`Objective.breadth`): for
-        members the parent sets that are left, which are tens of thousands at 40 variables of unknown order
+    max_weighed: number of worlds tried, each multiplied by `Objective.breadth`: for members the parent sets that
+        remain, which are tens of thousands at 40 variables of unknown order
     """
 
     max_worlds: int = 100
@@ -143,7 +148,7 @@ class HardeningEffort:
 
 @dataclass(frozen=True, slots=True)
 class AddedWorld:
-    """One step: what it reduced, from how many to how many, and how many members the class has afterwards."""
+    """One step: the world, the name of the objective, its count before and after, the members of the class after."""
 
     draw: Drawn
     objective: str
@@ -153,24 +158,24 @@ class AddedWorld:
 
 
 class WorldNames:
-    """train_hard_01, ... as far as they are free."""
+    """Unused world ids: train_hard_01, train_hard_02, ..."""
 
     def __init__(self, problem: Problem) -> None:
         self._taken = {world.id for world in problem.worlds}
-        self._number = 0
+        self._last_index = 0
 
     def next(self) -> str:
-        self._number += 1
-        name = f"train_hard_{self._number:02d}"
+        self._last_index += 1
+        name = f"train_hard_{self._last_index:02d}"
         return self.next() if name in self._taken else name
 
 
 class Selector:
     """Adds worlds of a family to an instance, one after another.
 
-    members: the version space with the worlds chosen so far
-    steps: what was added and why
-    spent: which budgets ended the work on an objective before it was as small as it can get
+    members: version space, given the worlds chosen so far
+    steps: the worlds added
+    spent: a sentence for each budget that ran out before its objective was as small as it can get
     """
 
     def __init__(
@@ -189,9 +194,9 @@ class Selector:
         return tuple(step.draw.world for step in self.steps)
 
     def reduce(self, objective: objectives.Objective) -> None:
-        """Add worlds until no admissible world could remove anything more, or a budget is spent.
+        """Add worlds until no admissible world lowers the count, or a budget is spent.
 
-        The objective already knows the worlds chosen before.
+        objective: conditioned on the worlds in `steps`
         """
         min_reachable = objective.count_remaining(self.family.reachable)
         num_remaining = objective.count_remaining(())
@@ -204,9 +209,9 @@ class Selector:
             try:
                 draw, after = self._best(weighed, num_remaining)
             except BudgetSpent as spent:
+                unit = "one world for one parent set, pattern or mechanism"
                 limit = f"{self._effort.max_weighed:,} for fewer {objective.name}"
-                by = "parent sets, patterns or mechanisms"
-                charged = f"the budget of {limit} was spent (worlds tried, times the {by} that weigh each)"
+                charged = f"the budget of {limit} was spent (unit: {unit})"
                 self.spent.append(charged if budget.exhausted else str(spent))
                 return
             self.members, weighed = self.members.after(draw.world), weighed.after(draw.world)
@@ -214,31 +219,33 @@ class Selector:
             num_remaining = after
 
     def _best(self, objective: objectives.Objective, num_remaining: int) -> tuple[Drawn, int]:
+        """Return the proposed world with the smallest count, and that count."""
         name = self._names.next()
         proposals = [self.family.random_world(name, self._rng) for _ in range(self._effort.proposals)]
         proposals += self._design_worlds(name, objective, num_remaining)
-        ranked = objective.count_remaining_each([[draw.world] for draw in proposals])
-        fewest = min(ranked)
-        ties = [draw for draw, after in zip(proposals, ranked, strict=True) if after == fewest][:MAX_TIES]
+        counts = objective.count_remaining_each([[draw.world] for draw in proposals])
+        fewest = min(counts)
+        ties = [draw for draw, after in zip(proposals, counts, strict=True) if after == fewest][:MAX_TIES]
         members = self.members.count_remaining_each([[draw.world] for draw in ties]) if len(ties) > 1 else [0]
         return ties[members.index(min(members))], fewest
 
     def _design_worlds(self, name: str, objective: objectives.Objective, num_remaining: int) -> Iterator[Drawn]:
-        """Yield worlds on the targets whose rows, all together, would leave least; at least one of them leaves less."""
-        every = self.family.target_sets
-        chosen = self._rng.sample(every, min(TARGET_SETS, len(every)))
-        potential = self._potential(objective, chosen)
-        if min(potential) == num_remaining:
-            chosen, potential = list(every), self._potential(objective, every)
-        ranked = sorted(range(len(chosen)), key=potential.__getitem__)
+        """Yield worlds for the target sets with the lowest bound; at least one of them lowers the count."""
+        all_target_sets = self.family.target_sets
+        chosen = self._rng.sample(all_target_sets, min(TARGET_SETS, len(all_target_sets)))
+        lower_bounds = self._lower_bounds(objective, chosen)
+        if min(lower_bounds) == num_remaining:
+            chosen, lower_bounds = list(all_target_sets), self._lower_bounds(objective, all_target_sets)
+        ranked = sorted(range(len(chosen)), key=lower_bounds.__getitem__)
         for index in ranked[:DESIGNS]:
             draw = designed_world(self.family, name, chosen[index], objective, self._rng)
             if draw is not None:
                 yield draw
 
-    def _potential(
+    def _lower_bounds(
         self, objective: objectives.Objective, target_sets: list[Targets] | tuple[Targets, ...]
     ) -> list[int]:
+        """Bound the count after a world from below, for each target set: the count after all rows that it allows."""
         return objective.count_remaining_each([self.family.rows(targets) for targets in target_sets])
 
 
@@ -249,7 +256,7 @@ EFFORT = HardeningEffort()
 class Measurement:
     """An instance before or after hardening.
 
-    members: SCMs of the class that fit the training worlds
+    members: number of SCMs of the class that fit the training worlds
     coverage: share of local predecessor patterns that the training rows show
     agreement: share of members that replay the held-out worlds
     """
@@ -263,8 +270,8 @@ class Measurement:
 class SearchResult(NamedTuple):
     """Result of one search for an SCM that fits an instance.
 
-    search: its name, with its seed where it has one
-    outcome: "found", "impossible" or "out_of_budget"; model: None where none was found
+    search: name of the search, with its seed if it has one
+    outcome: "found", "impossible" or "out_of_budget"; model: None unless "found"
     """
 
     search: str
@@ -278,7 +285,7 @@ Search: TypeAlias = Callable[[Task], Iterable[SearchResult]]
 class Discoveries(NamedTuple):
     """SCMs that searches discovered while worlds were added.
 
-    models: each meaning once, with the name of the first search that returned it
+    models: one SCM per equivalence class, with the name of the search that returned it first
     last: results of the last round, which returned nothing new
     """
 
@@ -288,14 +295,14 @@ class Discoveries(NamedTuple):
 
 @dataclass(frozen=True)
 class Hardening:
-    """A hardened instance and what it took.
+    """A hardened instance, and how it was hardened.
 
     problem: the instance with the worlds added, whatever the outcome
-    outcome: Found if the goal is reached, Impossible with what was exhausted, or OutOfBudget
-    after: counted anew, from the instance as it is written
-    least_members: what the class would have with every row added that any admissible world could show
-    alternatives: what became of those that were supplied, then of the discovered ones
-    discoveries: what the searches of the goal NONE_DISCOVERED returned; None for other goals
+    outcome: Found if the goal is reached, Impossible with the exhausted family of worlds as the proof, or OutOfBudget
+    after: counted again, from the instance as it is written
+    least_members: number of members with every row added that some admissible world can show
+    alternatives: results of the supplied alternatives, then of the discovered ones
+    discoveries: results of the searches of the goal NONE_DISCOVERED; None for other goals
     """
 
     problem: Problem
@@ -314,7 +321,7 @@ class Hardening:
 
     @property
     def unseparated(self) -> tuple[str, ...]:
-        """The alternatives that could not be separated, and why."""
+        """A sentence for each alternative that could not be separated, with the reason."""
         return tuple(
             f"alternative {alternative.number}: {alternative.why}"
             for alternative in self.alternatives
@@ -338,23 +345,23 @@ def extra_worlds(problem: Problem, seed: int) -> Problem:
     """Return the paper's Extra Worlds level: three worlds, or four, chosen one by one for local support.
 
     Candidates are the observational world and every single-variable hard_constant or hard_assigned one, each in one
-    drawn environment, without held-out signatures. The world is taken that most raises the patterns that two worlds
-    show, of several the one that most raises those that one shows (coverage.Support). The disclosure is not looked at,
-    so variants of one instance get the same worlds.
+    sampled environment, without held-out signatures. Take the world that adds most patterns shown by at least two
+    worlds; break ties by patterns shown by at least one (`bounded.Support`). The disclosure is not read, so variants
+    of one instance get the same worlds.
     """
     rng = Random(f"extra worlds {seed}")
     units = population(problem, rng)
     family, names = WorldFamily(units, heldout_signatures(problem)), WorldNames(problem)
-    listed = bounded.consecutive_probes(bounded.windows(problem))
-    total = sum(probe.num_patterns for probe in listed)
-    current = bounded.support(problem.task.training.worlds, listed)
+    probes = bounded.consecutive_probes(bounded.windows(problem))
+    total = sum(probe.num_patterns for probe in probes)
+    current = bounded.support(problem.task.training.worlds, probes)
     added: list[Drawn] = []
     while len(added) < EXTRA_WORLDS or (len(added) == EXTRA_WORLDS and current.size[0] < MIN_SUPPORT * total):
         name = names.next()
         candidates = [sample_world(name, units, chosen, rng) for chosen in family.singles()]
         if not candidates:
             break
-        supports = [current.after(bounded.patterns(candidate.world, listed)) for candidate in candidates]
+        supports = [current.after(bounded.patterns(candidate.world, probes)) for candidate in candidates]
         best = max(range(len(candidates)), key=lambda k: supports[k].size)
         current = supports[best]
         added.append(candidates[best])
@@ -363,8 +370,8 @@ def extra_worlds(problem: Problem, seed: int) -> Problem:
 
 def open_patterns(problem: Problem) -> objectives.OpenPatterns:
     """Return the objective of showing every local pattern that the training rows do not show yet."""
-    listed = bounded.probes(problem)
-    return objectives.OpenPatterns(listed, bounded.seen_patterns(problem.task.training.worlds, listed)).incomplete
+    probes = bounded.probes(problem)
+    return objectives.OpenPatterns(probes, bounded.seen_patterns(problem.task.training.worlds, probes)).drop_complete()
 
 
 def counterexample_worlds(
@@ -382,24 +389,25 @@ def counterexample_worlds(
     """Complete local coverage, separate the alternatives, then reduce the version space to the goal.
 
     model_class: `gold_class` by default; `ValueError` if gold is not a member that fits
-    search: for the goal NONE_DISCOVERED, and for it alone
-    complete_coverage: without it the version space is reduced at once, with fewer worlds
+    search: required for the goal NONE_DISCOVERED, not allowed for other goals
+    complete_coverage: if False, the version space is reduced at once, with fewer worlds
     """
     if (search is not None) is not (goal is objectives.HardeningGoal.NONE_DISCOVERED):
-        raise ValueError("searches and the goal that none of them discovers anything go together")
+        raise ValueError("`search` is required for the goal NONE_DISCOVERED and not allowed for other goals")
     model_class = model_class or gold_class(problem)
     _check_gold(problem, model_class)
     rng = Random(f"cex {seed}")
     family = WorldFamily(population(problem, rng), heldout_signatures(problem), max_targets=max_targets)
-    possible = under_any_thresholds(family, threshold_ranges(problem))
+    any_threshold_family = under_any_thresholds(family, threshold_ranges(problem))
     space = VersionSpace(problem.task, model_class)
     members = objectives.Members(space)
     selector = Selector(family, members, WorldNames(problem), rng, effort)
     if complete_coverage:
         selector.reduce(open_patterns(problem))
-    fitting = objectives.FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds)
-    # worlds for coverage may have separated some already
-    selector.reduce(objectives.FittingAlternatives(objectives.FittingAlternatives(fitting).fitting(selector.worlds)))
+    # with the worlds added for coverage, which may have separated some alternatives already
+    worlds = (*problem.task.training.worlds, *selector.worlds)
+    fitting = objectives.FittingAlternatives(tuple(alternatives)).fitting(worlds)
+    selector.reduce(objectives.FittingAlternatives(fitting))
     discoveries = None
     if search is not None:
         discoveries = separate_discovered(problem, selector, alternatives, search)
@@ -412,27 +420,29 @@ def counterexample_worlds(
     if after.count != expected:
         raise AssertionError(f"{after.count} members of the written instance, {expected} expected")
     discovered = () if discoveries is None else discoveries.models
-    models, families = [*alternatives, *(model for _, model in discovered)], (family, possible)
-    fates = tuple(objectives.supplied_alternatives(problem, models, selector.worlds, families, selector.spent))
+    models, families = [*alternatives, *(model for _, model in discovered)], (family, any_threshold_family)
+    alternative_results = tuple(
+        objectives.supplied_alternatives(problem, models, selector.worlds, families, selector.spent)
+    )
     return Hardening(
-        hardened,
-        model_class,
-        tuple(selector.steps),
-        objectives.discovery_outcome(hardened, list(zip(models, fates, strict=True)), families)
+        problem=hardened,
+        model_class=model_class,
+        added=tuple(selector.steps),
+        outcome=objectives.discovery_outcome(hardened, list(zip(models, alternative_results, strict=True)), families)
         if search is not None
         else objectives.goal_outcome(hardened, goal, after, families, selector.spent),
-        _measure(problem, space),
-        _measure(hardened, after),
-        members.count_remaining(possible.reachable),
-        fates,
-        discoveries,
+        before=_measure(problem, space),
+        after=_measure(hardened, after),
+        least_members=members.count_remaining(any_threshold_family.reachable),
+        alternatives=alternative_results,
+        discoveries=discoveries,
     )
 
 
 def separate_discovered(
     problem: Problem, selector: Selector, alternatives: Sequence[Scm], search: Search
 ) -> Discoveries:
-    """Separate what searches discover, until a round of them returns gold and earlier answers alone."""
+    """Separate the SCMs that searches discover, until a round of searches returns only gold and earlier SCMs."""
     distinct = [bounded.latent_scm(problem), *alternatives]
     discovered: list[tuple[str, Scm]] = []
     while True:
@@ -460,5 +470,6 @@ def _check_gold(problem: Problem, model_class: ModelClass) -> None:
 
 
 def _measure(problem: Problem, space: VersionSpace) -> Measurement:
+    """Measure an instance, given the version space of its training worlds."""
     worlds, heldout = problem.task.training.worlds, problem.sealed.heldout.worlds
     return Measurement(len(worlds), space.count, bounded.pattern_coverage(problem).share, space.agreement(heldout))

@@ -2,9 +2,9 @@
 
 Once a world is added, the parent sets that it excludes are dropped, so that counts get cheaper with every world.
 
-Impossibility is by exhaustion: the members that are left replay every row that any admissible world can show, whatever
-thresholds that agree with the evidence the units have (audits.replayscm.hardening.worlds), so each of them
-does in every such world what gold does. Where that rests on the thresholds that were drawn, the question is open.
+Impossibility is proved by exhaustion: the remaining members replay every row that any admissible world can show, for
+all thresholds that agree with the evidence (audits.replayscm.hardening.worlds). If that holds only for the drawn
+thresholds, the question stays open.
 """
 
 from __future__ import annotations
@@ -30,23 +30,22 @@ from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Pare
 from calibrant.solvers.replayscm.space import VersionSpace
 
 # --- Counts of the members of a version space after further worlds, for many worlds at once and updated incrementally
-AT_ONCE = 4_000_000  # entries of the array of weights, options times parent sets: 32 MB
-# from so many rows of added worlds on, excluded parent sets are dropped before the members are counted
-MANY_ROWS = 1_000
+MAX_WEIGHTS = 4_000_000  # entries of the array of weights, options times parent sets: 32 MB
+MIN_RESTRICTING_ROWS = 1_000  # rows of added worlds from which excluded parent sets are dropped before counting
 
 
 class Members:
-    """Members of the version space; gold is one of them."""
+    """The members of a version space; gold is one of them."""
 
     name = "members"
 
     def __init__(
         self, space: VersionSpace, *, sets: ParentSets | None = None, roots: Iterable[tuple[str, ...]] | None = None
     ) -> None:
-        """Keep the space; `sets` and `roots` are its parent sets and possible root sets where they are known.
+        """Take over what is known of the space; the rest is computed when it is needed.
 
-        sets: parent sets conditioned on the worlds of `space`; None: they are listed from it
-        roots: root sets that may have members; None: those that the space counts
+        sets: parent sets conditioned on the worlds of `space`; None: unknown
+        roots: root sets that may have members; None: unknown
         """
         self.space = space
         self._sets = sets or ParentSets(space, None)
@@ -54,9 +53,9 @@ class Members:
 
     @cached_property
     def _parts(self) -> tuple[ConditionedSpace, ...]:
-        """The members by root set; root sets without any are left out."""
-        able = self.space.counts_by_roots if self._roots is None else self._roots
-        parts = (ConditionedSpace(self._sets, roots) for roots in able)
+        """The members by root set; root sets without members are left out."""
+        root_sets = self.space.counts_by_roots if self._roots is None else self._roots
+        parts = (ConditionedSpace(self._sets, roots) for roots in root_sets)
         return tuple(part for part in parts if part.mass)
 
     @property
@@ -67,30 +66,30 @@ class Members:
     def count_remaining(self, worlds: Sequence[World]) -> int:
         if not worlds:
             return sum(part.mass for part in self._parts)
-        if sum(world.num_rows for world in worlds) >= MANY_ROWS:
+        if sum(world.num_rows for world in worlds) >= MIN_RESTRICTING_ROWS:
             return self.restrict_to(worlds).count_remaining(())
         return self.count_remaining_each([worlds])[0]
 
     def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
         """Count the remaining members for each option."""
-        waiting, number = iter(options), max(1, AT_ONCE // max(1, len(self._sets.masks)))
+        waiting, batch_size = iter(options), max(1, MAX_WEIGHTS // max(1, len(self._sets.masks)))
         counts: list[int] = []
-        while batch := list(islice(waiting, number)):
+        while batch := list(islice(waiting, batch_size)):
             counts += self._count_batch(batch)
         return counts
 
     def _count_batch(self, options: Sequence[Sequence[World]]) -> list[int]:
         rows = pack_rows([world for worlds in options for world in worlds], self.space.task.variables)
         spans = np.cumsum([0, *(sum(world.num_rows for world in worlds) for worlds in options)])
-        # [options, parent sets]: how many functions of each set agree with the evidence and the option's rows
-        # (cares, values: partial truth tables that the evidence fixes)
+        # [options, parent sets]: number of functions of each set that agree with the evidence (as partial truth tables:
+        # cares, values) and the option's rows
         weights = self._sets.weights(self._sets.cares, self._sets.values, rows, spans)
         # many options exclude the same functions: equal rows of weights are counted once, by their first occurrence
-        first = {row.tobytes(): place for place, row in reversed(list(enumerate(weights)))}
-        different = weights[list(first.values())]
-        counts = [sum(masses) for masses in zip(*(part.totals(different) for part in self._parts), strict=True)]
+        first_index = {row.tobytes(): index for index, row in reversed(list(enumerate(weights)))}
+        distinct = weights[list(first_index.values())]
+        counts = [sum(masses) for masses in zip(*(part.totals(distinct) for part in self._parts), strict=True)]
         # without any part nothing is summed: all counts are 0
-        count_of = dict(zip(first, counts or [0] * len(first), strict=True))
+        count_of = dict(zip(first_index, counts or [0] * len(first_index), strict=True))
         return [count_of[row.tobytes()] for row in weights]
 
     def after(self, world: World) -> Members:
@@ -106,7 +105,7 @@ class Members:
 
 
 class Objective(Protocol):
-    """Something to be reduced by training worlds. More worlds never leave more."""
+    """A count to be reduced by training worlds; more worlds never raise it."""
 
     @property
     def name(self) -> str:
@@ -114,13 +113,13 @@ class Objective(Protocol):
 
     @property
     def breadth(self) -> int:
-        """Return how many parent sets, patterns or mechanisms a count goes through."""
+        """Return the cost of one count: the parent sets, patterns or mechanisms that it goes through."""
 
     def count_remaining(self, worlds: Sequence[World]) -> int:
-        """Count what remains with these worlds added."""
+        """Return the count with these worlds added."""
 
     def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        """Count what remains for each option."""
+        """Return the count for each option, a set of worlds to add."""
 
     def after(self, world: World) -> Objective:
         """Return the objective with the world added."""
@@ -128,7 +127,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class ChargedObjective:
-    """An objective whose breadth is charged for every option that is weighed; `BudgetSpent` when there is no more."""
+    """An objective that charges its breadth to a budget for every option that it counts; `BudgetSpent` at the end."""
 
     objective: Objective
     budget: Budget
@@ -154,7 +153,10 @@ class ChargedObjective:
 
 @dataclass(frozen=True)
 class OpenPatterns:
-    """Local predecessor patterns that no scored training row shows."""
+    """Local predecessor patterns that no scored training row shows.
+
+    patterns: for each probe the patterns that are shown, as bits
+    """
 
     probes: tuple[Probe, ...]
     patterns: PatternSets
@@ -174,11 +176,10 @@ class OpenPatterns:
         return [self.count_remaining(worlds) for worlds in options]
 
     def after(self, world: World) -> OpenPatterns:
-        return OpenPatterns(self.probes, self._with([world])).incomplete
+        return OpenPatterns(self.probes, self._with([world])).drop_complete()
 
-    @property
-    def incomplete(self) -> OpenPatterns:
-        """The objective without the probes whose every pattern was shown."""
+    def drop_complete(self) -> OpenPatterns:
+        """Return the objective without the probes whose every pattern was shown."""
         pairs = zip(self.probes, self.patterns, strict=True)
         incomplete = [(probe, bits) for probe, bits in pairs if bits.bit_count() < probe.num_patterns]
         return OpenPatterns(tuple(probe for probe, _ in incomplete), tuple(bits for _, bits in incomplete))
@@ -237,7 +238,7 @@ class DisagreeingMembers:
 
 
 # --- Outcome of hardening: whether the goal is reached, and a proof where no admissible world could help --------------
-MAX_ROWS = 5_000_000  # up to which it is counted what would be left if more worlds were admissible
+MAX_ROWS = 5_000_000  # rows up to which members are counted for a hypothetical, wider family of worlds
 MIDDLE_THRESHOLD = 0.4  # some published level lies below it and some above
 
 
@@ -250,9 +251,9 @@ class HardeningGoal(Enum):
 
 
 def goal_objective(goal: HardeningGoal, problem: Problem, members: Members) -> Objective:
-    """Return what has to be reduced: to 1 member, or to 0 members that differ on held-out worlds.
+    """Return the objective of a goal: 1 member, or 0 members that differ on held-out worlds.
 
-    goal: one that is about the members of a class; what searches discover is no class
+    goal: not NONE_DISCOVERED, which is not about a class
     """
     if goal is HardeningGoal.SINGLE_MEMBER:
         return members
@@ -268,10 +269,10 @@ def goal_outcome(
 ) -> Outcome[Problem]:
     """Return whether the goal is reached, and if not, whether any admissible world could still help.
 
-    families: with the thresholds that were drawn, and with all that agree with the evidence
-    spent: budgets that ended the work, in words
+    families: with the drawn thresholds, and with all thresholds that agree with the evidence
+    spent: a sentence for each budget that ran out
     """
-    family, possible = families
+    family, any_threshold_family = families
     objective = goal_objective(goal, problem, Members(space))
     target = 1 if goal is HardeningGoal.SINGLE_MEMBER else 0
     num_remaining = objective.count_remaining(())
@@ -283,7 +284,7 @@ def goal_outcome(
             (f"{num_remaining} {objective.name} are left", f"other worlds could still leave {min_reachable}", *spent)
         )
         return OutOfBudget(reason, min_reachable)
-    min_possible = objective.count_remaining(possible.reachable)
+    min_possible = objective.count_remaining(any_threshold_family.reachable)
     if num_remaining > min_possible:
         with_drawn = "no world helps units with the thresholds that were drawn"
         with_others = f"with others that agree with the evidence {min_possible} could be left"
@@ -291,22 +292,23 @@ def goal_outcome(
             f"{num_remaining} {objective.name} are left; {with_drawn}, {with_others}: try another seed", min_possible
         )
     described = space.model_class.describe(problem.task)
-    num_rows = sum(world.num_rows for world in possible.reachable)
+    num_rows = sum(world.num_rows for world in any_threshold_family.reachable)
+    relaxations = _describe_relaxations(objective, any_threshold_family)
     return Impossible(
         f"{num_remaining} {objective.name} of the class ({described}) agree with gold in each of the {num_rows} rows "
         "that these units can show, whatever their thresholds, under hard interventions on at most "
-        f"{family.max_targets} targets without held-out signatures. {_describe_relaxations(objective, possible)}"
+        f"{family.max_targets} targets without held-out signatures. {relaxations}"
     )
 
 
-def _describe_relaxations(objective: Objective, possible: WorldFamily) -> str:
-    """Describe how many would remain if more worlds were admissible: which restriction is to blame."""
-    population, targets = possible.population, possible.max_targets
-    anybody = Population(population.model, ("any",), dict.fromkeys(population.model.roots, (MIDDLE_THRESHOLD,)))
+def _describe_relaxations(objective: Objective, family: WorldFamily) -> str:
+    """State the counts with one restriction of the family relaxed, which shows the restriction that blocks the goal."""
+    population, targets = family.population, family.max_targets
+    one_unit = Population(population.model, ("any",), dict.fromkeys(population.model.roots, (MIDDLE_THRESHOLD,)))
     families = {
-        "any root context": WorldFamily(anybody, possible.excluded, max_targets=targets),
-        "held-out signatures": possible.allowing(excluded=()),
-        f"{targets + 1} targets": possible.allowing(more_targets=1),
+        "any root context": WorldFamily(one_unit, family.excluded, max_targets=targets),
+        "held-out signatures": family.allowing(excluded=()),
+        f"{targets + 1} targets": family.allowing(more_targets=1),
     }
     countable = {relaxation: wider for relaxation, wider in families.items() if wider.max_rows <= MAX_ROWS}
     text = ", ".join(
@@ -319,10 +321,10 @@ def _describe_relaxations(objective: Objective, possible: WorldFamily) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuppliedAlternative:
-    """Fate of an alternative.
+    """Result for one alternative.
 
-    number: from 1, as supplied; world: the first added one that it does not replay
-    why: it is not separated; "" if it is, and if it did not replay the training worlds to begin with
+    number: position, from 1, as supplied; world: the first added world that it does not replay, "" if it replays all
+    why: reason why it is not separated; "" if it is, or did not replay the training worlds to begin with
     """
 
     number: int
@@ -337,9 +339,9 @@ def supplied_alternatives(
     families: tuple[WorldFamily, WorldFamily],
     spent: Sequence[str],
 ) -> Iterator[SuppliedAlternative]:
-    """Yield every alternative, in the order supplied.
+    """Yield the result for every alternative, in the order supplied.
 
-    problem: before hardening; the others as for `goal_outcome`
+    problem: before hardening; added: the worlds added; families, spent: as in `goal_outcome`
     """
     for number, model in enumerate(alternatives, 1):
         if not replays(model, problem.task.training):
@@ -356,22 +358,22 @@ def discovery_outcome(
 ) -> Outcome[Problem]:
     """Return whether every alternative is separated, and if not, whether any admissible world could still do it.
 
-    problem: after hardening; alternatives: supplied and discovered ones with their fates
+    problem: after hardening; alternatives: supplied and discovered ones with their results
     """
-    _, possible = families
+    _, any_threshold_family = families
     remaining = [(model, alternative) for model, alternative in alternatives if alternative.why]
     if not remaining:
         return Found(problem)
     reasons = "; ".join(f"alternative {alternative.number}: {alternative.why}" for _, alternative in remaining)
-    num_fixed = sum(fits(model, possible.reachable) for model, _ in remaining)
-    if num_fixed:
-        return Impossible(f"{num_fixed} of {len(alternatives)} alternatives cannot be separated: {reasons}")
+    num_inseparable = sum(fits(model, any_threshold_family.reachable) for model, _ in remaining)
+    if num_inseparable:
+        return Impossible(f"{num_inseparable} of {len(alternatives)} alternatives cannot be separated: {reasons}")
     return OutOfBudget(f"{len(remaining)} of {len(alternatives)} alternatives are not separated: {reasons}", 0)
 
 
 def _explain_unseparated(model: Scm, families: tuple[WorldFamily, WorldFamily], spent: Sequence[str]) -> str:
-    family, possible = families
-    if fits(model, possible.reachable):
+    family, any_threshold_family = families
+    if fits(model, any_threshold_family.reachable):
         return "agrees with gold in every row that an admissible world can show"
     if fits(model, family.reachable):
         return "agrees with gold in every row that units with the drawn thresholds can show; others could separate it"

@@ -1,27 +1,24 @@
-"""Worlds that hardening may add: simulated from gold on the instance's own units, under thresholds that it shows.
+"""Worlds that hardening may add: simulated from gold on the instance's own units, with thresholds that fit its worlds.
 
 A unit's threshold for a root is one number for all worlds and not in the file (paper, section B.2.2). In a world with
-level L that leaves the root alone, 1 means threshold < L and 0 means threshold >= L. Where the file gives the levels,
-these bounds leave an interval; where it does not, the sets of units that show 1 are ordered by inclusion and the levels
-are taken to be equally spaced in that order, which keeps everything that was observed. Either way the threshold is
-drawn uniformly from its interval.
+level L that does not target the root, 1 means threshold < L and 0 means threshold >= L. If the file has the levels,
+these bounds give an interval. If not, the sets of units that show 1 are ordered by inclusion, and the levels are taken
+to be equally spaced in that order, which agrees with all observations. The threshold is drawn uniformly from its
+interval.
 
-Worlds that contradict the rule are skipped, later ones in favour of earlier ones: published disambiguation worlds
-(`train_aug_*`) do not follow the thresholds. Worlds of other units say nothing; where the panel does not share units,
+Worlds that contradict these bounds are skipped, later ones in favour of earlier ones: published disambiguation worlds
+(`train_aug_*`) do not follow the thresholds. Worlds of other units give no bounds; if the panel does not share units,
 thresholds are uniform.
 
-What is drawn is one possibility of many. `threshold_ranges` has all of them, for proofs: it uses nothing but levels
-that the file gives, and knows nothing of a unit whose worlds contradict the rule.
+Proofs must not rest on drawn thresholds. `threshold_ranges` returns all that agree with the evidence: it uses only
+levels of the file, and leaves a unit unbounded whose worlds contradict each other. `AnyThresholds` has all rows under
+all of these thresholds.
 
 Admissible are interventions with at most `max_targets` targets in one mode whose signature no held-out world has. A
-signature that a training world has may come again: with other values row by row, or another environment, it shows
-something else. Every world sets the levels of its roots, so a unit may show a root either way unless its threshold lies
-beyond all levels; the values of hard_assigned targets are free row by row. Rows do not depend on each other. So what
-all admissible worlds together can ever show is a finite list of rows (`reachable`): two SCMs that agree on all of them
-are told apart by no number of admissible worlds.
-
-Worlds are made with thresholds that were drawn. What no world can show may not
-rest on a draw: proofs are about `AnyThresholds`, all rows under all thresholds that agree with the evidence.
+signature of a training world may be used again, with other values row by row or another environment. Every world sets
+the levels of its roots, so a unit may show both values of a root unless its threshold is beyond all levels; the values
+of hard_assigned targets are free row by row. Rows do not depend on each other. So all admissible worlds together can
+show a finite list of rows (`reachable`): no number of them separates two SCMs that agree on all of these rows.
 """
 
 from __future__ import annotations
@@ -46,14 +43,14 @@ Range: TypeAlias = tuple[float, float]
 
 
 class RootOnes(NamedTuple):
-    """The units in which a root is 1 in one world that leaves it alone, and the world's level if it is known."""
+    """The units in which a root is 1 in one world that does not target it, as bits; the world's level, if known."""
 
     ones: Column
     level: float | None
 
 
 def population(problem: Problem, rng: Random) -> Population:
-    """Return gold with the instance's units; `ValueError` without gold or without a training world."""
+    """Return gold with the instance's units and drawn thresholds; `ValueError` without gold or training worlds."""
     gold, worlds = latent_scm(problem), problem.task.training.worlds
     if not worlds:
         raise ValueError(f"problem '{problem.id}' has no training world that could name its units")
@@ -74,12 +71,13 @@ def _observe_root(problem: Problem, root: str, units: tuple[str, ...]) -> Iterat
 
 
 def threshold_ranges(problem: Problem) -> dict[str, list[Range]]:
-    """Return, per root and unit, the thresholds that agree with the levels in the file; all where none does."""
+    """Return, by root and unit, the thresholds that agree with the levels in the file; (0, 1) if none does."""
     units = problem.task.training.worlds[0].units
     return {root: _ranges(list(_observe_root(problem, root, units)), len(units)) for root in latent_scm(problem).roots}
 
 
 def _ranges(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
+    """Return the range of each unit's threshold by worlds with a known level."""
     ranges: list[Range] = []
     for unit in range(num_units):
         levels = [
@@ -94,7 +92,7 @@ def _ranges(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
 
 
 def threshold_bounds(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
-    """Return, per unit, the half-open interval in which its threshold lies."""
+    """Return the interval of each unit's threshold by known levels, or equally spaced ones if none is known."""
     levelled = [observation for observation in observed if observation.level is not None]
     bounds = [(0.0, 1.0)] * num_units
     for ones, level in levelled or _equally_spaced(observed):
@@ -109,7 +107,7 @@ def threshold_bounds(observed: Sequence[RootOnes], num_units: int) -> list[Range
 
 
 def _equally_spaced(observed: Sequence[RootOnes]) -> list[RootOnes]:
-    """Return the sets that form a chain, earlier ones first choice, with levels in its order."""
+    """Return the sets of units that form a chain by inclusion, with equally spaced levels; earlier worlds first."""
     chain: list[Column] = []
     for ones, _ in observed:
         if ones not in chain and all(ones & ~member == 0 or member & ~ones == 0 for member in chain):
@@ -158,16 +156,16 @@ class WorldFamily:
     @cached_property
     def target_sets(self) -> tuple[Targets, ...]:
         """Every set of at most `max_targets` variables, fewest first."""
-        return tuple(t for number in range(self.max_targets + 1) for t in combinations(self.variables, number))
+        return tuple(t for size in range(self.max_targets + 1) for t in combinations(self.variables, size))
 
     @property
     def max_rows(self) -> int:
-        """No fewer rows than `reachable` has."""
-        sets = sum(comb(len(self.variables), number) << number for number in range(self.max_targets + 1))
-        return sets << len(self.population.model.roots)
+        """Upper bound of the number of rows of `reachable`."""
+        num_assignments = sum(comb(len(self.variables), size) << size for size in range(self.max_targets + 1))
+        return num_assignments << len(self.population.model.roots)
 
     def rows(self, targets: Targets) -> list[World]:
-        """Return every row that an admissible world on exactly these targets can show, as worlds of made-up units."""
+        """Return every row that an admissible world on exactly these targets can show, as worlds, one unit per row."""
         if targets not in self._rows:
             self._rows[targets] = [self._all_rows(intervention) for intervention in self.interventions(targets)]
         return self._rows[targets]
@@ -178,6 +176,7 @@ class WorldFamily:
         return tuple(world for targets in self.target_sets for world in self.rows(targets))
 
     def _all_rows(self, intervention: Intervention) -> World:
+        """Simulate every context of the free roots with every value of the assigned targets, one unit per row."""
         free = [root for root in self.population.model.roots if root not in intervention.targets]
         contexts = sorted({c for unit in range(len(self.population.units)) for c in self._contexts(unit, free)})
         values = list(product((0, 1), repeat=len(intervention.assigned)))
@@ -197,15 +196,15 @@ class WorldFamily:
         return everything.simulate(f"all {intervention}", intervention, level, assigned)
 
     def _contexts(self, unit: int, roots: Sequence[str]) -> Iterator[tuple[int, ...]]:
-        """Return values that the roots, when left alone, can have in one unit."""
+        """Return the values that roots which are no targets can have in one unit."""
         return product(*([bit for bit in (0, 1) if self.can_show(unit, root, bit)] for root in roots))
 
     def can_show(self, unit: int, root: str, bit: int) -> bool:
-        """Return whether the root, when left alone, has that value in that unit at some level."""
+        """Return whether the root, if it is no target, has that value in that unit at some level."""
         return bool(self.levels(unit, root, bit))
 
     def allowing(self, *, excluded: Collection[Signature] | None = None, more_targets: int = 0) -> WorldFamily:
-        """Return the same units with other worlds admissible."""
+        """Return the family of the same units with other excluded signatures (None: the same) or more targets."""
         signatures = self.excluded if excluded is None else excluded
         return WorldFamily(self.population, signatures, max_targets=self.max_targets + more_targets)
 
@@ -217,22 +216,23 @@ class WorldFamily:
     # --- proposals ---------------------------------------------------------------------------------------------------
 
     def singles(self) -> list[Intervention]:
-        """Return no intervention, and every single-variable one: what the paper adds (section B.2.5)."""
-        listed = [Intervention()]
+        """Return no intervention and all single-variable ones, if admissible, as in the paper (section B.2.5)."""
+        interventions = [Intervention()]
         for variable in self.variables:
-            listed += [Intervention({variable: 0}), Intervention({variable: 1}), Intervention(assigned=(variable,))]
-        return [intervention for intervention in listed if self.admits(intervention)]
+            constants = Intervention({variable: 0}), Intervention({variable: 1})
+            interventions += [*constants, Intervention(assigned=(variable,))]
+        return [intervention for intervention in interventions if self.admits(intervention)]
 
     @cached_property
-    def _by_number(self) -> list[list[Targets]]:
-        """The target sets that have an admissible intervention, by their number of targets; no empty list."""
+    def _target_sets_by_size(self) -> list[list[Targets]]:
+        """The target sets that have an admissible intervention, grouped by size; no empty group."""
         usable = [targets for targets in self.target_sets if self.interventions(targets)]
-        groups = ([t for t in usable if len(t) == number] for number in range(self.max_targets + 1))
+        groups = ([t for t in usable if len(t) == size] for size in range(self.max_targets + 1))
         return [group for group in groups if group]
 
     def random_world(self, world_id: str, rng: Random) -> Drawn:
-        """Draw an admissible intervention, environment and assignment; `IndexError` if nothing is admissible."""
-        targets = rng.choice(rng.choice(self._by_number))
+        """Sample an admissible world; `IndexError` if nothing is admissible."""
+        targets = rng.choice(rng.choice(self._target_sets_by_size))
         constants = Intervention({target: rng.getrandbits(1) for target in targets})
         (intervention, *_) = options = self.interventions(targets)
         if not intervention.assigned:
@@ -243,9 +243,9 @@ class WorldFamily:
 
 
 class AnyThresholds(WorldFamily):
-    """Everything that the units could show under some thresholds that agree with the evidence; rows, but no worlds.
+    """All rows that the units can show under some thresholds that agree with the evidence; proposes no worlds.
 
-    ranges: per root the half-open interval of each unit's threshold
+    ranges: root -> range of each unit's threshold
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class AnyThresholds(WorldFamily):
 
 
 def under_any_thresholds(family: WorldFamily, ranges: Mapping[str, Sequence[Range]]) -> WorldFamily:
-    """Return the family under every threshold in these ranges; itself where the drawn ones show as much."""
+    """Return the family under every threshold in these ranges; the same family if it can show as much already."""
     wider = AnyThresholds(family.population, ranges, family.excluded, max_targets=family.max_targets)
     cells = product(range(len(family.population.units)), family.population.model.roots, (0, 1))
     is_as_wide = all(family.can_show(*cell) or not wider.can_show(*cell) for cell in cells)

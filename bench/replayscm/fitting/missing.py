@@ -223,8 +223,8 @@ class ScmCompletions:
         counts, roots = self.counts, ", ".join(self.roots) or "none"
         yield f"SCMs of at most {self.max_parents} functional parents, roots {roots}"
         yield f"  {bounds_text(counts.must)}: every mechanism fits under every completion of the gaps"
-        reached = "" if counts.reached is None else f" ({counts.reached})"
-        yield f"  {bounds_text(counts.joint)}: all mechanisms fit under one completion{reached}"
+        reason = "" if counts.inexact_reason is None else f" ({counts.inexact_reason})"
+        yield f"  {bounds_text(counts.joint)}: all mechanisms fit under one completion{reason}"
         yield f"  {bounds_text(counts.local)}: every mechanism by itself fits under some completion"
 
 

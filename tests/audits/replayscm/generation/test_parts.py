@@ -207,10 +207,10 @@ def test_an_added_world_contradicts_exactly_the_alternatives_it_removes(known: S
     few = [sample_world(f"w{i}", units, Intervention(assigned=(v,)), Random(i)) for i, v in enumerate(latent.order[:3])]
     before = local_alternatives(latent, known.max_parents, [drawn.world for drawn in few])
     separation = separating_worlds(units, before, 1, lambda added: True, Random(5))
-    assert separation.num_left[0] == before.num_left > 100
+    assert separation.num_remaining[0] == before.num_remaining > 100
     (added,) = separation.added
     after = before.fitting([added.world])
-    assert separation.num_left[1] == after.num_left < before.num_left / 2
+    assert separation.num_remaining[1] == after.num_remaining < before.num_remaining / 2
     for variable, window in before.windows.items():
         rows = [] if variable in added.world.intervention.targets else list(added.world.rows())
         values = {(sum(row[u] << i for i, u in enumerate(window)), row[variable]) for row in rows}

@@ -494,7 +494,7 @@ def test_searches_are_asked_again_until_they_discover_nothing_new() -> None:
 def test_searches_and_their_goal_go_together() -> None:
     problem = gold_problem(0)
     for options in ({"goal": HardeningGoal.NONE_DISCOVERED}, {"search": list_all_members(problem)}):
-        with pytest.raises(ValueError, match="go together"):
+        with pytest.raises(ValueError, match="required for the goal NONE_DISCOVERED"):
             counterexample_worlds(problem, 0, **options)
 
 
