@@ -34,7 +34,7 @@ from calibrant.dsl.networks.network import (
     simulate,
 )
 from calibrant.dsl.networks.text_formats import bnet_text
-from calibrant.solvers.networks import windows
+from calibrant.solvers.networks import published_parts as parts
 from calibrant.solvers.networks.trajectories import MAX_MONOTONE_CANDIDATES, FittingNetworks, fit_networks
 from calibrant.solvers.outcome import Found, OutOfBudget
 
@@ -52,14 +52,14 @@ class TrajectoryStratum(NamedTuple):
     """A size of windows, and whether the evidence decides the answer."""
 
     name: str
-    size: windows.WindowSize
+    size: parts.WindowSize
     evidence: EvidenceKind
 
 
 _KINDS: tuple[EvidenceKind, ...] = ("decided", "partly")
 TRAJECTORY_STRATA: Mapping[str, TrajectoryStratum] = {
     f"{size.name}_{kind}": TrajectoryStratum(f"{size.name}_{kind}", size, kind)
-    for size in windows.window_sizes("series")
+    for size in parts.window_sizes("series")
     for kind in _KINDS
 }
 
@@ -82,7 +82,7 @@ USUAL_PLAN = TrajectoryPlan()
 
 
 def generate_trajectories(
-    sources: Sequence[windows.Source],
+    sources: Sequence[parts.Source],
     stratum: TrajectoryStratum,
     seed: int,
     index: int,
@@ -90,7 +90,7 @@ def generate_trajectories(
 ) -> TrajectoryItem:
     """Return item `index` of a seed, under neutral names; `UnreachableStratumError` if no window gives one."""
     rng = Random(f"{stratum.name} {seed} {index}")
-    for _ in range(windows.MAX_WINDOWS):
+    for _ in range(parts.MAX_WINDOWS):
         window = _draw_window(rng.choice(sources), stratum.size, plan, rng)
         if window is None:
             continue
@@ -98,8 +98,8 @@ def generate_trajectories(
             item = _attempt_item(window, stratum, plan, f"{stratum.name}-{seed}-{index}", rng)
             if item is not None:
                 return item
-    raise windows.UnreachableStratumError(
-        f"none of {windows.MAX_WINDOWS} windows of the networks gives an item of {stratum.name}"
+    raise parts.UnreachableStratumError(
+        f"none of {parts.MAX_WINDOWS} windows of the networks gives an item of {stratum.name}"
     )
 
 
@@ -116,21 +116,21 @@ class _Window:
     labels: Mapping[str, str]
 
 
-def _draw_window(source: windows.Source, size: windows.WindowSize, plan: TrajectoryPlan, rng: Random) -> _Window | None:
+def _draw_window(source: parts.Source, size: parts.WindowSize, plan: TrajectoryPlan, rng: Random) -> _Window | None:
     """Return one window, None if it is not of the size or has a gene with too many candidates to count."""
     functions, (min_nodes, max_nodes) = source.functions, size.nodes
     inner = sorted(name for name, function in functions.items() if not function.is_identity(name))
     candidates = [name for name in inner if len(functions[name].inputs) <= size.in_degree[1]]
     if not candidates:
         return None
-    chosen = windows.grow_window(
+    chosen = parts.grow_window(
         functions,
         candidates,
         rng.randint(2, max_nodes),
         rng,
-        allows=lambda nodes: len(windows.window_variables(functions, nodes)) <= max_nodes,
+        allows=lambda nodes: len(parts.window_variables(functions, nodes)) <= max_nodes,
     )
-    variables = sorted(windows.window_variables(functions, chosen))
+    variables = sorted(parts.window_variables(functions, chosen))
     in_degree = max(len(functions[name].inputs) for name in chosen)
     if len(chosen) < 2 or not min_nodes <= len(variables) <= max_nodes or in_degree < size.in_degree[0]:
         return None

@@ -43,7 +43,7 @@ from calibrant.baselines.structure_learning.scores import LocalScores, NetworkSc
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.replayscm.parents import nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import nested_variables
 
 # --- From a graph that a library learned to proposals for the exact fitter: roots, and parents of the other variables
 Parents: TypeAlias = Mapping[str, tuple[tuple[str, ...], ...]]

@@ -24,7 +24,7 @@ from calibrant.solvers.formulas.catalogue import EssentialFunctions, require_lit
 from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 from calibrant.solvers.replayscm.certified import certify
-from calibrant.solvers.replayscm.parents import (
+from calibrant.solvers.replayscm.roots_and_parents import (
     MAX_PARENTS,
     ParentSearch,
     ParentSet,
@@ -278,7 +278,7 @@ def root_hypotheses(task: Task) -> list[Roots]:
 
     Where roots are hidden every set that the panel evidence leaves, or else every set.
 
-    The evidence counts where units are shared and leaves at least one set (solvers.replayscm.parents).
+    The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots_and_parents).
     """
     return list_root_sets(task, possible_roots(task)) or all_root_sets(task)
 

@@ -7,7 +7,7 @@ majority        every variable is constant
 
 Each returns a legal SCM, or None where there is none of its kind: nothing fits, or the allowed operators and earlier
 variables cannot say it. Where the roots are hidden they are the first root set, lexicographically, whose columns are
-nested (solvers.replayscm.parents), or the first of all.
+nested (solvers.replayscm.roots_and_parents), or the first of all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer, answer_exact
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.parents import ParentSearch, iterate_likely_first
+from calibrant.solvers.replayscm.roots_and_parents import ParentSearch, iterate_likely_first
 
 # --- Rows that search little or nothing, to read the others against ---------------------------------------------------
 MAX_PARENTS = 5

@@ -133,28 +133,28 @@ class CausimSolutions:
 
     @property
     def orders(self) -> Sequence[str]:
-        from calibrant.audits.causim.generation import ORDERS
+        from calibrant.audits.causim.training import ORDERS
 
         return ORDERS
 
     @property
     def curricula(self) -> Sequence[str]:
-        from calibrant.audits.causim.generation import CURRICULA
+        from calibrant.audits.causim.training import CURRICULA
 
         return CURRICULA
 
     def write(self, path: Path, items: Sequence[CausimItem], order: str) -> tuple[int, int]:
-        from calibrant.audits.causim.generation import ORDERS, write_training
+        from calibrant.audits.causim.training import ORDERS, write_training
 
         return write_training(path, items, ORDERS[ORDERS.index(order)])
 
     def write_curriculum(self, folder: Path, items: Sequence[CausimItem], curriculum: str) -> Sequence[str]:
-        from calibrant.audits.causim.generation import CURRICULA, write_curriculum
+        from calibrant.audits.causim.training import CURRICULA, write_curriculum
 
         return write_curriculum(folder, items, CURRICULA[CURRICULA.index(curriculum)])
 
     def select(self, path: Path, items: Sequence[CausimItem], responses: Path) -> Sequence[str]:
-        from calibrant.audits.causim.generation import select_first_correct
+        from calibrant.audits.causim.training import select_first_correct
 
         by_id = {item.id: item for item in items}
         completions: dict[str, list[str]] = {}

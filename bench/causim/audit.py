@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.audits.causim.generation import harden_item as least_values
 from calibrant.audits.causim.items import SOUNDNESS
+from calibrant.audits.causim.training import harden_item as least_values
 from calibrant.bench.causim.options import CheckOptions
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import HardenedItem

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from calibrant.audits.causim.generation import TrainingHeader, TrainingRecord
+from calibrant.audits.causim.training import TrainingHeader, TrainingRecord
 from calibrant.bench.causim.options import GeneratedItems, GenerateOptions
 from calibrant.bench.causim.options import QuestionOptions as StatedOptions
 from calibrant.bench.core.capabilities import Drawable, SuiteUnits

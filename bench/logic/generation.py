@@ -31,7 +31,7 @@ from calibrant.dsl.logic.trajectories import parse_model
 from calibrant.dsl.networks.formulas import rename_inputs
 from calibrant.dsl.networks.text_formats import bnet_text
 from calibrant.dsl.text import plural
-from calibrant.solvers.networks.windows import UnreachableStratumError, read_folder, read_sources
+from calibrant.solvers.networks.published_parts import UnreachableStratumError, read_folder, read_sources
 
 # --- Generation of pools of logic models: suites of experiments, and series of published networks ---------------------
 OF_SERIES = ("networks", "decoys", "functions", "question", "steps")  # options of items

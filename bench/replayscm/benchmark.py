@@ -31,7 +31,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         EPISODE_VIEWS: "episodes:EPISODE_VIEWS",
         capabilities.EVALUATOR: "scoring:make_evaluator",
         capabilities.EVALUATOR_RATES: "rows.rates:measure_bundled",
-        EXPECTATIONS: "expectations:EXPECTATIONS",
+        EXPECTATIONS: "chance_and_best:EXPECTATIONS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         capabilities.FITTING: "fitting.fit:FITTING",
         pools_capabilities.HARDEN: "hardening:HARDEN",

@@ -19,8 +19,8 @@ from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.core.metrics import UNDEFINED, Metric
 from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, looks, panels_svg
 from calibrant.bench.replayscm import paper
+from calibrant.bench.replayscm.chance_and_best import Ambiguities
 from calibrant.bench.replayscm.episodes import TOP_TRUE, is_episode
-from calibrant.bench.replayscm.expectations import Ambiguities
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.layout import Source, TableRow
 from calibrant.bench.report.rows import Answer, Grouping, Observation, Row, section_rows

@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, Stratum, str
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.text import plural
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_folder, read_sources
+from calibrant.solvers.networks.published_parts import Source, UnreachableStratumError, read_folder, read_sources
 
 if TYPE_CHECKING:
     from calibrant.bench.replayscm.hardening import SuppliedAnswer

@@ -22,7 +22,7 @@ from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES, parse_coho
 from calibrant.bench.replayscm.appendix.contrasts import APPENDIX_IDS, SUPPLIED_REFERENCE, appendix_makers
 from calibrant.bench.replayscm.appendix.facts import PoolFacts, pool_facts
 from calibrant.bench.replayscm.benchmark import BENCHMARK
-from calibrant.bench.replayscm.expectations import Ambiguities, ambiguities, ceilings
+from calibrant.bench.replayscm.chance_and_best import Ambiguities, ambiguities, ceilings
 from calibrant.bench.replayscm.scoring import ATTRIBUTE, SCORING
 from calibrant.bench.replayscm.verdict import METRICS, has_heldout, is_right
 from calibrant.bench.report.comparisons import PAIRED, comparisons

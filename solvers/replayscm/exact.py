@@ -7,8 +7,8 @@ assignment is optimal once all its sizes are exact, because every other assignme
 If the budget ends before, the answer is a bound and the incumbent (`BestSoFar`).
 
 Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators, and in
-Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.parents). Otherwise there may
-be a smaller train-exact SCM; they are considered only where no root set of that kind fits.
+Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.roots_and_parents). Otherwise
+there may be a smaller train-exact SCM; they are considered only where no root set of that kind fits.
 Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
 (variables in the order of the task, sets compared as numbers with bit i for variable i); between formulas over one set
 the rule of solvers.formulas.synthesis. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
@@ -46,7 +46,7 @@ from calibrant.solvers.outcome import (
 )
 from calibrant.solvers.replayscm.assumptions import is_directed, least_functions
 from calibrant.solvers.replayscm.certified import certify, check
-from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS, ParentSearch, ParentSet, nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import MAX_ROOT_SETS, ParentSearch, ParentSet, nested_variables
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 
 MAX_VARIABLES = 63  # a set of variables is a signed word

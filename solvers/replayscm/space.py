@@ -46,7 +46,7 @@ from calibrant.solvers.outcome import BudgetSpent, Found, OutOfBudget
 from calibrant.solvers.replayscm._kernels_parents import list_tables
 from calibrant.solvers.replayscm._kernels_worlds import PREFIX_ROWS, count_essential, fill_histograms, find_subsets
 from calibrant.solvers.replayscm.assumptions import admitted_sets, count_monotone, is_directed, relation_cases
-from calibrant.solvers.replayscm.parents import list_root_sets, nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import list_root_sets, nested_variables
 
 # --- Index of functions that depend on all of their variables, for look-up by observed rows ---------------------------
 U64 = npt.NDArray[np.uint64]

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.least import Mask, components
 from calibrant.solvers.outcome import Budget
-from calibrant.solvers.replayscm.parents import nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import nested_variables
 from calibrant.solvers.replayscm.space import ModelClass
 from calibrant.solvers.sat import Arc, Clause, Cnf, Conflicts, Literal, add_at_most_one, add_exactly, add_linear_order
 

@@ -54,7 +54,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.networks.windows import MAX_WINDOWS, Source, UnreachableStratumError, WindowSize
+from calibrant.solvers.networks.published_parts import MAX_WINDOWS, Source, UnreachableStratumError, WindowSize
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- The audit that an accepted instance carries: how its worlds were found, and what they leave open -----------------

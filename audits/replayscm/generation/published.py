@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.generation import scms
 from calibrant.dsl.replayscm.generation.strata import LARGE_STRATA, NAMED_STRATA, NUM_WORLDS, Stratum, worlds_for
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.networks import windows
+from calibrant.solvers.networks import published_parts as parts
 from calibrant.solvers.networks.cut import find_cycle
 from calibrant.solvers.outcome import Budget, Found
 
@@ -97,7 +97,7 @@ def plan_for(stratum: Stratum) -> StratumPlan:
 
 MAX_STATES = 50_000_000  # states of the search for one least formula; functions of four inputs are looked up
 MAX_POPULATIONS = 5  # populations tried for one window, whose nodes may hardly ever vary
-NETWORK_STRATA = {size.name: size for size in windows.window_sizes("network")}
+NETWORK_STRATA = {size.name: size for size in parts.window_sizes("network")}
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Window:
     endogenous: network names of its nodes with a mechanism; names: network names of all its variables, g1 first
     """
 
-    source: windows.Source
+    source: parts.Source
     endogenous: tuple[str, ...]
     names: tuple[str, ...]
     latent: scms.LatentScm
@@ -123,7 +123,7 @@ class Window:
         return self.source.labels(self.names, self.endogenous)
 
 
-def world_stratum(stratum: windows.WindowSize, num_variables: int, in_degree: int) -> Stratum:
+def world_stratum(stratum: parts.WindowSize, num_variables: int, in_degree: int) -> Stratum:
     """Return the rules of worlds for a window: those of eight variables, with the number of worlds for its size."""
     bridge = next(rules for rules in NAMED_STRATA if rules.name == "hs_n8_bridge")
     return Stratum(
@@ -153,20 +153,20 @@ def network_plan(num_worlds: int) -> StratumPlan:
     )
 
 
-def draw_windows(sources: Sequence[windows.Source], stratum: windows.WindowSize, rng: Random) -> Iterator[Window]:
+def draw_windows(sources: Sequence[parts.Source], stratum: parts.WindowSize, rng: Random) -> Iterator[Window]:
     """Yield windows of a stratum without end; `UnreachableStratumError` after MAX_WINDOWS draws without one."""
     num_rejected = 0
-    while num_rejected < windows.MAX_WINDOWS:
+    while num_rejected < parts.MAX_WINDOWS:
         window = _draw_window(rng.choice(sources), stratum, rng)
         num_rejected = 0 if window is not None else num_rejected + 1
         if window is not None:
             yield window
-    raise windows.UnreachableStratumError(
-        f"none of {windows.MAX_WINDOWS} windows of the networks is of stratum {stratum.name}"
+    raise parts.UnreachableStratumError(
+        f"none of {parts.MAX_WINDOWS} windows of the networks is of stratum {stratum.name}"
     )
 
 
-def _draw_window(source: windows.Source, stratum: windows.WindowSize, rng: Random) -> Window | None:
+def _draw_window(source: parts.Source, stratum: parts.WindowSize, rng: Random) -> Window | None:
     """Return one window, None if it is not of the stratum."""
     functions, (min_nodes, max_nodes) = source.functions, stratum.nodes
     candidates = [name for name in source.dependent if len(functions[name].inputs) <= stratum.in_degree[1]]
@@ -175,10 +175,10 @@ def _draw_window(source: windows.Source, stratum: windows.WindowSize, rng: Rando
 
     def allows(nodes: Sequence[str]) -> bool:
         inner = {target: [s for s in functions[target].inputs if s in nodes] for target in nodes}
-        return len(windows.window_variables(functions, nodes)) <= max_nodes and not find_cycle(inner)
+        return len(parts.window_variables(functions, nodes)) <= max_nodes and not find_cycle(inner)
 
-    chosen = windows.grow_window(functions, candidates, rng.randint(2, max_nodes - 1), rng, allows=allows)
-    variables = windows.window_variables(functions, chosen)
+    chosen = parts.grow_window(functions, candidates, rng.randint(2, max_nodes - 1), rng, allows=allows)
+    variables = parts.window_variables(functions, chosen)
     in_degree = max(len(functions[name].inputs) for name in chosen)
     if len(chosen) < 2 or not min_nodes <= len(variables) <= max_nodes or in_degree < stratum.in_degree[0]:
         return None

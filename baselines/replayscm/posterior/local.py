@@ -30,7 +30,7 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.synthesis import LeastSize
 from calibrant.solvers.outcome import Budget, BudgetSpent
-from calibrant.solvers.replayscm.parents import ParentSearch
+from calibrant.solvers.replayscm.roots_and_parents import ParentSearch
 from calibrant.solvers.replayscm.space import local_space
 
 # --- Sums over the latent orders in which the generator may have built an SCM -----------------------------------------

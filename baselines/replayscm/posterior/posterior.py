@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.item import Task
 from calibrant.solvers.acyclic.elimination import minimal_sets
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.outcome import Budget, BudgetSpent
-from calibrant.solvers.replayscm.parents import is_repeating, list_root_sets
+from calibrant.solvers.replayscm.roots_and_parents import is_repeating, list_root_sets
 
 # --- The posterior beyond the reach of sums over orders: order MCMC (Friedman and Koller 2003) with the same
 # weights

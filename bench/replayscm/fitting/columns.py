@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +15,11 @@ import numpy.typing as npt
 
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import is_name, known_names
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+I16 = npt.NDArray[np.int16]
+Codes: TypeAlias = I16  # of patterns by columns; GAP where a cell is empty
 
 # --- Columns of a table of one's own: what a cell means, of which kind a column is, which of its values is 1 ----------
 # Words are compared as the user wrote them; numbers as exact decimals (`1`, `1.0` and `1e0` are one value). A column is
@@ -380,3 +386,68 @@ def coding_lines(columns: Iterable[Column]) -> list[str]:
     if left_out:
         lines.append(f"left out: {', '.join(left_out)}")
     return lines
+
+
+# --- Columns that tell nothing beside others --------------------------------------------------------------------------
+MAX_SCREENED = 4_096  # patterns on which functions of two columns are looked for before all patterns are
+
+
+def notes_on(columns: Sequence[Column], codes: Codes, masks: U64, counts: I64) -> tuple[str, ...]:
+    """Return the notes on degenerate columns, sorted. columns: all; codes: of the used ones by pattern."""
+    notes = [f"{column.kind} {column.name}" for column in columns if column.kind in ("constant", "id", "empty")]
+    used = [column for column in columns if column.is_used]
+    binary = [k for k, column in enumerate(used) if column.kind == "binary"]
+    originals: list[int] = []
+    for k in binary:
+        copy = _copy_of(k, originals, codes, counts)
+        if copy is None:
+            originals.append(k)
+        else:
+            notes.append(f"{copy[0]} {used[k].name} of {used[copy[1]].name}")
+    pairs = _determining_pairs(originals, codes, masks, counts)
+    notes += [f"determined {used[y].name} by {used[a].name}, {used[b].name}" for y, (a, b) in pairs.items()]
+    return tuple(sorted(notes))
+
+
+def _copy_of(k: int, originals: Sequence[int], codes: Codes, counts: I64) -> tuple[str, int] | None:
+    """Return the first column that this one equals or opposes wherever both are known, in at least two rows."""
+    present = codes[:, k] != GAP
+    for original in originals:
+        rows = present & (codes[:, original] != GAP)
+        if counts[rows].sum() < 2:
+            continue
+        equal = codes[rows, k] == codes[rows, original]
+        if equal.all() or not equal.any():
+            return ("duplicate" if equal.all() else "complement"), original
+    return None
+
+
+def _determining_pairs(originals: Sequence[int], codes: Codes, masks: U64, counts: I64) -> dict[int, tuple[int, int]]:
+    """Return column -> the first two others that determine it where it was not set."""
+    screen = slice(0, MAX_SCREENED)
+    ones = {k: _as_bits(codes[screen, k] == 1) for k in originals}
+    zeros = {k: _as_bits(codes[screen, k] == 0) for k in originals}
+    free = {k: _as_bits((masks[screen] >> np.uint64(k) & np.uint64(1)) == 0) for k in originals}
+    determined: dict[int, tuple[int, int]] = {}
+    for a, b in combinations(originals, 2):
+        cells = [ones[a] & ones[b], ones[a] & zeros[b], zeros[a] & ones[b], zeros[a] & zeros[b]]
+        for y in originals:
+            if y in (a, b) or y in determined:
+                continue
+            high, low = ones[y] & free[y], zeros[y] & free[y]
+            if all(not cell & high or not cell & low for cell in cells) and _determine(y, a, b, codes, masks, counts):
+                determined[y] = (a, b)
+    return determined
+
+
+def _determine(y: int, a: int, b: int, codes: Codes, masks: U64, counts: I64) -> bool:
+    """Return whether all four patterns of a and b occur, one of them twice, and each always with one value of y."""
+    rows = ((masks >> np.uint64(y) & np.uint64(1)) == 0) & (codes[:, [y, a, b]] != GAP).all(axis=1)
+    cells = codes[rows, a] * 2 + codes[rows, b]
+    totals = np.bincount(cells, counts[rows], minlength=4)
+    high = np.bincount(cells, counts[rows] * (codes[rows, y] == 1), minlength=4)
+    return bool((totals > 0).all() and totals.max() >= 2 and ((high == 0) | (high == totals)).all())
+
+
+def _as_bits(flags: npt.NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(flags).tobytes(), "big")

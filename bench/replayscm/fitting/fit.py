@@ -57,7 +57,7 @@ from calibrant.solvers.formulas.uncertain_rows import Prior
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
-from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS
+from calibrant.solvers.replayscm.roots_and_parents import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
 if TYPE_CHECKING:  # imported by what makes them: a table alone is fitted in .85 of the time

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord
-from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column
+from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column, notes_on
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
-from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, notes_on, patterns_of
+from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import known_names, plural
 

@@ -33,7 +33,7 @@ from calibrant.dsl.replayscm.submission import Rejection, illegality
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
-from calibrant.solvers.replayscm.parents import nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import nested_variables
 
 # --- Unused fields of an official file: those that the reader does not touch, recorded while it reads -----------------
 

@@ -42,8 +42,8 @@ from calibrant.dsl.networks.network import (
     fits,
     simulate,
 )
+from calibrant.solvers.networks.published_parts import Source, UnreachableStratumError, read_folder
 from calibrant.solvers.networks.trajectories import fit_networks
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_folder
 from calibrant.solvers.outcome import Found
 from tests.support.effort import effort
 

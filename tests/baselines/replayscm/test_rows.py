@@ -46,7 +46,7 @@ from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.parents import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
+from calibrant.solvers.replayscm.roots_and_parents import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.oracles.members_by_sat import sat_members
 from tests.support.replayscm.brute_force import is_acyclic, least_size, parent_sets, seen, structures

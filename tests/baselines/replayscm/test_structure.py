@@ -64,7 +64,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.parents import nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import nested_variables
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import can_be_root, optimum, replay_world_row
 from tests.support.replayscm.brute_force import root_hypotheses as every_root_set

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from calibrant.audits import claims
-from calibrant.audits.causim.generation import harden_item
+from calibrant.audits.causim.training import harden_item
 from calibrant.audits.claims import Certificate, ClaimKind, Refused, evidence_digest, verify
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
 from calibrant.bench.cli import main

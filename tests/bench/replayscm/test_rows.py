@@ -26,7 +26,7 @@ from calibrant.bench.lab.renamings import measure
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.protocols import applicable_protocols, protocols_of, read_pool_once
 from calibrant.bench.replayscm.api import ReplayScmFunctions
-from calibrant.bench.replayscm.expectations import EXPECTATIONS, UNKNOWN, expect_extended
+from calibrant.bench.replayscm.chance_and_best import EXPECTATIONS, UNKNOWN, expect_extended
 from calibrant.bench.replayscm.rows import rates
 from calibrant.bench.replayscm.rows.episodes import EXTENDED
 from calibrant.bench.replayscm.rows.exact import Exact, present_episode

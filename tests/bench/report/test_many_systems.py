@@ -22,7 +22,7 @@ from calibrant.bench.causalab.report import LabGuide
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.pages.charts import looks
-from calibrant.bench.replayscm import expectations
+from calibrant.bench.replayscm import chance_and_best
 from calibrant.bench.replayscm.figures import apart, report_plots
 from calibrant.bench.replayscm.paper import DIFFERENCES, HELDOUT_EXACT
 from calibrant.bench.replayscm.report import compare_systems
@@ -133,8 +133,8 @@ def test_no_member_is_sampled_where_a_draw_is_right_in_more_than_half(
         calls.append(arguments)
         yield from ()
 
-    monkeypatch.setattr(expectations, "_frequent_behaviours", sample)
+    monkeypatch.setattr(chance_and_best, "_frequent_behaviours", sample)
     pool = bundled_sample("hidden_order")
-    task, heldout = expectations._canonical(benchmark_of(pool).items.read_pool(pool).items[0])
-    assert expectations._largest_share(Posterior(task), heldout, share) == share
+    task, heldout = chance_and_best._canonical(benchmark_of(pool).items.read_pool(pool).items[0])
+    assert chance_and_best._largest_share(Posterior(task), heldout, share) == share
     assert bool(calls) == is_sampled

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from calibrant.bench.replayscm.expectations import Ambiguity
+from calibrant.bench.replayscm.chance_and_best import Ambiguity
 from calibrant.bench.replayscm.figures import (
     ambiguity_bins,
     bin_of,

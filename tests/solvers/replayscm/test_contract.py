@@ -31,7 +31,7 @@ from calibrant.solvers.outcome import BestSoFar, Found, Impossible, Outcome, Out
 from calibrant.solvers.replayscm import exact
 from calibrant.solvers.replayscm.canonical import canonical_task
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
-from calibrant.solvers.replayscm.parents import ParentSearch
+from calibrant.solvers.replayscm.roots_and_parents import ParentSearch
 from tests.oracles.conformance import Breach, Solver, check, least_size
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import can_be_root, optimum, root_hypotheses

@@ -25,7 +25,7 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm import exact
 from calibrant.solvers.replayscm.certified import check
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
-from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
+from calibrant.solvers.replayscm.roots_and_parents import ParentSearch, ParentSet
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import (
     Parents,

@@ -23,7 +23,7 @@ from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, draw
 from calibrant.solvers.replayscm.members import count_by_size, sample_members
-from calibrant.solvers.replayscm.parents import is_repeating, nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import is_repeating, nested_variables
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import (

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations, islice
 from random import Random
 
-from calibrant.audits.causim.generation import harden_item
+from calibrant.audits.causim.training import harden_item
 from calibrant.audits.causim.verify import (
     answer_count,
     copyable,

@@ -18,8 +18,8 @@ from calibrant.dsl.logic.trajectories import TrajectoryItem, parse_model
 from calibrant.dsl.networks.network import answer_question, broken_rule, fits
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.networks.network import parse_network
+from calibrant.solvers.networks.published_parts import Source
 from calibrant.solvers.networks.trajectories import fit_networks
-from calibrant.solvers.networks.windows import Source
 from calibrant.solvers.outcome import Found
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged
 

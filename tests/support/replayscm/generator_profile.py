@@ -25,7 +25,7 @@ from calibrant.audits.replayscm.bounded import (
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.replayscm.parents import nested_variables
+from calibrant.solvers.replayscm.roots_and_parents import nested_variables
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 

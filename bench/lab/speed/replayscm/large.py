@@ -26,7 +26,7 @@ from calibrant.solvers.acyclic import least
 from calibrant.solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
-from calibrant.solvers.replayscm.parents import ParentSearch, list_root_sets, possible_roots
+from calibrant.solvers.replayscm.roots_and_parents import ParentSearch, list_root_sets, possible_roots
 from calibrant.solvers.sat import Cnf, add_linear_order
 
 # --- Choices of parent sets by MaxSAT and as the solver makes them, against dynamic programming over all subsets ------

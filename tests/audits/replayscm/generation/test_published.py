@@ -14,7 +14,7 @@ from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.networks.formulas import NetworkError
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.networks.network import parse_network
-from calibrant.solvers.networks.windows import Source, UnreachableStratumError, read_folder, valid_names
+from calibrant.solvers.networks.published_parts import Source, UnreachableStratumError, read_folder, valid_names
 from tests.support.benchmarks.networks import RandomFormula, named_in, random_formulas, text_of
 from tests.support.effort import examples
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from calibrant.audits.causim.generation import (
+from calibrant.audits.causim.training import (
     TrainingRecord,
     curriculum,
     harden_item,
