@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class Reportable(Protocol):
     """A benchmark with a section of `calibrant report`.
 
-    table_ids: of the tables in its section, in their order
+    table_ids: ids of the tables in its section, in order
     """
 
     @property
     def table_ids(self) -> Sequence[str]: ...
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
-        """Return the section; `NoAnswersError` if these answers belong into none of the requested tables."""
+        """Return the section; `NoAnswersError` if no requested table has rows for these answers."""
         ...
 
 
@@ -43,7 +43,7 @@ class TableRow(Protocol):
 class TrajectoryMeans(Protocol):
     """Means over runs by step.
 
-    headings: of the columns; num_uncounted: runs that are left out
+    headings: headings of the columns; num_uncounted: number of runs that are left out
     """
 
     @property
@@ -59,10 +59,10 @@ class TrajectoryMeans(Protocol):
 
 
 class TrajectoryAverage(Protocol):
-    """Averages runs by step."""
+    """Function that averages runs by step."""
 
     def __call__(self, transcripts: Iterable[Transcript], items: Mapping[tuple[str, str], Any]) -> TrajectoryMeans:
-        """Return the means; items: by digest of the pool and id."""
+        """Return the means. items: (digest of the pool, id) -> item."""
         ...
 
 
@@ -71,20 +71,20 @@ TRAJECTORIES: Capability[TrajectoryAverage] = Capability("`table --trajectory`")
 EXPECTATIONS: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], dict[str, float | None]]] = Capability(
     "chance in `table`"
 )
-"""Exact expectations of guessers, from item, steps and score; of benchmarks whose levels in reports are others."""
+"""(item, steps, score) -> exact expected rates of guessers, where they differ from the levels of reports."""
 
 
-# --- Hypotheses that still fitted the evidence of an answer: which they were, in words, and how many ------------------
+# --- Remaining hypotheses: those consistent with the evidence of an answer, as texts and as a count -------------------
 
-MAX_SHOWN = 10  # on a page
-MAX_EXPORTED = 1_000  # rows in a file
+MAX_SHOWN = 10  # entries on a page
+MAX_EXPORTED = 1_000  # entries in a file
 
 
 class Hypothesis(NamedTuple):
     """One entry of a list.
 
-    text: in words; number: hypotheses that it stands for, such as all that give one answer
-    posterior: of them together where readings are noisy; None where all that fit count alike
+    text: description; number: number of hypotheses in the entry, such as all that give one answer
+    posterior: their total probability, where readings are noisy; None where all hypotheses count alike
     """
 
     text: str
@@ -94,11 +94,11 @@ class Hypothesis(NamedTuple):
 
 @dataclass(frozen=True)
 class Remaining:
-    """All hypotheses of an answer's class that its evidence left.
+    """All hypotheses of a class that are consistent with an answer's evidence.
 
-    noun: singular and plural; count: all of them, exact, as attributions count them
-    listed: the first, each once, in a fixed order
-    by: what entries have in common, where they stand for several hypotheses; note: a sentence about the list
+    noun: singular and plural; count: their exact number, as in attributions
+    listed: the first entries in a fixed order, without repetition
+    by: property that the hypotheses of an entry share, if entries have several; note: a sentence about the list
     """
 
     noun: tuple[str, str]
@@ -112,7 +112,7 @@ class Remaining:
         return self.count - sum(entry.number for entry in self.listed)
 
     def lines(self) -> list[str]:
-        """Return the entries as lines; the last states how many hypotheses are not listed."""
+        """Return the entries as lines, then the number of unlisted hypotheses if there are any."""
         from calibrant.audits.why import number_text
 
         lines = [self._line(entry) for entry in self.listed]
@@ -122,11 +122,11 @@ class Remaining:
 
     @property
     def heading(self) -> str:
-        """Number and noun, and what the entries of the list have in common."""
+        """Number and noun, then `by`."""
         return f"{self._counted(self.count)}{f', {self.by}' if self.by else ''}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON; numbers are texts, they have no limit."""
+        """Return everything, ready for JSON; numbers are texts because they may be arbitrarily large."""
         entries = [
             {"hypothesis": entry.text, "number": str(entry.number)}
             | ({} if entry.posterior is None else {"posterior": entry.posterior})
@@ -149,9 +149,9 @@ class Remaining:
 
 
 class RemainingLists:
-    """Lists of one benchmark; equal steps on an item are counted once.
+    """Cache of lists of remaining hypotheses for one benchmark, by item and steps.
 
-    limit: entries of a list
+    limit: largest number of entries in a list
     """
 
     def __init__(self, bench: Benchmark[Any], limit: int = MAX_SHOWN) -> None:
@@ -160,7 +160,7 @@ class RemainingLists:
         self._lists: dict[tuple[str, str, bytes], Remaining | None] = {}
 
     def get(self, pool_digest: str, item: Any, steps: Sequence[Step[Any]]) -> Remaining | None:
-        """Return what an item of a pool and the steps of an answer left; None where it is not counted."""
+        """Return the hypotheses consistent with an item and an answer's steps; None where they are not counted."""
         if self._list is None:
             return None
         key = pool_digest, item.id, msgspec.json.encode(list(steps))
@@ -170,10 +170,10 @@ class RemainingLists:
 
 
 def first_entries(entries: Iterable[Hypothesis], limit: int) -> tuple[Hypothesis, ...]:
-    """Return the first entries of an iteration that is not carried further."""
+    """Return the first `limit` entries; the rest of the iteration is not computed."""
     return tuple(islice(entries, limit))
 
 
 ListRemaining: TypeAlias = Callable[[Any, "Sequence[Step[Any]]", int], Remaining | None]
 REMAINING: Capability[ListRemaining] = Capability("hypotheses that were open at an answer", "play:list_remaining")
-"""Lists what an item and the steps of an answer left, up to so many entries; None where it is not counted."""
+"""(item, steps of an answer, largest number of entries) -> remaining hypotheses; None where they are not counted."""

@@ -1,4 +1,4 @@
-"""A table as every format prints it: headings, rows of cells, caption and notes; and the formats."""
+"""Tables of text cells, and their formats: terminal, Markdown, CSV, LaTeX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.bench.pages.terminal_tables import GAP, aligned, paragraphs
 from calibrant.bench.terminal import RECORDS_BELOW
 from calibrant.dsl.errors import in_one_line
 
-# --- A table as every format prints it: headings, rows of cells, caption and notes. Every cell is text already --------
+# --- A table: headings, rows of cells, caption and notes. Every cell is text, equal in all formats --------------------
 
 
 class Source(Enum):
@@ -33,7 +33,7 @@ class Source(Enum):
 class Cell:
     """A cell of a table.
 
-    text: the figure, `*` or a dash; low, high: ends of its interval, empty where there is none
+    text: a number, `*` (suppressed) or a dash; low, high: ends of its interval, empty if it has none
     """
 
     text: str
@@ -48,9 +48,9 @@ class Cell:
 NOTHING = Cell(UNDEFINED)
 
 
-@lru_cache(1 << 14)  # 4 * 10^5 cells of a report of 125 systems have a few thousand different ones
+@lru_cache(1 << 14)  # the 4 * 10^5 cells of a report of 125 systems have a few thousand distinct values
 def cell(text: str, interval: Interval | None = None, *, decimals: int = 3, signed: bool = False) -> Cell:
-    """Return a figure with its interval, both with as many decimals."""
+    """Return the cell of a formatted number with its interval. signed: with a + before positive ends."""
     if interval is None:
         return Cell(text)
     sign = "+" if signed else ""
@@ -59,7 +59,7 @@ def cell(text: str, interval: Interval | None = None, *, decimals: int = 3, sign
 
 
 def percent_cell(share: float, interval: tuple[float, float] | None) -> Cell:
-    """Return a share with its interval, in percent with one decimal."""
+    """Return the cell of a share with its interval, in percent with one decimal."""
     return Cell(*(f"{100 * figure:.1f}" for figure in (share, *(interval or ()))))
 
 
@@ -75,8 +75,8 @@ class Heading:
 class TableRow:
     """Row of a table.
 
-    labels: one for each of the table's label headings; cells: one for each heading
-    fits: whether a row of ours is about items that the paper's table is about
+    labels: one for each of `Table.labels`; cells: one for each of `Table.headings`
+    fits: whether a row of this run is about the items of the paper's table
     """
 
     labels: tuple[str, ...]
@@ -89,10 +89,11 @@ class TableRow:
 class Table:
     """A table of a report.
 
-    id: the number in the paper, or a word for what the paper has not
-    printed: the items that the paper's table is about, in words; empty for a table that no paper prints
-    fits: whether some rows of ours are about such items; those that are not do not stand in it
-    is_result: whether our rows are a table of results by themselves, beside what the paper prints
+    id: the paper's table number, or a word for a table that is in no paper
+    labels: headings of the label columns, such as setting and system; headings: of the columns of numbers
+    printed: description of the items of the paper's table; empty for a table that is in no paper
+    fits: whether some rows of this run are about these items; only such rows are shown in the paper's table
+    is_result: whether this run's rows are also shown as a table of their own
     """
 
     id: str
@@ -112,12 +113,12 @@ class Table:
 
 
 def anchor_of(name: str) -> str:
-    """Return a name as the address of a place in a page, or as that of a file."""
+    """Return a name as an anchor in a page or the stem of a file name: lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-# --- Tables as text: for a terminal, Markdown, CSV and LaTeX. Equal tables give equal text ----------------------------
-TEXT_WIDTH = 110
+# --- Tables as text: terminal, Markdown, CSV and LaTeX. Equal tables give equal text ----------------------------------
+TEXT_WIDTH = 110  # largest width of captions and notes, in characters
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")
 _CSV_LABELS = {
     "pair": "setting",
@@ -125,7 +126,7 @@ _CSV_LABELS = {
     "way": "other",
     "condition": "setting",
     "agent": "system",
-}  # label headings that go under another name
+}  # key of a label heading -> its column in CSV_FIELDS
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -150,10 +151,10 @@ _LATEX = {
 
 
 def as_terminal(tables: Iterable[Table], width: int | None = None) -> str:
-    """Aligned columns; every figure is followed by its interval, and figures without one stand under the others.
+    """Return tables with aligned columns, every number followed by its interval.
 
-    A table wider than `width` goes on below itself with its labels repeated; below 60 columns, or where the labels take
-    the width, each row is a paragraph. None: tables are as wide as they are.
+    A table wider than `width` is split into blocks below each other, which repeat the labels. If `width` is below
+    RECORDS_BELOW, or too small for the labels and one column, each row is a paragraph. None: unlimited width.
     """
     parts = []
     for table in tables:
@@ -163,9 +164,9 @@ def as_terminal(tables: Iterable[Table], width: int | None = None) -> str:
 
 
 def _blocks(table: Table, width: int | None) -> Iterator[str]:
-    """Yield the table, in as many parts of at most that width as it needs."""
+    """Yield the table in blocks of at most that width."""
     headings, lines = _grid(table)
-    lines = _figures_aligned(table, lines)
+    lines = _align_figures(table, lines)
     widths = [max(map(len, column)) + GAP for column in zip(headings, *lines, strict=True)]
     if width is None or sum(widths) - GAP <= width:
         yield aligned(headings, lines)
@@ -173,7 +174,7 @@ def _blocks(table: Table, width: int | None) -> Iterator[str]:
     num_labels = len(table.labels)
     labels_width = sum(widths[:num_labels])
     if width < RECORDS_BELOW or labels_width + max(widths[num_labels:], default=0) - GAP > width:
-        keys = [str(place) for place in range(len(headings))]
+        keys = [str(index) for index in range(len(headings))]
         records = [dict(zip(keys, line, strict=True)) for line in _grid(table)[1]]
         names = [key for key, label in zip(keys, table.labels, strict=False) if label.key != "n"]  # n has its heading
         yield "\n\n".join(paragraphs(dict(zip(keys, headings, strict=True)), records, names, width))
@@ -183,18 +184,18 @@ def _blocks(table: Table, width: int | None) -> Iterator[str]:
         yield aligned([headings[k] for k in chosen], [[line[k] for k in chosen] for line in lines])
 
 
-def _column_groups(widths: Sequence[int], first: int, room: int) -> Iterator[list[int]]:
-    """Yield the columns from the first on, as many at a time as there is room for."""
+def _column_groups(widths: Sequence[int], first: int, max_width: int) -> Iterator[list[int]]:
+    """Yield groups of columns, from index `first` on, whose widths add up to at most `max_width`."""
     group: list[int] = []
     for column in range(first, len(widths)):
-        if group and sum(widths[k] for k in group) + widths[column] > room:
+        if group and sum(widths[k] for k in group) + widths[column] > max_width:
             yield group
             group = []
         group.append(column)
     yield group
 
 
-def _figures_aligned(table: Table, lines: list[list[str]]) -> list[list[str]]:
+def _align_figures(table: Table, lines: list[list[str]]) -> list[list[str]]:
     widths = [max((len(row.cells[k].interval) for row in table.rows), default=0) for k in range(len(table.headings))]
     first = len(table.labels)
     return [
@@ -207,7 +208,7 @@ def _figures_aligned(table: Table, lines: list[list[str]]) -> list[list[str]]:
 
 
 def _pad_figure(cell: Cell, width: int) -> str:
-    """Return a figure with its interval, or with as much room; a no-break space at the end is not stripped."""
+    """Return a number padded to the interval's width; a final no-break space survives the stripping of lines."""
     if not width:
         return cell.text
     return (
@@ -216,7 +217,7 @@ def _pad_figure(cell: Cell, width: int) -> str:
 
 
 def as_markdown(tables: Iterable[Table]) -> str:
-    """Pipe tables; paper rows are in italics."""
+    """Return pipe tables with the paper's rows in italics."""
     parts = []
     for table in tables:
         headings, lines = _grid(table)
@@ -232,15 +233,15 @@ def as_markdown(tables: Iterable[Table]) -> str:
 def _markdown_row(row: TableRow, line: Sequence[str]) -> list[str]:
     cells = [_in_markdown(text) for text in line]
     if row.source is Source.PAPER:
-        place = 1 if cells[1] else 0  # a row over all groups may have its first label alone
-        cells[place] = f"*{cells[place]}*"
+        index = 1 if cells[1] else 0  # a row over all groups may have its first label alone
+        cells[index] = f"*{cells[index]}*"
     return cells
 
 
 def as_csv(tables: Iterable[Table]) -> str:
-    """Return one line per figure: which table, row and column, the figure as printed, and the ends of its interval.
+    """Return one line per number: table, row, column, the number as printed, and the ends of its interval.
 
-    Labels that only some benchmarks have are columns behind the others.
+    Labels that are not in CSV_FIELDS become further columns.
     """
     tables = list(tables)
     keys = (_CSV_LABELS.get(heading.key, heading.key) for table in tables for heading in table.labels)
@@ -250,14 +251,14 @@ def as_csv(tables: Iterable[Table]) -> str:
     writer.writeheader()
     for table in tables:
         for row in table.rows:
-            place = {
+            row_fields = {
                 _CSV_LABELS.get(h.key, h.key): in_one_line(text)
                 for h, text in zip(table.labels, row.labels, strict=True)
             }
-            place |= {"table": table.id, "source": row.source.value}
+            row_fields |= {"table": table.id, "source": row.source.value}
             for heading, cell in zip(table.headings, row.cells, strict=True):
                 figures = {"column": heading.key, "value": cell.text, "low": cell.low, "high": cell.high}
-                writer.writerow({key: inert(text) for key, text in (place | figures).items()})
+                writer.writerow({key: inert(text) for key, text in (row_fields | figures).items()})
     return out.getvalue()
 
 
@@ -265,12 +266,12 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def inert(text: str) -> str:
-    """Return a cell that a spreadsheet does not take for a formula by its first character; numbers stay."""
+    """Quote a cell whose first character would make it a formula in a spreadsheet; numbers stay as they are."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text) else text
 
 
 def as_latex(tables: Iterable[Table]) -> str:
-    """One table environment each, for the booktabs package; intervals are in small print behind their figures."""
+    """Return one table environment per table, for the booktabs package, with intervals in small print."""
     return "\n".join(map(_latex_table, tables))
 
 
@@ -299,7 +300,7 @@ def _latex_table(table: Table) -> str:
 
 
 def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
-    """Insert a line between settings, paper rows counting to ours before them."""
+    """Return the lines with a rule before each new setting; paper rows belong to the setting before them."""
     separated: list[str] = []
     for index, line in enumerate(lines):
         is_ours = rows[index].source is Source.OURS
@@ -324,20 +325,20 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def in_latex(text: str) -> str:
-    """Return text with LaTeX's special characters as what they look like."""
+    """Escape LaTeX's special characters."""
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def _in_markdown(text: str) -> str:
-    """Return text in which nothing of a pipe table, emphasis or HTML is left to be read as markup."""
+    """Escape characters of pipe tables, emphasis, links and HTML."""
     return re.sub(r"([\\`*_|<>\[\]~&])", r"\\\1", text)
 
 
 def heading_of(table: Table) -> str:
-    """Return the title, with the number of the paper's table where it is one and every row belongs there."""
+    """Return the title, with the paper's table number if every row of this run is about the paper's items."""
     is_numbered = table.id[0].isdigit() or "." in table.id
-    has_strangers = bool(table.printed) and any(row.source is Source.OURS and not row.fits for row in table.rows)
-    return f"Table {table.id}. {table.title}" if is_numbered and not has_strangers else table.title
+    has_other_items = bool(table.printed) and any(row.source is Source.OURS and not row.fits for row in table.rows)
+    return f"Table {table.id}. {table.title}" if is_numbered and not has_other_items else table.title
 
 
 def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
@@ -350,26 +351,26 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def own_rows(table: Table) -> Table:
-    """Return a table without printed rows, and without columns that only they define."""
+    """Return a table without the paper's rows and without columns that only those define."""
     return shown_columns(replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS)))
 
 
 def with_groups(table: Table, groups: Mapping[str, str]) -> Table:
-    """Return a table with a column for the groups of people, where it has any. groups: by the names of systems."""
-    place = next((k for k, heading in enumerate(table.labels) if heading.key == "system"), None)
-    if place is None or not any(row.labels[place] in groups for row in table.rows):
+    """Return a table with a column for groups of people, if it has any. groups: name of a system -> group."""
+    system_index = next((k for k, heading in enumerate(table.labels) if heading.key == "system"), None)
+    if system_index is None or not any(row.labels[system_index] in groups for row in table.rows):
         return table
     rows = []
     for row in table.rows:
-        system, group = row.labels[place], groups.get(row.labels[place], "")
+        system, group = row.labels[system_index], groups.get(row.labels[system_index], "")
         cells = (drop_option(system, GROUP, group) if group else system, group)
-        rows.append(replace(row, labels=(*row.labels[:place], *cells, *row.labels[place + 1 :])))
-    labels = (*table.labels[: place + 1], Heading(GROUP, "Group"), *table.labels[place + 1 :])
+        rows.append(replace(row, labels=(*row.labels[:system_index], *cells, *row.labels[system_index + 1 :])))
+    labels = (*table.labels[: system_index + 1], Heading(GROUP, "Group"), *table.labels[system_index + 1 :])
     return replace(table, labels=labels, rows=tuple(rows))
 
 
 def shown_columns(table: Table) -> Table:
-    """Return the table without columns that are undefined in every row, printed ones included."""
+    """Return the table without columns that are undefined in every row, the paper's included."""
     columns = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in table.rows)]
     rows = tuple(replace(row, cells=tuple(row.cells[k] for k in columns)) for row in table.rows)
     headings = tuple(table.headings[k] for k in columns)

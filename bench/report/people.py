@@ -1,4 +1,4 @@
-"""People as one group of a report: means over participants, learning curves, hypotheses still open at the answer."""
+"""People as one group of a report: means over participants, learning curves, hypotheses remaining at the answer."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from calibrant.bench.report.sections import Plot, ReportContents, Section
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.errors import in_one_line
 
-# --- Times of people's answers, which tables of other systems do not read: when an item was begun, seconds a move -----
-Subject: TypeAlias = tuple[str, str, str, str]  # pool digest, item, system, terms
+# --- Times of people's answers: start of the item, seconds per move ---------------------------------------------------
+Subject: TypeAlias = tuple[str, str, str, str]  # pool digest, item, system, options of the session
 
 
 class PersonTiming(NamedTuple):
-    """Times of one answer. started: UTC, ISO 8601; seconds_a_move: mean; None of an answer without any move."""
+    """Times of one answer. started: UTC, ISO 8601; seconds_a_move: mean, None if there was no move."""
 
     started: str
     seconds_a_move: float | None
 
 
 def seconds_a_move(record: Record) -> float | None:
-    """Return the mean seconds before each move of a record; None where it has none."""
+    """Return the mean seconds before a move of a record; None if it has no moves."""
     moves = record.timing.moves if isinstance(record.timing.moves, list) else []
-    acted = [seconds for seconds in moves if seconds > 0]  # an episode's opening readings take none
+    acted = [seconds for seconds in moves if seconds > 0]  # 0: opening readings of an episode, which are no moves
     return rates.mean_if_known(acted)
 
 
 def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:
-    """Return the times of all answers of people in folders of runs and of play; other sources have none."""
+    """Return the times of all answers of people in folders of runs and of play; other sources are skipped."""
     timings = {}
     for folder in (source for source in sources if source.is_dir()):
         for record in folder_records(folder):
@@ -51,13 +51,13 @@ def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:
     return timings
 
 
-# --- Participants of one set of terms as one system -------------------------------------------------------------------
+# --- Participants with equal options (feedback, study) as one system --------------------------------------------------
 
 
 def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
-    """Return the answers, those of participants under the name of their group, as `people (40)`.
+    """Return the answers, with participants renamed to their group, such as `people (40)`.
 
-    Participants whose terms differ (feedback, study) are in groups of their own, named after the difference.
+    Participants whose options differ (feedback, study) are in different groups, named by the differing options.
     """
     keys = [answer.context.options if participant_of(answer.context.system) else "" for answer in answers]
     configs: dict[str, Mapping[str, Any]] = {}
@@ -72,7 +72,7 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
     suffixes = {key: rates.option_suffix(config, differing) for key, config in configs.items()}
     taken = {answer.system for answer in answers}
     group_names = {
-        key: _free_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()
+        key: _unused_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()
     }
     return [
         answer._replace(system=in_one_line(group_names[key])) if key else answer
@@ -88,21 +88,21 @@ def groups_of_people(answers: Sequence[Answer]) -> dict[str, str]:
     return {answer.system: str(answer.context.config.get(GROUP, "")) for answer in people}
 
 
-def _free_name(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name = f"{name} of studies"
     return name
 
 
-# --- Measures of a group of people, and of other systems on the same items --------------------------------------------
-Reading = Callable[[Outcome], float | None]
+# --- Means of a group of people, and of other systems on the same items -----------------------------------------------
+Reading = Callable[[Outcome], float | None]  # value of an answer, None if it is not in the mean
 
 
 @dataclass(frozen=True)
 class PersonAnswer:
     """An answer of a participant.
 
-    position: of the item among those that they began, from 1; 0 where it is not known
+    position: position of the item in the order in which the participant began items, from 1; 0 if unknown
     """
 
     outcome: Outcome
@@ -122,8 +122,8 @@ def person_answers(system: SystemResult, timings: Mapping[Subject, PersonTiming]
             (timing.started, timing.seconds_a_move, outcome)
         )
     answers = []
-    for participant, listed in by_person.items():
-        ordered = sorted(listed, key=lambda entry: entry[0])  # stable: of equal times in the order of items
+    for participant, timed_outcomes in by_person.items():
+        ordered = sorted(timed_outcomes, key=lambda entry: entry[0])  # stable: of equal times in the order of items
         for position, (started, seconds, outcome) in enumerate(ordered, 1):
             answers.append(PersonAnswer(outcome, participant, position if started else 0, seconds))
     return answers
@@ -132,7 +132,7 @@ def person_answers(system: SystemResult, timings: Mapping[Subject, PersonTiming]
 def group_mean(
     answers: Iterable[PersonAnswer], read: Callable[[PersonAnswer], float | None]
 ) -> rates.ClusteredMean | None:
-    """Return the mean over participants of what is read off their answers; None where nothing is."""
+    """Return the mean over participants of values read from their answers; None without values."""
     values = [
         (answer.participant, f"{answer.outcome.context.pool_digest} {answer.outcome.context.instance}", value)
         for answer in answers
@@ -155,7 +155,7 @@ def right_interval(system: SystemResult, metrics: MetricSet) -> rates.Interval |
 
 
 def item_mean(outcomes: Sequence[Outcome], read: Reading, metrics: MetricSet, *, is_share: bool) -> Estimate | None:
-    """Return a mean over items of a system that is no group; None without any."""
+    """Return the mean over items for a system that is no group of people; None without values."""
     return estimate(((o.item, metrics.unit(o.context.instance), read(o)) for o in outcomes), is_share=is_share)
 
 
@@ -169,16 +169,16 @@ def groups_of(results: Results) -> list[SystemResult]:
     return [system for system in results.systems if system.is_group]
 
 
-# --- Tables of people: means beside other systems on the same items, learning curves, hypotheses still open -----------
+# --- Tables of people: means beside other systems, learning curves, remaining hypotheses ------------------------------
 PEOPLE_TABLE, LEARNING_TABLE, OPEN_TABLE = "people", "learning", "open"
 TABLE_IDS = (PEOPLE_TABLE, LEARNING_TABLE, OPEN_TABLE)
-OF_PEOPLE = (
+PEOPLE_NOTE = (
     "Of people: means over participants, each over their items; in brackets 95 % intervals, participants and items"
     " drawn again (clustered bootstrap), participants alone with fewer than 6 items, none with fewer than 6"
     " participants."
 )
-OF_SYSTEMS = f" Of systems: means over the same items; {rates.INTERVALS}"
-OPEN_CLASSES = ((1, "1"), (3, "2 to 3"), (9, "4 to 9"), (99, "10 to 99"), (None, "100 or more"))  # ends, included
+SYSTEMS_NOTE = f" Of systems: means over the same items; {rates.INTERVALS}"
+OPEN_CLASSES = ((1, "1"), (3, "2 to 3"), (9, "4 to 9"), (99, "10 to 99"), (None, "100 or more"))  # largest, text
 
 
 def people_tables(results: Results, timings: Mapping[Subject, PersonTiming]) -> list[Table]:
@@ -231,21 +231,21 @@ def _means_table(
     headings += [Heading(unit, unit.capitalize())] if unit else []
     headings.append(Heading("seconds_a_move", "Seconds a move"))
     labels = (Heading("system", "System"), Heading("people", "People"), Heading("n", "Items"))
-    caption = OF_PEOPLE + OF_SYSTEMS
+    caption = PEOPLE_NOTE + SYSTEMS_NOTE
     return Table(PEOPLE_TABLE, "People beside other systems", caption, labels, tuple(headings), tuple(rows))
 
 
 def _learning_table(results: Results, answers: Mapping[str, Sequence[PersonAnswer]]) -> Table:
     unit, rows = _cost_unit(results), []
     for name, listed in answers.items():
-        for position, at in learning_positions(listed):
+        for position, answers_at in learning_positions(listed):
             cells = [
-                _share(group_mean(at, read_right)),
-                _share(group_mean(at, kind_of_answer("earned", results))),
-                *([_number(group_mean(at, lambda a: a.outcome.cost))] if unit else []),
-                _number(group_mean(at, lambda a: a.seconds_a_move)),
+                _share(group_mean(answers_at, read_right)),
+                _share(group_mean(answers_at, kind_of_answer("earned", results))),
+                *([_number(group_mean(answers_at, lambda a: a.outcome.cost))] if unit else []),
+                _number(group_mean(answers_at, lambda a: a.seconds_a_move)),
             ]
-            rows.append(TableRow((name, str(position), f"{len(at):,}"), tuple(cells)))
+            rows.append(TableRow((name, str(position), f"{len(answers_at):,}"), tuple(cells)))
     headings = [Heading("right", "Right"), Heading("earned", "Earned")]
     headings += [Heading(unit, unit.capitalize())] if unit else []
     headings.append(Heading("seconds_a_move", "Seconds a move"))
@@ -258,7 +258,7 @@ def _learning_table(results: Results, answers: Mapping[str, Sequence[PersonAnswe
 
 
 def learning_positions(answers: Sequence[PersonAnswer]) -> list[tuple[int, list[PersonAnswer]]]:
-    """Return the answers by position; none where positions are not known or there is one alone."""
+    """Return (position, answers) pairs; none if positions are unknown or there is only one."""
     positions = sorted({answer.position for answer in answers if answer.position})
     if len(positions) < 2:
         return []
@@ -271,7 +271,7 @@ def _open_table(
     others: Sequence[SystemResult],
     items: frozenset[int],
 ) -> Table:
-    """Count answers by the number of hypotheses that their evidence had left open."""
+    """Count answers by the number of hypotheses that were consistent with their evidence."""
     outcomes = {name: [answer.outcome for answer in listed] for name, listed in answers.items()}
     outcomes |= {system.name: outcomes_on(system, items) for system in others}
     rows = [row for name, listed in outcomes.items() for row in _open_rows(name, listed)]
@@ -286,10 +286,12 @@ def _open_table(
 
 def _open_rows(name: str, outcomes: Sequence[Outcome]) -> Iterator[TableRow]:
     counted = [outcome for outcome in outcomes if outcome.members and int(outcome.members)]
-    least = 0
-    for most, text in OPEN_CLASSES:
-        chosen = [o for o in counted if int(o.members) > least and (most is None or int(o.members) <= most)]
-        least = most or least
+    previous_largest = 0
+    for largest, text in OPEN_CLASSES:
+        chosen = [
+            o for o in counted if int(o.members) > previous_largest and (largest is None or int(o.members) <= largest)
+        ]
+        previous_largest = largest or previous_largest
         if chosen:
             right = sum(outcome.is_right for outcome in chosen)
             cells = Cell(f"{len(chosen) / len(counted):.3f}"), Cell(f"{right / len(chosen):.3f}")
@@ -297,15 +299,15 @@ def _open_rows(name: str, outcomes: Sequence[Outcome]) -> Iterator[TableRow]:
 
 
 def _cost_unit(results: Results) -> str:
-    """Return the unit of costs that scores state; empty without any."""
+    """Return the plural unit of costs in scores, such as "moves"; empty if there is none."""
     cost = results.guide.words.cost
     return "" if cost is None or not cost.key else cost.unit
 
 
 def _classes_of(results: Results) -> list[str]:
-    """Return the classes that have a column: the four kinds, and what else some answers are; none if none is counted.
+    """Return the shares that have a column: the four kinds, and others that some answers count in; none if uncounted.
 
-    Each is over all answers, so that the columns of a row add up to 1.
+    They are over all answers, so the columns of a row add up to 1.
     """
     present = {SHARE_BY_CLASS[kind] for system in results.systems for kind, number in system.counts.items() if number}
     return shown_shares(present) if results.is_counted else []
@@ -317,7 +319,7 @@ def _kind_of(key: str, results: Results) -> Callable[[Outcome], float | None]:
 
 
 def kind_of_answer(key: str, results: Results) -> Callable[[PersonAnswer], float | None]:
-    """Return what reads whether an answer is of a kind; None where nothing is counted of what evidence decided."""
+    """Return a reader of whether an answer counts in a share; the reader returns None if no answer was counted."""
     read = _kind_of(key, results)
     return lambda answer: read(answer.outcome)
 
@@ -330,14 +332,14 @@ def _number(mean: rates.ClusteredMean | Estimate | None) -> Cell:
     return NOTHING if mean is None else cell(f"{mean.mean:.1f}", mean.interval, decimals=1)
 
 
-# --- Part of a report about people: its tables, and the picture of what they learn over items -------------------------
+# --- Tables and learning curves of people in a report -----------------------------------------------------------------
 CURVE_INTERVALS = " Means over participants with 95 % intervals (clustered bootstrap)."
 LEARNING = "Shares of right and of earned answers by the position of the item." + CURVE_INTERVALS
 SECONDS = "Mean seconds before a move by the position of the item." + CURVE_INTERVALS
 
 
 def add_people(section: Section, name: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
-    """Return the section with tables of people first, if some answers are of people; unchanged without any."""
+    """Return the section with tables and plots of people first; unchanged if no answer is a person's."""
     if contents.tables and not contents.tables & {*TABLE_IDS}:
         return section
     guide = benchmark(name).capability(GUIDE)
@@ -352,7 +354,7 @@ def add_people(section: Section, name: str, answers: Sequence[Answer], contents:
 
 
 def _learning_plots(results: Results, timings: Mapping[Subject, PersonTiming], name: str) -> Iterator[Plot]:
-    """Yield learning curves of the groups, if positions are known and there are several."""
+    """Yield learning curves of the groups; none if positions are unknown or there is only one."""
     shares: list[Line] = []
     seconds: list[Line] = []
     for group in groups_of(results):
@@ -375,7 +377,7 @@ def _learning_plots(results: Results, timings: Mapping[Subject, PersonTiming], n
 def _line(
     name: str, positions: Sequence[tuple[int, list[PersonAnswer]]], read: Callable[[PersonAnswer], float | None]
 ) -> Line:
-    means = [(position, group_mean(at, read)) for position, at in positions]
+    means = [(position, group_mean(answers_at, read)) for position, answers_at in positions]
     return Line(name, tuple(_mark(position, mean) for position, mean in means if mean is not None))
 
 

@@ -1,4 +1,4 @@
-"""Attributions of answers whose records have none: made from the pools, when a table asks for them."""
+"""Attributions of answers whose records have none, computed from the pools for `--attribution`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_POSTERIOR = (
 
 
 class AttributionCoverage:
-    """Counts answers without an attribution, of pools that have some and of pools that have none."""
+    """Counter of answers without an attribution, and of pools without any attributed answer."""
 
     def __init__(self) -> None:
         self.num_missing = 0
@@ -46,7 +46,7 @@ class AttributionCoverage:
         self._attributed: set[str] = set()
 
     def count(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
-        """Count an answer; a record that has the key without a value was attributed, and what is left not counted."""
+        """Count an answer. A null attribution means that it was attributed, but its hypotheses could not be counted."""
         if score.get(KEY) is None:
             self._first_missing = self._first_missing or context.instance
             self.num_missing += 1
@@ -57,9 +57,9 @@ class AttributionCoverage:
                 self._attributed.add(context.pool_digest)
 
     def refuse_bare_pools(self, pools: Sequence[Path] = ()) -> None:
-        """Raise `HintedError` for a pool of which no answer has one: its file is needed to make them.
+        """Raise `HintedError` for a pool without any attributed answer, which names the file to add if it is known.
 
-        pools: the files that were given; none of them is that file
+        pools: the given files, of which none is that pool
         """
         bare = {digest: pool for digest, pool in self._pools.items() if digest not in self._attributed}
         if not bare:
@@ -67,33 +67,33 @@ class AttributionCoverage:
         bundled = {path.parent for paths in bundled_files().values() for path in paths}
         folders = [Path(), *sorted(bundled)]
         files = [pool_beside(name, digest, folders) for digest, (name, _) in bare.items()]
-        digest, (name, of) = next(iter(bare.items()))
-        which = in_one_line(f"{name} (sha256 {digest[:SHORT_DIGEST]})")
+        digest, (name, bench_name) = next(iter(bare.items()))
+        description = in_one_line(f"{name} (sha256 {digest[:SHORT_DIGEST]})")
         if pools and self._pools.keys().isdisjoint(map(file_digest, pools)):
-            raise _wrong_pool_error(which, self._ids[digest], pools, files[0])
+            raise _wrong_pool_error(description, self._ids[digest], pools, files[0])
         others = f" and {plural(len(bare) - 1, 'more pools')}" if len(bare) > 1 else ""
         message = (
-            f"--attribution: the answers to {which}, a pool of {benchmark(of).title},{others} have none;"
+            f"--attribution: the answers to {description}, a pool of {benchmark(bench_name).title},{others} have none;"
             f" add --pool POOL with {'each file' if others else 'that file'}"
         )
         options = [word for file in files for word in ("--pool", file)]
         raise HintedError(message, option=() if None in options else options)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line if an answer has none: what its evidence left is not counted, or nothing was submitted."""
+        """Yield a line on the answers without an attribution, with the possible reasons; none if all have one."""
         if self.num_missing:
             subject = "1 answer has" if self.num_missing == 1 else f"{self.num_missing} answers have"
             first = short_repr(self._first_missing)[1:-1]
-            guides = (benchmark(of).capability(GUIDE) for _, of in self._pools.values())
+            guides = (benchmark(bench_name).capability(GUIDE) for _, bench_name in self._pools.values())
             reasons = {guide.words.uncounted: None for guide in guides if guide is not None and guide.words.uncounted}
             reason = "; ".join(("what their evidence leaves is not counted", *reasons))
             yield f"{subject} no attribution: {reason} (first: {first})"
 
 
-def _wrong_pool_error(which: str, ids: Collection[str], pools: Sequence[Path], file: Path | None) -> HintedError:
-    """Return the refusal of pools that are not the one that was answered.
+def _wrong_pool_error(description: str, ids: Collection[str], pools: Sequence[Path], file: Path | None) -> HintedError:
+    """Return the error for pools that are not the answered one.
 
-    which: that pool; ids: items of it that were answered; file: that pool's file, if it is known
+    description: of the answered pool; ids: its answered items; file: its file, if it is known
     """
     pool_ids = {item.id for path in pools for item in benchmark_of(path).items.read_pool(path).items}
     num_missing = sum(name not in pool_ids for name in ids)
@@ -104,20 +104,20 @@ def _wrong_pool_error(which: str, ids: Collection[str], pools: Sequence[Path], f
         message = f"--pool: {names} has the answered ids, but is another file"
     words = [str(file) if file is not None and word == str(pools[0]) else word for word in invocation.get()]
     has_command = file is not None and len(pools) == 1 and str(file) in words
-    return HintedError(f"{message}; the answers are to {which}", command=words if has_command else ())
+    return HintedError(f"{message}; the answers are to {description}", command=words if has_command else ())
 
 
-# --- What was made is kept in the user's cache: a file for each pool, named by its digest and the program's -----------
+# --- The user's cache of computed values: a file for each pool, named by the digests of program and pool --------------
 FOLDER = "attributions"
-MAX_POOLS = 32  # files; those used last stay
-MAX_KEPT = 20_000  # values of a pool, some 5 MB; what is beyond is made each time
-_LIBRARIES = ("numpy", "numba", "python-sat")  # what values are computed with
+MAX_POOLS = 32  # files; the least recently used are deleted
+MAX_VALUES = 20_000  # cached values of a pool, some 5 MB; further ones are computed each time
+_LIBRARIES = ("numpy", "numba", "python-sat")  # libraries that the values may depend on
 V = TypeVar("V")
 
 
 @cache
 def program_digest() -> str:
-    """Return a digest of all sources, and of the versions that they compute with: another program makes its own."""
+    """Return a digest of all sources and of versions of Python and libraries, so that a changed program recomputes."""
     root = Path(__file__).resolve().parents[2]
     digest = blake2b(repr([sys.version, *map(version, _LIBRARIES)]).encode(), digest_size=8)
     for package in ("dsl", "solvers", "audits", "baselines", "bench"):
@@ -126,10 +126,10 @@ def program_digest() -> str:
     return digest.hexdigest()
 
 
-class KeptValues:
-    """JSON values about the items of one pool by what they were made from; a file that cannot be read has none.
+class CachedValues:
+    """Cache file of JSON values about the items of one pool, by their inputs; an unreadable file counts as empty.
 
-    Made values are read back from JSON as well: whoever asks gets the same, kept or not.
+    New values are decoded from JSON too, so that cached and new values are equal.
     """
 
     def __init__(self, pool_digest: str) -> None:
@@ -142,19 +142,19 @@ class KeptValues:
                 self._values = msgspec.json.decode(self._path.read_bytes(), type=dict[str, msgspec.Raw])
                 os.utime(self._path)
 
-    def get(self, *made_from: object, make: Callable[[], V]) -> V:
-        """Return a value, made if it is not kept. made_from: all that it depends on beside the pool, as JSON."""
-        key = blake2b(msgspec.json.encode(made_from), digest_size=16).hexdigest()
+    def get(self, *inputs: object, make: Callable[[], V]) -> V:
+        """Return a value, computed if it is not cached. inputs: all that it depends on besides the pool, for JSON."""
+        key = blake2b(msgspec.json.encode(inputs), digest_size=16).hexdigest()
         encoded = self._values.get(key)
         if encoded is None:
             encoded = msgspec.Raw(msgspec.json.encode(make()))
-            if len(self._values) < MAX_KEPT:
+            if len(self._values) < MAX_VALUES:
                 self._values[key], self._is_changed = encoded, True
         value: V = msgspec.json.decode(encoded)
         return value
 
     def write(self) -> None:
-        """Keep new values; nothing where that is not possible. Of other pools the last MAX_POOLS - 1 stay."""
+        """Write new values, if the folder permits; delete the files of all but the MAX_POOLS last used pools."""
         if self._path is None or not self._is_changed:
             return
         with suppress(OSError):
@@ -171,12 +171,12 @@ Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]
 def add_attributions(
     scores: Scores, pools: Sequence[Path], *, with_chance: bool = True
 ) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-    """Yield the answers, each with its attribution where its pool is among these and its record has none.
+    """Yield the answers, with an attribution added if its pool is among `pools` and its record has none.
 
-    with_chance: also with what guessers expect on these items
+    with_chance: add the expected rates of guessers on these items too
     """
     items = {file_digest(path): items_by_id(benchmark_of(path).items.read_pool(path).items) for path in pools}
-    stores = {digest: KeptValues(digest) for digest in items}
+    stores = {digest: CachedValues(digest) for digest in items}
     expectations: dict[tuple[str, str, bytes], Mapping[str, float | None]] = {}  # equal steps are traced once
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
@@ -196,7 +196,7 @@ def add_attributions(
 
 
 def expected_rates(bench: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the exact expectations of a guesser that draws what fits, and of the best one; None where not known."""
+    """Return the exact expected rates of guessers (bench.core.attribution.expectations); None where not known."""
     return _expected_rates(bench, item, score, lambda guide: guide.levels(item, score.get(STEPS, ()), score))
 
 
@@ -215,15 +215,15 @@ def _with_chance(expected: Mapping[str, float | None], score: Mapping[str, Any])
     return {**{key: value for key, value in score.items() if key != STEPS}, CHANCE: expected}
 
 
-def _attributed(bench: Benchmark[Any], item: Any, store: KeptValues, score: Mapping[str, Any]) -> Mapping[str, Any]:
+def _attributed(bench: Benchmark[Any], item: Any, store: CachedValues, score: Mapping[str, Any]) -> Mapping[str, Any]:
     attribution = store.get("attribution", item.id, score, make=lambda: bench.attribution(item, {}, (), score))
     return {**score, KEY: attribution}
 
 
 def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-    """Yield the answers, with noisy readings taken to decide from this posterior on; None for the default.
+    """Yield the answers, in which noisy readings decide at a posterior of at least `level`; None for the default.
 
-    `CalibrantError` at their end if the level was of no use: no answer has a posterior.
+    `CalibrantError` after the last one if no answer has a posterior.
     """
     is_used = False
     for context, score in scores:

@@ -1,4 +1,4 @@
-"""Rows of tables: scored answers, grouped by setting, stratum, pool and system; and answers with names of systems."""
+"""Rows of tables: scored answers grouped by setting, stratum, pool and system; answers with systems' display names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 
 # --- Rows of tables: scored answers, grouped by setting, stratum, pool and system -------------------------------------
-Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # where it is from, and its score
+Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # context and score
 
 
 class Grouping(Enum):
@@ -46,7 +46,7 @@ class Grouping(Enum):
 class RowKey(NamedTuple):
     """Properties shared by the answers of a row.
 
-    stratum, pool_digest: empty for a row over strata, over pools
+    stratum, pool_digest: empty in a row over all strata, over all pools
     """
 
     setting: str
@@ -64,8 +64,8 @@ class RowKey(NamedTuple):
 class Observation(NamedTuple):
     """One scored answer of a row.
 
-    item: digest of its pool, id; unit: the id that items which are resampled together share
-    num_samples: answers of the row to the item; each has the weight 1 / num_samples
+    item: (digest of its pool, id); unit: id of the group of items that are resampled together
+    num_samples: number of the row's answers to the item; each has the weight 1 / num_samples
     """
 
     item: core_metrics.Item
@@ -78,7 +78,7 @@ class Observation(NamedTuple):
 class Rate(NamedTuple):
     """A metric's mean over a row.
 
-    value: None where it is undefined or suppressed; text: form that tables print; num_items: items that define it
+    value: None if it is undefined or suppressed; text: as tables print it; num_items: number of items that define it
     """
 
     value: float | None
@@ -86,7 +86,7 @@ class Rate(NamedTuple):
     num_items: int
 
     @classmethod
-    @lru_cache(1 << 14)  # 4 * 10^5 cells of a report of 125 systems have a few thousand different ones
+    @lru_cache(1 << 14)  # the 4 * 10^5 cells of a report of 125 systems have a few thousand distinct values
     def of(cls, mean: float | None, num_items: int, *, conditional: bool, decimals: int) -> Rate:
         text = core_metrics.mean_text(mean, conditional=conditional, decimals=decimals, num_items=num_items)
         return cls(None if text in (core_metrics.UNDEFINED, core_metrics.SUPPRESSED) else mean, text, num_items)
@@ -96,8 +96,8 @@ class Rate(NamedTuple):
 class Row:
     """The answers of one system under one setting, to one pool or to all.
 
-    columns: metrics, in the order of values; frame: the answers; pools: by digest, name and size
-    system: name in tables, with the options in which its runs differ; pool_labels: names in tables, by digest
+    columns: metrics, in the order of values; frame: the answers; pools: digest -> (name, size)
+    system: name in tables, with the options in which its runs differ; pool_labels: digest -> name in tables
     """
 
     key: RowKey
@@ -120,13 +120,13 @@ class Row:
 
     @property
     def pool(self) -> str:
-        """The name of its pool, or how many there are."""
+        """The name of its pool, or "N pools"."""
         names = sorted(set(self.pool_labels.values()))
         return names[0] if len(names) == 1 else plural(len(names), "pools")
 
     @property
     def items(self) -> Sequence[core_metrics.Item]:
-        """Return the items, by pool and id."""
+        """The items, sorted by pool and id."""
         return self.frame.items
 
     @property
@@ -145,7 +145,7 @@ class Row:
 
     @property
     def num_expected(self) -> int:
-        """Number of items of its pools."""
+        """Number of items in its pools, answered or not."""
         return sum(size for _, size in self.pools.values())
 
     @property
@@ -167,22 +167,22 @@ class Row:
 
     @cached_property
     def seconds(self) -> list[float]:
-        """The times of answers, where they are known."""
+        """The known times of answers."""
         return [seconds for seconds in self.frame.seconds.tolist() if seconds == seconds]
 
     @property
     def observations(self) -> Iterator[Observation]:
-        """The answers, by pool and item."""
+        """The answers, sorted by pool and item."""
         return map(Observation._make, self.frame.observe())
 
     @property
     def people_group(self) -> str:
-        """The group of a study that its participants were in; empty for any other system."""
+        """The group of a study that its participants were assigned to; empty for any other system."""
         return str(self.config.get(GROUP, "")) if self.is_group else ""
 
     @property
     def label(self) -> str:
-        """The system's name beside a column of groups."""
+        """The system's name in a table that has a column of groups."""
         return drop_option(self.system, GROUP, self.people_group) if self.people_group else self.system
 
     @property
@@ -192,36 +192,36 @@ class Row:
 
     @property
     def num_taken(self) -> Counter[str]:
-        """Number of answers by participant, of a group of people; empty for any other system."""
+        """Participant -> number of answers; empty if the system is no group of people."""
         return Counter(self.frame.participants)
 
     @cached_property
     def rates(self) -> dict[str, Rate]:
-        """The mean of every metric over the items, each of which weighs the same however often it was answered.
+        """Key -> mean of the metric over items, which weigh the same however often they were answered.
 
-        Of a group of people over participants, each of whom counts alike.
+        For a group of people the mean is over participants, who weigh the same.
         """
-        figures = zip(self.columns, self.frame.rates, self.frame.nums_defined, strict=True)
+        means = zip(self.columns, self.frame.rates, self.frame.nums_defined, strict=True)
         rates = {
-            column.key: Rate.of(mean, number, conditional=column.conditional, decimals=column.decimals)
-            for column, mean, number in figures
+            column.key: Rate.of(mean, num_defined, conditional=column.conditional, decimals=column.decimals)
+            for column, mean, num_defined in means
         }
         if not self.is_group:
             rates |= {column.key: self._skill(column) for column in self.columns if column.skill_of}
         return rates
 
     def interval(self, key: str) -> Interval | None:
-        """Return the 95 % interval of a rate; None where the rate is not shown, and where there are too few units."""
+        """Return the 95 % interval of a rate; None if the rate is not shown or there are too few units."""
         if key not in self._intervals:
             self._intervals[key] = None if self.rates[key].value is None else self._interval(self.column_indices[key])
         return self._intervals[key]
 
-    def _interval(self, place: int) -> Interval | None:
-        column = self.columns[place]
+    def _interval(self, metric_index: int) -> Interval | None:
+        column = self.columns[metric_index]
         if column.skill_of and not self.is_group:
             gains, room = self._skill_sums(column)
             return bootstrap_intervals(gains[:, None], room[:, None])[0]
-        return self.frame.interval(place, is_share=column.is_share)
+        return self.frame.interval(metric_index, is_share=column.is_share)
 
     def restrict(self, keep: Callable[[core_metrics.Item], bool]) -> Row:
         """Return the row of the answers to some of its items."""
@@ -232,7 +232,7 @@ class Row:
         return replace(self, frame=self.frame.restrict_units(units))
 
     def _skill(self, column: core_metrics.Metric) -> Rate:
-        """Return (rate - chance) / (best - chance) over the answers for which all are known."""
+        """Return (rate - chance) / (best - chance) over the answers for which all three are known."""
         gains, room = self._skill_sums(column)
         total = fsum(room)
         if total < MIN_ROOM:
@@ -241,7 +241,7 @@ class Row:
         return Rate(value, f"{value:.{column.decimals}f}", len(room))
 
     def _skill_sums(self, column: core_metrics.Metric) -> tuple[Array, Array]:
-        """Return what each unit adds to what a rate gains over chance, and to what the best gains."""
+        """Return the addend of each unit to the numerator and to the denominator of a skill."""
         if not all(self.frame.nums_defined[self.column_indices[key]] for key in ("decided", "chance", "best")):
             return np.zeros(0), np.zeros(0)
         if column.skill_of not in self._skills:
@@ -254,7 +254,7 @@ class Row:
 
 
 class RowGroups:
-    """Groups answers as they come in; their order does not matter."""
+    """Collector of answers into rows; their order does not matter."""
 
     def __init__(
         self,
@@ -272,11 +272,11 @@ class RowGroups:
         self._rows: tuple[int, list[Row]] = 0, []
 
     def add(self, context: AnswerContext, values: core_metrics.Values, sample: core_metrics.Sample) -> None:
-        """Count one answer of which these values were read; participants of one study are one system."""
+        """Add one answer with its values; participants of one study are one system."""
         self._answers.add(context, values, sample)
 
     def rows(self) -> list[Row]:
-        """Return the rows with what tables call their systems and pools: names that no other row has."""
+        """Return the rows, with unambiguous display names of systems and pools."""
         if self._rows[0] != len(self._answers):
             self._rows = len(self._answers), self._make_rows()
         return self._rows[1]
@@ -302,7 +302,7 @@ class RowGroups:
 
 
 def _group_name(key: SystemKey, participants: Collection[str]) -> SystemKey:
-    """Return a system; a group of people with their number, and one of them alone with their id."""
+    """Return a system's key; people are named `people (N)`, a single person by id."""
     if not participants:
         return key
     name = f"{key.system} ({len(participants)})" if len(participants) > 1 else f"{PEOPLE}{min(participants)}"
@@ -310,20 +310,20 @@ def _group_name(key: SystemKey, participants: Collection[str]) -> SystemKey:
 
 
 def num_answered(rows: Sequence[Row], by: Grouping) -> list[int]:
-    """Return how many items of its pools each row's system answered; where rows are of pools, in all settings."""
+    """Return the number of items that each row's system answered; by pool, the sum over all settings."""
     if by is not Grouping.POOL:
         return [row.num_items for row in rows]
-    numbers: Counter[tuple[str, str]] = Counter()
+    num_items_by_row: Counter[tuple[str, str]] = Counter()
     for row in rows:
-        numbers[row.system, row.pool] += row.num_items
-    return [numbers[row.system, row.pool] for row in rows]
+        num_items_by_row[row.system, row.pool] += row.num_items
+    return [num_items_by_row[row.system, row.pool] for row in rows]
 
 
 def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:
-    """Return how many items each row's coverage is over; 0 where that is not known.
+    """Return the denominator of each row's coverage, a number of items; 0 if it is not known.
 
-    Where rows are of settings, these are the items of its setting in its pools. They are known of pools of which each
-    item is in a row, whosever, and in one setting.
+    By setting it is the number of items of the row's setting in its pools. This is known for pools whose every item is
+    in some system's row, and in one setting alone.
     """
     if by is Grouping.STRATUM:
         return [0] * len(rows)
@@ -344,7 +344,7 @@ def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:
 
 
 def answered_by_pool(rows: Iterable[Row]) -> Iterator[tuple[str, str, int, int]]:
-    """Yield pool, system, number of answered items in all settings, and size of the pool; not of groups of people."""
+    """Yield (pool, system, number of answered items in all settings, size of the pool), groups of people left out."""
     items: dict[tuple[str, str], set[core_metrics.Item]] = {}
     pools: dict[str, tuple[str, int]] = {}
     for row in rows:
@@ -357,7 +357,7 @@ def answered_by_pool(rows: Iterable[Row]) -> Iterator[tuple[str, str, int, int]]
 
 
 def with_tie_choice(answer: Answer) -> Iterator[Answer]:
-    """Yield an answer; if it stands for several equally good ones, also the chosen one, for a row of its own."""
+    """Yield an answer; if it is a mean over equally good ones, also the chosen one, for a row of its own."""
     yield answer
     context, score = answer
     if context.is_tied:
@@ -373,16 +373,16 @@ def group(
     with_strata: bool = False,
     unit: Callable[[core_metrics.Item], str] | None = None,
 ) -> list[Row]:
-    """Group answers into rows with all metrics, names in one line; in no order."""
+    """Group answers into rows with all metrics, in no particular order."""
     reader = core_metrics.ObservationReader(metrics, handling, with_hidden=True)
     groups = RowGroups(metrics, reader.columns, by, with_strata=with_strata, unit=unit)
     observed: dict[
         tuple[str, int], tuple[Mapping[str, Any], tuple[core_metrics.Values, core_metrics.Sample]]
-    ] = {}  # scores that are shared
+    ] = {}  # by setting and id() of the score: answers may share a score, which is read once
     for context, score in chain.from_iterable(map(with_tie_choice, answers)):
         key = context.setting, id(score)
         if key not in observed:
-            observed[key] = score, reader.read_values(context.setting, score)  # the score lives as long as its id
+            observed[key] = score, reader.read_values(context.setting, score)  # holds the score, so its id() is unique
         groups.add(context, *observed[key][1])
     rows = drop_equal_choices(groups.rows())
     for row in rows:
@@ -392,7 +392,7 @@ def group(
 
 
 def drop_equal_choices(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows without those of chosen answers whose rates are the means over all equally good ones."""
+    """Remove rows of chosen answers whose rates equal the means over all equally good ones."""
     by_key = {row.key: row for row in rows}
 
     def is_equal(row: Row) -> bool:
@@ -403,23 +403,23 @@ def drop_equal_choices(rows: Sequence[Row]) -> list[Row]:
 
 
 def section_rows(answers: Iterable[Answer], metrics: core_metrics.MetricSet, by: Grouping) -> list[Row]:
-    """Return rows for each stratum, in the order of the settings, then by stratum, pool and system."""
+    """Return rows by stratum, sorted by setting, stratum, pool and system."""
     rows = group(answers, metrics, by, with_strata=True)
 
-    def place(row: Row) -> tuple[Any, ...]:
+    def sort_key(row: Row) -> tuple[Any, ...]:
         pools = tuple(sorted(set(row.pool_labels.values())))
         return metrics.setting_order_key(row.setting), natural(row.stratum), pools, natural(row.system)
 
-    return sorted(rows, key=place)
+    return sorted(rows, key=sort_key)
 
 
-# --- Answers with what a report calls their systems, for tables that the paper prints answer by answer ----------------
+# --- Answers with display names of their systems, for tables that list single answers ---------------------------------
 
 
 class NamedAnswer(NamedTuple):
     """One scored answer.
 
-    system: its name in the report, with the options in which its runs differ
+    system: display name in the report, with the options in which its runs differ
     """
 
     system: str
@@ -432,7 +432,7 @@ class NamedAnswer(NamedTuple):
 
 
 def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
-    """Return the answers with names of their systems; by system, pool and item, however they came in."""
+    """Return the answers with display names of their systems, sorted by system, pool and item."""
     answers = list(answers)
     names = system_names({SystemKey.of(context): context.config for context, _ in answers})
     keys = cache(natural)
@@ -444,7 +444,7 @@ def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
 
 
 def coverage_notes(answers: Sequence[NamedAnswer]) -> tuple[str, ...]:
-    """Return which items of pools systems did not answer, and which answers are crashes; people are one system."""
+    """Return notes on incomplete answers to pools and on crashes, in which people are one system."""
     contexts_by_system: dict[tuple[str, str], list[AnswerContext]] = {}
     for answer in answers:
         system = PEOPLE_SYSTEM if participant_of(answer.context.system) else answer.system

@@ -1,4 +1,4 @@
-"""A benchmark's section of a report: tables of views, the plot of kinds, and episodes that are shown step by step."""
+"""A benchmark's section of a report: tables of views, the plot of attributions, episodes shown step by step."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
 
 
-# --- A benchmark's section of a report, and the contents that a report was asked for ----------------------------------
+# --- Contents that a report was requested with, and a benchmark's section of it ---------------------------------------
 
 
 class NoAnswersError(CalibrantError):
-    """None of a benchmark's answers belongs into a table that was asked for."""
+    """No requested table has a row for a benchmark's answers."""
 
 
 @dataclass(frozen=True)
 class ReportContents:
     """Contents of a report.
 
-    tables: ids, empty for all; against: systems that the others are compared with, empty for the default
-    with_paper: the paper's printed rows beside ours; with_times: what two runs of the same thing differ in
-    with_plots: plots that are files alone; with_pictures: those that a page has too
-    is_page: whether all is for a page, which has the comparison of every pair
-    by, means: what gets a row, and what invalid submissions count
-    pools: pool files of the answers, for what is said there only; audits: folders of audits
-    cohorts: NAME=POOL of each, whose answers are compared with those of the first
-    transcripts: by benchmark, folders of runs and files of predictions; some of their episodes are shown step by step
-    fields: what the predictions call their fields
-    runs, predictions: inputs that a page or a table reads again for responses; predictions by benchmark
-    embed: how many responses of each class a page has
-    sets: files of verdicts on sets; excluded: responses that are in no rate, with their reasons
+    tables: requested table ids, empty for all; against: systems to compare the others with, empty for the default
+    with_paper: add the paper's rows; with_times: add times, which differ between runs of one thing
+    with_plots: make plots that are files alone; with_pictures: make plots that pages have too
+    is_page: whether the report is a page, which has the comparison of every pair by default
+    by: property that groups answers into rows; means: value of invalid submissions in means
+    pools: pool files of the answers; audits: folders of audits
+    cohorts: NAME=POOL texts; answers to each pool are compared with those to the first
+    transcripts: benchmark -> folders of runs and files of predictions with episodes to show
+    fields: names of the fields in predictions
+    runs, predictions (by benchmark): inputs to read responses and times from
+    embed: largest number of embedded responses in each class
+    sets: files of verdicts on sets; excluded: (context, reason) of responses that are in no rate
     """
 
     tables: frozenset[str] = frozenset()
@@ -76,7 +76,7 @@ class ReportContents:
 class Plot(NamedTuple):
     """Plot of a section.
 
-    name: of its file and of its place in the page; in_page: whether the page has it too
+    name: of its file, and of its anchor in the page; in_page: whether the page shows it
     """
 
     name: str
@@ -90,9 +90,9 @@ class Plot(NamedTuple):
 class Section:
     """A benchmark's section of a report.
 
-    title: the benchmark's; about: what the figures in brackets are
-    systems: their names; pools: (name, digest) of each; answers: how many there are
-    episodes: some of them, step by step; reading: how many responses are in no rate or without an answer, as a sentence
+    title: the benchmark's; about: note on intervals
+    systems: their names; pools: (name, digest) of each; answers: their number
+    episodes: episodes shown step by step; reading: sentence on responses in no rate or without an answer
     """
 
     title: str
@@ -109,13 +109,13 @@ class Section:
     def of(
         cls, title: str, about: str, answers: Sequence[Answer], tables: tuple[Table, ...], plots: tuple[Plot, ...]
     ) -> Section:
-        """Return what tables and plots say of these answers, with whose and about what they are."""
+        """Return the section of these tables and plots, with systems, pools and number of their answers."""
         systems = frozenset(in_one_line(context.system) for context, _ in answers)
         pools = sorted({(in_one_line(context.pool), context.pool_digest) for context, _ in answers})
         return cls(title, about, systems, tuple(pools), len(answers), tables, plots)
 
 
-# --- A view of a benchmark's measures as a table: a row for each setting, stratum, pool and system, with intervals ----
+# --- A view of a benchmark's metrics as a table: a row for each setting, stratum, pool and system, with intervals -----
 ROW_LABELS = (
     *(Heading("setting", "Setting"), Heading("stratum", "Stratum"), Heading("system", "System")),
     *(Heading("pool", "Pool"), Heading("n", "n")),
@@ -137,18 +137,18 @@ def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table
 
 
 def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[[str], tuple[str, ...]]) -> list[Table]:
-    """Return the tables of views, without those optional ones of which no answer has any figure.
+    """Return the tables of views; optional views are omitted if no answer has any of their metrics.
 
-    notes: of a view, by its name
+    notes: name of a view -> notes of its table
     """
     tables = ((view, view_table(view, rows, notes(name))) for name, view in views.items())
     return [table for view, table in tables if table.headings or not view.optional]
 
 
 def _num_items(view: View, row: Row) -> int:
-    """Return how many items a view is over: of attribution those with an outcome, where evidence may be uncounted."""
-    is_about_evidence = any(metric.key == "earned" for metric in view.metrics)
-    return row.rates["earned"].num_items if is_about_evidence else row.num_items
+    """Return the number of a view's items: of attributed ones for a view of attributions, else of all."""
+    is_of_attributions = any(metric.key == "earned" for metric in view.metrics)
+    return row.rates["earned"].num_items if is_of_attributions else row.num_items
 
 
 def _metric_cells(row: Row, columns: Sequence[Metric]) -> tuple[Cell, ...]:
@@ -156,12 +156,12 @@ def _metric_cells(row: Row, columns: Sequence[Metric]) -> tuple[Cell, ...]:
 
 
 def rate_cell(row: Row, column: Metric) -> Cell:
-    """Return a row's rate with its interval: `*` for a conditional rate over 1 to 5 items, a dash for one over none."""
+    """Return the cell of a rate with its interval; `*` for a suppressed rate, a dash for an undefined one."""
     return cell(row.rates[column.key].text, row.interval(column.key), decimals=column.decimals)
 
 
-# --- The plot of kinds: how many answers were earned, by setting and system -------------------------------------------
-# undecided answers are in stripes; in grey what has no kind
+# --- Plot of the classes of answers (earned, lucky, ...) by setting and system ----------------------------------------
+# stripes: undecided; grey: answers without one of the four kinds
 PARTS = {
     "earned": Part("good"),
     "lucky": Part("good", is_striped=True),
@@ -174,9 +174,9 @@ PARTS = {
 
 
 def interval_note(rows: Iterable[Row], *, items: str = "items", unit: str = "latent model") -> str:
-    """Return what stands in brackets, and in place of a rate: what was computed for these rows and for all of them.
+    """Return the note on the intervals in brackets and on the marks `*` and dash.
 
-    items: what intervals are over, plural; unit: of clustering, what several items share
+    items: plural noun for the items; unit: noun for the latent model that several items may share
     """
     rows = [*rows]
     units = {unit for row in rows for unit in row.units}
@@ -199,11 +199,10 @@ OTHERS = "In grey: answers whose evidence was not counted, invalid ones, and non
 
 
 class KindPlot(NamedTuple):
-    """Subject of a plot of kinds.
+    """Description of a plot of classes.
 
-    name, title, caption: as of the plot
-    part: beginning of the keys of the four kinds, of a part of the attribution; empty for those of the whole
-    panel: the title of the panel that has a row
+    name, title, caption: see `Plot`; panel: row -> title of its panel
+    part: prefix of the metrics' keys for a part of the attribution; empty for the whole
     """
 
     name: str
@@ -214,18 +213,20 @@ class KindPlot(NamedTuple):
 
 
 def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dict[str, float]]]:
-    """Return, by panel and system, the share of each class among all answers, an item as one; together 1.
+    """Return panel -> system -> share of each of SHARES, which add up to 1; every item weighs the same.
 
-    Empty where no answer is earned, missed, lucky or short.
+    Empty if no answer is earned, missed, lucky or short.
     """
     sums: dict[str, dict[str, dict[str, Fraction]]] = {}
     for row in rows:
         keys = {kind: about.part + kind if kind in KINDS else kind for kind in SHARES}
-        numbers = {kind: row.frame.total(row.column_indices[key]) for kind, key in keys.items()}
-        if any(numbers.values()):
-            of_system = sums.setdefault(about.panel(row), {}).setdefault(row.system, dict.fromkeys(SHARES, Fraction()))
-            of_system |= {kind: of_system[kind] + number for kind, number in numbers.items()}
-    if not any(numbers[kind] for by_system in sums.values() for numbers in by_system.values() for kind in KINDS):
+        totals = {kind: row.frame.total(row.column_indices[key]) for kind, key in keys.items()}
+        if any(totals.values()):
+            sums_of_system = sums.setdefault(about.panel(row), {}).setdefault(
+                row.system, dict.fromkeys(SHARES, Fraction())
+            )
+            sums_of_system |= {kind: sums_of_system[kind] + number for kind, number in totals.items()}
+    if not any(totals[kind] for by_system in sums.values() for totals in by_system.values() for kind in KINDS):
         return {}
     return {
         panel: {
@@ -237,7 +238,7 @@ def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dic
 
 
 def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
-    """Stacked shares; None where no answer has an attribution."""
+    """Return a plot of stacked shares; None if no answer has an attribution."""
     shares = kind_shares(rows, about)
     if not shares:
         return None
@@ -257,7 +258,7 @@ def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
     return Plot(about.name, about.title, about.caption, svg)
 
 
-# --- Which episodes a report shows step by step: one earned, one missed, one lucky and one short, where there are some
+# --- Episodes that a report shows step by step: the first of each class -----------------------------------------------
 _Key: TypeAlias = tuple[str, str, str, str, int]
 
 
@@ -267,11 +268,11 @@ def chosen_episodes(
     contents: ReportContents,
     items: Mapping[tuple[str, str], Any],
 ) -> Iterator[Timeline]:
-    """Yield the first of each class, by system and item, among those whose items and transcripts are at hand.
+    """Yield the first episode of each class, by system and item, whose item and transcript are available.
 
-    items: by digest of the pool, and id
+    items: (digest of the pool, id) -> item
     """
-    pools = [path for path in contents.pools if _is_of(path, bench)]
+    pools = [path for path in contents.pools if _is_pool_of(path, bench)]
     sources = contents.transcripts.get(bench.name, ())
     if not pools or not sources:
         return
@@ -295,7 +296,7 @@ def chosen_episodes(
             yield _build_timeline(bench, items[context.pool_digest, context.instance], transcript, name)
 
 
-def _is_of(path: Any, bench: Benchmark[Any]) -> bool:
+def _is_pool_of(path: Any, bench: Benchmark[Any]) -> bool:
     from calibrant.bench.core.registry import benchmark_of
 
     return benchmark_of(path).name == bench.name

@@ -1,4 +1,4 @@
-"""Sources of scored answers: folders of runs, verdicts, predictions and pools; and whole episodes out of them."""
+"""Readers of scored answers, episodes and answers from folders of runs, verdicts, predictions and pools."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.records import file_digest, item_ids, items_by_id, pool_digest
 
-# --- Sources of scores for tables: folders of runs, and files that `calibrant score` wrote ----------------------------
-STEPS = "steps taken"  # of an episode's record, for what replays them; no score has a key of that name
-PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
+# --- Scores for tables from folders of runs and files of `calibrant score` --------------------------------------------
+STEPS = "steps taken"  # key that is added to scores of episodes; no benchmark's score has it
+PROVENANCE = "provenance"  # key of records that is added to scores with an attribution
 
 _NO_TIME = Timing(0.0, "")
-_Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
+_Answer = tuple[str, str, str, int]  # pool digest, instance, model, sample
 
 
 def scored_answers(
@@ -49,8 +49,8 @@ def scored_answers(
 
     with_steps: scores of episodes in runs hold their steps under STEPS; with_excluded: also responses in no rate
 
-    The same record in two folders counts once; two records of the same thing that differ in more than their timing are
-    a contradiction, and so are two verdicts on one prediction.
+    Records in two folders that differ at most in timing count once. `CalibrantError` for records, or verdicts, with one
+    key that differ otherwise.
     """
     contents: dict[Key | _Answer, bytes] = {}
     for source in sources:
@@ -76,7 +76,7 @@ def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, Answ
 
 
 def score_of(record: Record, *, with_steps: bool = False) -> Mapping[str, Any]:
-    """Return the score of a record as tables read it; with_steps: with the steps of an episode under STEPS."""
+    """Return the score of a record as tables read it. with_steps: add the steps of an episode under STEPS."""
     score = record.score if record.outcome == "found" else {**record.score, NO_ANSWER: True}
     if record.attribution is not msgspec.UNSET:
         score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
@@ -89,7 +89,7 @@ def score_of(record: Record, *, with_steps: bool = False) -> Mapping[str, Any]:
 
 
 def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the score of an answer as good as a record's, with its attribution where the record has one."""
+    """Return the score of an answer tied with a record's, with its attribution if the record has one."""
     if record.attribution is msgspec.UNSET:
         return score
     success = benchmark(stated_name(record.benchmark)).metrics.success
@@ -106,22 +106,23 @@ def _read_verdicts(
     if is_eval_log(file):
         raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
     _refuse_pool(file)
-    for number, (context, line) in enumerate(scored_lines(file, with_excluded=with_excluded), 1):
+    for line_number, (context, line) in enumerate(scored_lines(file, with_excluded=with_excluded), 1):
         content = _line_digest(line)
-        sample = -number if line.get("reason") in EXCLUDED else context.sample  # excluded ones have no number
+        # excluded lines have no sample: the negative line number keeps their keys apart
+        sample = -line_number if line.get("reason") in EXCLUDED else context.sample
         yield (context.pool_digest, context.instance, context.system, sample), content, context, line
 
 
 def _line_digest(line: Mapping[str, Any]) -> bytes:
     try:
-        content = msgspec.msgpack.encode(line, order="sorted")  # an eighth of the time of what follows
-    except (OverflowError, UnicodeEncodeError):  # a number of more than 64 bits, half of a surrogate pair
+        content = msgspec.msgpack.encode(line, order="sorted")  # an eighth of the time of json.dumps
+    except (OverflowError, UnicodeEncodeError):  # an integer above 64 bits, half of a surrogate pair
         content = json.dumps(line, sort_keys=True).encode()
     return hashlib.sha256(content).digest()
 
 
 def _refuse_pool(file: Path) -> None:
-    """Raise `HintedError`, with the command that solves it, for a pool of items in the place of answers."""
+    """Raise `HintedError`, with a command that makes answers, for a pool of items given in place of answers."""
     from calibrant.bench.terminal import HintedError, is_pool, unused_path
 
     if is_pool(file):
@@ -135,7 +136,7 @@ def _content(record: Record) -> bytes:
 
 
 def context_of(record: Record) -> AnswerContext:
-    """Return where the answer in a record is from."""
+    """Return the context of the answer in a record."""
     name = stated_name(record.benchmark)
     return AnswerContext(
         record.protocol,
@@ -155,7 +156,7 @@ def context_of(record: Record) -> AnswerContext:
 
 
 def _reason(record: Record) -> str:
-    """Why a protocol found nothing, as its record has it; empty where it found something or its record has nothing."""
+    """Return a record's reason why the protocol found nothing; empty if it found an answer or recorded no reason."""
     if record.outcome == "crashed":
         return crash_text(record.provenance)
     keys = {"impossible": ("exhausted", "reason"), "out_of_budget": ("reached", "reason", "stopped_by")}
@@ -163,11 +164,11 @@ def _reason(record: Record) -> str:
     return reason if isinstance(reason, str) else ""
 
 
-# --- Whole episodes out of folders of runs and files of predictions, each with whose it is ----------------------------
+# --- Episodes from folders of runs and files of predictions -----------------------------------------------------------
 
 
 class Transcript(NamedTuple):
-    """The steps of one episode. They are as somebody wrote them: what draws or scores them replays them first."""
+    """Steps of one episode. They are not checked; drawing or scoring them replays them first."""
 
     context: AnswerContext
     steps: Sequence[Step[Any]]
@@ -176,9 +177,9 @@ class Transcript(NamedTuple):
 def transcripts(
     sources: Iterable[Path], pools: Sequence[Path], fields: FieldNames | None = None
 ) -> Iterator[Transcript]:
-    """Yield every episode of the folders of runs, and of the files of predictions about items of these pools.
+    """Yield every episode in folders of runs, and in files of predictions about items of these pools.
 
-    pools: of one interactive benchmark; fields: what the predictions call their fields
+    pools: of one interactive benchmark; fields: names of the fields in predictions
     """
     scorer = PoolScorer(pools, None, (fields or FieldNames()).reading)
     for source in sources:
@@ -192,18 +193,18 @@ def transcripts(
 
 
 def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
-    """Return each answer's system with its sample and the options in which systems of one name differ."""
+    """Return each answer's system, with options in which equal names differ, and with the sample if it has several."""
     origins = list(origins)
     names = []
     for origin in origins:
-        of_system = [answer for answer in origins if answer.system == origin.system]
-        name = origin.system + option_suffix(origin.config, differing_names([answer.config for answer in of_system]))
-        alike = [answer for answer in of_system if answer.config == origin.config]
-        names.append(in_one_line(name + (f" (sample {origin.sample})" if len(alike) > 1 else "")))
+        same_name = [answer for answer in origins if answer.system == origin.system]
+        name = origin.system + option_suffix(origin.config, differing_names([answer.config for answer in same_name]))
+        same_options = [answer for answer in same_name if answer.config == origin.config]
+        names.append(in_one_line(name + (f" (sample {origin.sample})" if len(same_options) > 1 else "")))
     return names
 
 
-# --- Answers to one item out of folders of runs and files of predictions, each with what its system is called ---------
+# --- Answers to one item from folders of runs and files of predictions ------------------------------------------------
 
 
 def submitted_answers(
@@ -213,10 +214,10 @@ def submitted_answers(
     system: str | None,
     fields: FieldNames | None = None,
 ) -> list[tuple[str, str | Mapping[str, Any], str]]:
-    """Return the answers to an item, each behind its system; `CalibrantError` if there are none.
+    """Return (system, answer, reason) for the answers to an item; `CalibrantError` if there are none.
 
-    An answer is an object, or the text of a response that is read when it is scored; behind it stands why a response
-    holds none, empty if it holds one.
+    answer: an object, or the text of a response that is read when it is scored; reason: why the response holds no
+    answer, empty if it holds one.
     """
     digest = pool_digest(pool)
     answered = [
@@ -241,7 +242,7 @@ def submitted_answers(
 
 
 def crashes_on(sources: Sequence[Path], pool: Path, instance: str, system: str | None) -> tuple[list[Record], bool]:
-    """Return the crashes of runs on an item, and whether there may be other answers to it."""
+    """Return the records of crashes on an item, and whether the sources may hold other answers to it."""
     digest, has_others = pool_digest(pool), any(not source.is_dir() for source in sources)
     crashes: list[Record] = []
     for record in (record for source in sources if source.is_dir() for record in folder_records(source)):
@@ -258,9 +259,9 @@ def read_answers(
     pools: Sequence[Path],
     fields: FieldNames | None,
 ) -> Iterator[tuple[AnswerContext, str | Mapping[str, Any]]]:
-    """Yield the answers of folders of runs, and those of files of predictions to items of these pools.
+    """Yield the answers in folders of runs, and in files of predictions to items of these pools.
 
-    The reason in the context of a prediction says why its response holds no answer.
+    The `reason` in the context of a prediction states why its response holds no answer.
     """
     scorer = PoolScorer(pools, None, (fields or FieldNames()).reading)
     for source in sources:
@@ -272,20 +273,20 @@ def read_answers(
                 yield scorer.context(prediction)._replace(reason=reason), answer
 
 
-# --- Inputs of a report: folders of runs, scored or raw predictions, official files with embedded results -------------
+# --- Inputs of a report -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Sources:
     """Sources of scored answers.
 
-    runs: folders of runs, and files that `calibrant score` wrote
-    predictions: raw predictions for instances of `pools`, JSON lines or a log of Inspect; a line of `calibrant score`
-        will do too
+    runs: folders of runs, and files of `calibrant score`
+    predictions: unscored predictions for instances of `pools`: JSON lines, also those of `calibrant score`, or a log of
+        Inspect
     official: pool files that embed model results
-    pools: pool files; they say which instances share a latent SCM, where instance names do not
-    fields: what the user calls the fields of raw predictions; say: is told what was recognised in them
-    excluded: responses in no rate with their reasons, once the answers were read
+    pools: pool files; some state which instances share a latent SCM, which instance names do not
+    fields: names of the fields in predictions; say: called with lines on what was recognised in them
+    excluded: (context, reason) of responses in no rate, filled by `answers`
     """
 
     runs: Sequence[Path] = ()
@@ -297,7 +298,7 @@ class Sources:
     excluded: list[tuple[AnswerContext, str]] = field(default_factory=list)
 
     def answers(self) -> dict[str, list[Answer]]:
-        """Return every scored answer by its benchmark, in their order; `CalibrantError` if there is none."""
+        """Return benchmark -> its scored answers, in the order of NAMES; `CalibrantError` if there are none."""
         answers_by_benchmark: dict[str, list[Answer]] = {name: [] for name in NAMES}
         keys: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []
@@ -311,7 +312,9 @@ class Sources:
             )
             if key in keys:
                 item = short_repr(context.instance)
-                raise CalibrantError(f"{context.system} on {item} of {context.pool} is given twice{self._which()}")
+                raise CalibrantError(
+                    f"{context.system} on {item} of {context.pool} is given twice{self._omission_hint()}"
+                )
             keys.add(key)
             answers_by_benchmark[context.benchmark].append((context, score))
         for line in recognised:
@@ -320,18 +323,18 @@ class Sources:
             raise CalibrantError("no scored answers in these folders and files")
         return {name: answers for name, answers in answers_by_benchmark.items() if answers}
 
-    def _which(self) -> str:
-        """Return which inputs to leave out where verdicts and the predictions that they are on were both given."""
+    def _omission_hint(self) -> str:
+        """Return a hint on which inputs to omit if verdict files and predictions were both given; else empty."""
         files = [str(path) for path in self.runs if path.is_file()]
         if not files or not self.predictions:
             return ""
         return f"; leave out {' and '.join(files)}: predictions with their pool are scored again, with their responses"
 
     def _score_all(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-        of_runs = Excluded()
-        yield from of_runs.filter_out(scored_answers(self.runs, with_steps=bool(self.pools), with_excluded=True))
-        recognised.extend(of_runs.lines())
-        self.excluded.extend(of_runs.listed)
+        excluded = Excluded()
+        yield from excluded.filter_out(scored_answers(self.runs, with_steps=bool(self.pools), with_excluded=True))
+        recognised.extend(excluded.lines())
+        self.excluded.extend(excluded.listed)
         thoughts = (self.fields or FieldNames()).reading.thoughts
         for path in self.official:
             yield from benchmark_of(path).require(STORED_RESULTS)(path, thoughts).answers()
@@ -361,7 +364,7 @@ class Sources:
         recognised.extend(predictions.counts.lines())
 
     def transcripts(self) -> dict[str, list[Path]]:
-        """Return, by benchmark of the pools, what may hold whole episodes and can be read again."""
+        """Return benchmark of the pools -> folders and files that may hold episodes and can be read again."""
         paths_by_benchmark = {
             name: folders_of(name, self.runs) for name in dict.fromkeys(benchmark_of(pool).name for pool in self.pools)
         }
@@ -371,18 +374,18 @@ class Sources:
         return paths_by_benchmark
 
     def _pools_of(self, path: Path) -> list[Path]:
-        """Return the pools of one benchmark: of several that of which the file's first line names an item."""
-        of: dict[str, list[Path]] = {}
+        """Return the pools of the benchmark with an item named in the file's first line, else of the first one."""
+        pools_by_benchmark: dict[str, list[Path]] = {}
         for pool in self.pools:
-            of.setdefault(benchmark_of(pool).name, []).append(pool)
-        if len(of) > 1:
+            pools_by_benchmark.setdefault(benchmark_of(pool).name, []).append(pool)
+        if len(pools_by_benchmark) > 1:
             texts = {value for value in _first_line(path).values() if isinstance(value, str)}
-            for pools in of.values():
+            for pools in pools_by_benchmark.values():
                 if any(
                     name in texts for pool in pools for name in item_ids(benchmark_of(pool).items.read_pool(pool).items)
                 ):
                     return pools
-        return next(iter(of.values()))
+        return next(iter(pools_by_benchmark.values()))
 
 
 def _first_line(path: Path) -> dict[str, Any]:
@@ -390,10 +393,10 @@ def _first_line(path: Path) -> dict[str, Any]:
 
 
 def share_equal(answers: Iterable[Answer]) -> Iterator[Answer]:
-    """Yield the answers; equal scores on an item are one object, so that what follows reads it once.
+    """Yield the answers, with equal scores on an item replaced by one object, which later steps read once.
 
-    Many systems give the same answer to an item. Equal parts of verdicts are one object too, and what nothing reads of
-    them is left out: a third of the memory of ReplaySCM's. Verdicts that are computed at first access stay as they are.
+    Many systems give the same answer to an item. Equal parts of verdicts are shared too, and unread keys are dropped,
+    which leaves a third of the memory for ReplaySCM. Lazily computed verdicts stay as they are.
     """
     shared: dict[tuple[str, str, bytes], Mapping[str, Any]] = {}
     parts: dict[tuple[str, bytes], Any] = {}
@@ -402,14 +405,14 @@ def share_equal(answers: Iterable[Answer]) -> Iterator[Answer]:
             if not isinstance(score, MeanScore):
                 score = _share_parts(score, benchmark(context.benchmark).metrics.unread, parts)
             ties = score.parts if isinstance(score, MeanScore) else ()
-            content = msgspec.msgpack.encode((score, ties))  # not JSON, which has no number for nan
+            content = msgspec.msgpack.encode((score, ties))  # not JSON, which cannot represent NaN
             key = context.pool_digest, context.instance, blake2b(content, digest_size=16).digest()
             score = shared.setdefault(key, score)
         yield context, score
 
 
 def _share_parts(score: dict[str, Any], unread: Sequence[str], parts: dict[tuple[str, bytes], Any]) -> dict[str, Any]:
-    """Return a score without what is unread; lists and objects in it are those of `parts` that are equal."""
+    """Return a score without unread keys, in which lists and objects are replaced by equal ones of `parts`."""
     score = {key: value for key, value in score.items() if key not in unread}
     for key, value in score.items():
         if isinstance(value, dict):
@@ -420,7 +423,7 @@ def _share_parts(score: dict[str, Any], unread: Sequence[str], parts: dict[tuple
 
 
 def folders_of(name: str, runs: Sequence[Path]) -> list[Path]:
-    """Return the folders among these that have a record of this benchmark."""
+    """Return the folders of runs that have a record of this benchmark."""
     return [
         path
         for path in runs
@@ -429,7 +432,7 @@ def folders_of(name: str, runs: Sequence[Path]) -> list[Path]:
 
 
 def items_of_pools(name: str, pools: Sequence[Path]) -> dict[Item, Any]:
-    """Return the items of one benchmark's pools, by digest of the pool and id."""
+    """Return (digest of the pool, id) -> item for the pools of one benchmark."""
     items: dict[Item, Any] = {}
     for path in pools:
         bench = benchmark_of(path)

@@ -1,4 +1,4 @@
-"""The tables that `score` and `table` print, that of several samples of an item, and the sentences below them."""
+"""The tables that `score` and `table` print, the table of repeated samples, and the sentences below them."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from calibrant.bench.report.rows import (
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 
-# --- The table of systems that answered items several times: mean, pass@k, majority, with intervals over items --------
-Rights = tuple[tuple[str, str, core_metrics.Right], ...]
+# --- Table of systems that answered items several times: mean, pass@k, majority, with intervals over items ------------
+Rights = tuple[tuple[str, str, core_metrics.Right], ...]  # key, heading, criterion (`MetricSet.rights`)
 
 
 @dataclass(frozen=True)
 class SampleRow:
-    """One way to count a system's samples.
+    """One aggregate of a system's samples.
 
-    way: mean | pass@k | majority; k: of pass@k; estimates: by measure, None where it is not known
-    by: how answers are grouped
+    of: the system's row; way: mean, pass or majority; k: of pass@k, else None
+    estimates: key of `Rights` -> estimate, None if unknown; by: property that groups answers into rows
     """
 
     of: Row
@@ -55,7 +55,7 @@ class SampleRow:
     by: Grouping
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers as numbers, what is undefined as null."""
+        """Return the row for JSON, with null for undefined numbers."""
         record: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
         record |= {"stratum": self.of.stratum or None} if self.by is Grouping.STRATUM else {}
         record |= {"n": self.of.num_items, "samples": [*self.of.num_samples], "way": self.way, "k": self.k}
@@ -65,7 +65,7 @@ class SampleRow:
         return record
 
     def labels(self) -> dict[str, str]:
-        """Return the cells of `_LABELS`; a stratum only where answers are grouped by it."""
+        """Return the label cells by the keys of `_LABELS`; the stratum only if answers are grouped by it."""
         labels = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
         labels |= {"stratum": self.of.stratum or core_metrics.UNDEFINED} if self.by is Grouping.STRATUM else {}
         way = self.way if self.k is None else f"pass@{self.k}"
@@ -73,8 +73,8 @@ class SampleRow:
 
     def cells_by_name(self) -> dict[str, str]:
         """Return the cells of a text table, under the keys of `sample_headings`."""
-        figures = (f"{figure.text} {figure.interval}".strip() for figure in self.cells())
-        return self.labels() | dict(zip(self.estimates, figures, strict=True))
+        texts = (f"{entry.text} {entry.interval}".strip() for entry in self.cells())
+        return self.labels() | dict(zip(self.estimates, texts, strict=True))
 
     def cells(self) -> tuple[Cell, ...]:
         return tuple(
@@ -88,22 +88,24 @@ def sample_range(row: Row) -> str:
 
 
 def sample_rows(rows: Iterable[Row], rights: Rights, by: Grouping = Grouping.POOL) -> list[SampleRow]:
-    """Return a row for each way to count, of each system that has several samples of an item; none of people.
+    """Return a row for each aggregate of each system that has several samples of an item; none for people.
 
-    rights: key, heading and criterion of what is counted
+    rights: (key, heading, criterion) of the metrics
     """
     several = (row for row in rows if not row.is_group and row.num_samples[1] > 1)
-    return [sample_row for row in several for sample_row in _rows(row, rights, by)]
+    return [sample_row for row in several for sample_row in _aggregate_samples(row, rights, by)]
 
 
-def _rows(row: Row, rights: Rights, by: Grouping) -> list[SampleRow]:
+def _aggregate_samples(row: Row, rights: Rights, by: Grouping) -> list[SampleRow]:
     min_samples = row.num_samples[0]
     powers = [2**i for i in range(1, min_samples.bit_length()) if 2**i < min_samples]
     ways: list[tuple[str, int | None]] = [("mean", None), *(("pass", k) for k in (*powers, min_samples) if k > 1)]
     sizes = row.frame.sizes.tolist()
     counts = {key: [*zip(sizes, row.frame.num_right(right).tolist(), strict=True)] for key, _, right in rights}
     rows = [
-        SampleRow(row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts}, by)  # mean: of 1
+        SampleRow(
+            row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts}, by
+        )  # the mean is pass@1
         for way, k in ways
     ]
     votes = {key: row.frame.majorities(right) for key, _, right in rights}
@@ -112,7 +114,7 @@ def _rows(row: Row, rights: Rights, by: Grouping) -> list[SampleRow]:
 
 
 def _estimate_passes(row: Row, counts: Sequence[tuple[int, int]], k: int) -> Estimate:
-    """Return the mean of pass@k. counts: of each item, its samples and how many are right."""
+    """Return the mean of pass@k over items. counts: (number of samples, number of right ones) of each item."""
     shares = {pair: pass_at(*pair, k) for pair in Counter(counts)}
     return row.frame.estimate_items([shares[pair] for pair in counts])
 
@@ -121,7 +123,7 @@ _LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": 
 
 
 def sample_headings(row: SampleRow, rights: Rights) -> dict[str, str]:
-    """Key and heading of every column of a text table of such rows, labels first."""
+    """Return key -> heading for the columns of a text table of such rows, labels first."""
     return {key: _LABELS[key] for key in row.labels()} | {key: heading for key, heading, _ in reversed(rights)}
 
 
@@ -142,21 +144,21 @@ def sample_table(rows: Sequence[SampleRow], rights: Rights) -> Table | None:
     return Table("samples", "Several samples", CAPTION, labels, headings, lines)
 
 
-# --- Meanings of the columns of a printed table, below it -------------------------------------------------------------
+# --- Legend below a printed table -------------------------------------------------------------------------------------
 PRIORS = {
     ("Chance", "Uniform"): "Chance and Best weigh what fits by the generator's prior where it explains the item, so"
     " they may be 1.000 where nothing is decided; Uniform weighs all that fit alike.",
-}  # headings that are printed together -> how they differ
+}  # pair of headings -> sentence on how they differ, printed if both are
 
 
 def legend_lines(headings: Collection[str], meanings: Mapping[str, str], width: int) -> list[str]:
-    """Return a sentence with the meaning of each heading that is printed, wrapped to the width; none for no heading."""
+    """Return the wrapped sentence of the meanings of printed headings; empty if none has a meaning."""
     stated = [f"{heading}: {meaning}" for heading, meaning in meanings.items() if heading in headings]
     return textwrap.wrap(f"{'; '.join(stated)}.", width, break_on_hyphens=False) if stated else []
 
 
 def attribution_legend(headings: Collection[str], width: int) -> list[str]:
-    """Return what the columns on attributions and chance levels mean, as far as they are among these headings."""
+    """Return the legend of the columns on attributions and chance levels among these headings."""
     meanings = {metric.heading: metric.meaning for metric in ATTRIBUTION_METRICS}
     lines = legend_lines(headings, {heading: meanings[heading] for heading in headings if heading in meanings}, width)
     if "NoAnswer" in headings:
@@ -168,27 +170,27 @@ def attribution_legend(headings: Collection[str], width: int) -> list[str]:
 
 
 def tie_legend(names: tuple[str, str] | None, width: int) -> list[str]:
-    """Return how the row of a mean over equally good answers differs from that of the chosen one; none without rows."""
+    """Return the legend of a system's rows on tied answers. names: of the row of means, of that of chosen answers."""
     if names is None:
         return []
     text = f"{names[0]}: mean over all equally good answers; {names[1]}: the answer that the tie rule takes of them."
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-# --- Luck among right answers: one sentence about the system with the largest share -----------------------------------
+# --- Sentence on the system with the largest share of luck among right answers ----------------------------------------
 
 
 def luck_sentence(rows: Iterable[Row]) -> str:
-    """Return how many right answers of a system were not decided; empty where none is known to be right by luck.
+    """Return the sentence on how many right answers of a system were undecided; empty if no answer is known as lucky.
 
-    The system is the one with the largest share of them, or the first of those by name.
+    The system is the one with the largest share of them, ties broken by name.
     """
     earned: Counter[str] = Counter()
     lucky: Counter[str] = Counter()
     for row in rows:
         for counts, key in ((earned, "earned"), (lucky, "lucky")):
-            if (place := row.column_indices.get(key)) is not None:
-                counts[row.system] += row.frame.count(place, 1)
+            if (metric_index := row.column_indices.get(key)) is not None:
+                counts[row.system] += row.frame.count(metric_index, 1)
     if not lucky.total():
         return ""
     system = min(lucky, key=lambda name: (-lucky[name] / (lucky[name] + earned[name] or 1), name))
@@ -199,13 +201,13 @@ def luck_sentence(rows: Iterable[Row]) -> str:
     return f"{lucky[system]} of the {right} right answers of {name} {verb} not decided by what it had seen."
 
 
-# --- The tables that `score` and `table` print: a row for each setting, pool and system, rates of all metrics ---------
-NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
-STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
+# --- The tables of `score` and `table`: a row for each setting, pool and system, with rates of all metrics ------------
+NAMELESS_BENCHMARK = next(iter(TITLES))  # the JSON of its rows has no key `benchmark`, which is younger
+STRUCTURE_METRIC = "parent_f1"  # defined for exactly those answers that have structure metrics
 
 
 class _ReasonKey(NamedTuple):
-    """Properties that the responses of a row share, without the options of their system."""
+    """Key of a row for counts of reasons, without the options of the system."""
 
     setting: str
     stratum: str
@@ -218,7 +220,7 @@ class _ReasonKey(NamedTuple):
 
 
 class ResultTable:
-    """Collects scored answers and prints them as rows; the order in which they are added does not matter.
+    """Collector of scored answers that returns them as table rows, independent of their order.
 
     Participants of one study are one system, such as people (40).
     """
@@ -238,7 +240,7 @@ class ResultTable:
         self._pools: dict[str, set[str]] = {}
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
-        """Count one answer under the setting of its context, or a response that is in no rate."""
+        """Add a scored answer, or a response that is in no rate."""
         reason = "" if isinstance(score, LazyVerdict) else score.get("reason", "")
         if isinstance(reason, str) and reason in EXCLUDED:
             self.exclude(context, reason)
@@ -249,13 +251,13 @@ class ResultTable:
     def count(
         self, context: AnswerContext, values: core_metrics.Values, sample: core_metrics.Sample, reason: str = ""
     ) -> None:
-        """Count one answer of which these values were read; reason: why the response holds no answer."""
+        """Add an answer with its values. reason: why the response holds no answer; empty if it holds one."""
         self._groups.add(context, values, sample)
         if reason:
             self._count_reason(context, reason)
 
     def exclude(self, context: AnswerContext, reason: str) -> None:
-        """Count a response that is in no rate."""
+        """Add a response that is in no rate."""
         self._count_reason(context, reason)
 
     def _count_reason(self, context: AnswerContext, reason: str) -> None:
@@ -270,11 +272,11 @@ class ResultTable:
         return self._reasons.get(_ReasonKey.of(row), Counter())
 
     def read_rows(self) -> Iterator[tuple[Row, Counter[str]]]:
-        """Yield each row with the numbers of reasons of its responses without an answer."""
+        """Yield each row with the counts of reasons of its responses without an answer."""
         yield from ((row, self._reasons_of(row)) for row in self._sorted_rows())
 
     def unrated(self) -> list[tuple[dict[str, str], Counter[str]]]:
-        """Return labels and reasons of what would have a row if one of its responses were in the rates."""
+        """Return labels and counts of reasons of the rows whose responses are all excluded from the rates."""
         rated = {_ReasonKey.of(row) for row in self._groups.rows()}
         keys = sorted(
             (key for key in self._reasons if key not in rated), key=lambda k: (*self.metrics.setting_order_key(k[0]), k)
@@ -289,7 +291,7 @@ class ResultTable:
         return unrated
 
     def cells(self) -> list[dict[str, str]]:
-        """Return one mapping per row, every value as it is printed."""
+        """Return one mapping per row, with values as they are printed."""
         rows = self._sorted_rows()
         shares = zip(rows, num_answered(rows, self._by), num_expected(rows, self._by), strict=True)
         by_reader = any(map(readers_differ, rows))
@@ -302,7 +304,7 @@ class ResultTable:
 
     @property
     def chosen(self) -> tuple[str, str] | None:
-        """Names of the first system with equally good answers: of its mean, and of what its tie rule chose."""
+        """Names of the first system with tied answers, in the row of means and in that of chosen answers; else None."""
         rows = self._sorted_rows()
         names = {row.key: row.system for row in rows}
         return next(
@@ -315,7 +317,7 @@ class ResultTable:
         )
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""
+        """Return one mapping per row for JSON, with null for undefined and suppressed numbers."""
         rows = self._sorted_rows()
         shares = zip(rows, num_answered(rows, self._by), num_expected(rows, self._by), strict=True)
         lines = [self._json_row(*share) for share in shares]
@@ -331,13 +333,13 @@ class ResultTable:
         return lines + [empty | labels | reason_numbers(reasons) for labels, reasons in self.unrated()]
 
     def sample_rows(self) -> list[SampleRow]:
-        """Return the table of the rows that have several samples of an item."""
+        """Return the sample rows of the rows that have several samples of an item."""
         return sample_rows(self._sorted_rows(), self.metrics.rights, self._by)
 
     def incomplete(self) -> list[str]:
-        """Return a line for every row that does not cover its pools, and for every row with answers that crashed.
+        """Return a line for every row that lacks items of its pools, and for every row with crashes.
 
-        Of a group of people one line: how many items they took.
+        A group of people has one line, on how many items each of them took.
         """
         lines: dict[str, None] = {}  # each once, in order
         rows = self._sorted_rows()
@@ -357,32 +359,36 @@ class ResultTable:
         return list(lines)
 
     def _partial_lines(self, row: Row, rows: Sequence[Row]) -> Iterator[str]:
-        """Yield how many items of their pools a group of people took, if some of them took not all."""
+        """Yield a line on how many items of their pools people took, if some of them did not take all."""
         if self._by is Grouping.STRATUM:
             return
-        alike = [peer for peer in rows if (peer.system, peer.pool) == (row.system, row.pool)]
-        taken = sum((peer.num_taken for peer in alike), start=Counter[str]())
-        low, high = min(taken.values()), max(taken.values())
+        same_group = [peer for peer in rows if (peer.system, peer.pool) == (row.system, row.pool)]
+        num_by_participant = sum((peer.num_taken for peer in same_group), start=Counter[str]())
+        low, high = min(num_by_participant.values()), max(num_by_participant.values())
         if low < row.num_expected:
             reach = f"{low}" if low == high else f"{low} to {high}"
-            mean = "rates are over those" if len(taken) == 1 else "rates are means over participants, each alike"
+            mean = (
+                "rates are over those"
+                if len(num_by_participant) == 1
+                else "rates are means over participants, each alike"
+            )
             yield f"{row.pool}: {row.system} took {reach} of {plural(row.num_expected, 'items')}; {mean}"
 
     def luck(self) -> str:
-        """Return the sentence on luck; empty where no answer is known to be lucky."""
+        """Return the sentence on luck; empty if no answer is known to be lucky."""
         return luck_sentence(self._sorted_rows())
 
     def _sorted_rows(self) -> list[Row]:
-        def place(row: Row) -> tuple[Any, ...]:
+        def sort_key(row: Row) -> tuple[Any, ...]:
             name = row.pools[row.key.pool_digest][0] if row.key.pool_digest else ""
             names = name, row.key.pool_digest, *row.key.system[:2], str(int(row.key.system.is_chosen)), row.stratum
             return *self.metrics.setting_order_key(row.setting), *map(natural, names)
 
-        return sorted(drop_equal_choices(self._groups.rows()), key=place)
+        return sorted(drop_equal_choices(self._groups.rows()), key=sort_key)
 
     @property
     def _has_groups(self) -> bool:
-        """Whether some participants were in groups of a study."""
+        """Whether some participants were assigned to groups of a study."""
         return any(row.people_group for row in self._groups.rows())
 
     def _label_cells(self, row: Row, num_items: int, num_total: int) -> dict[str, str]:
@@ -427,7 +433,7 @@ def readers_differ(row: Row) -> bool:
 
 
 def _reason_cells(reasons: Counter[str]) -> dict[str, str]:
-    """Return the numbers of responses that were left out, that hold no answer, and of each reason; none of them 0."""
+    """Return cells with the numbers of excluded and of unanswered responses, and of each reason; a dash for 0."""
     numbers = {reason_key(reason): reasons[reason] for reason in REASONS}
     numbers[NOT_RUN_COLUMN] = sum(reasons[reason] for reason in EXCLUDED)
     numbers[NO_ANSWER_COLUMN] = sum(number for reason, number in reasons.items() if reason not in EXCLUDED)
@@ -454,7 +460,7 @@ def _rate_cells(row: Row, *, by_reader: bool = False) -> dict[str, str]:
 
 
 def _rate_values(row: Row) -> dict[str, Any]:
-    """Return the same as numbers; null where a rate is undefined or suppressed, and which are suppressed."""
+    """Return the values of `_rate_cells` as numbers, None for undefined and suppressed ones; and suppressed keys."""
     values: dict[str, Any] = {key: rate.value for key, rate in row.rates.items() if key != "chosen"}
     if (num_structured := _num_structured(row)) is not None:
         values["structure_scored"] = num_structured
@@ -468,21 +474,21 @@ def _rate_values(row: Row) -> dict[str, Any]:
 
 
 def _skill_intervals(row: Row) -> Iterator[tuple[str, Interval]]:
-    """Yield the intervals of ratios, which stand beside them."""
+    """Yield (key, interval) for the skills whose interval is defined."""
     keys = (column.key for column in row.columns if column.skill_of)
     yield from ((key, interval) for key in keys if (interval := row.interval(key)) is not None)
 
 
 def _num_structured(row: Row) -> int | None:
-    """Return how many answers have structure metrics; None where the benchmark has none."""
-    place = row.column_indices.get(STRUCTURE_METRIC)
-    if place is None:
+    """Return the number of answers with structure metrics; None if the benchmark has no such metrics."""
+    metric_index = row.column_indices.get(STRUCTURE_METRIC)
+    if metric_index is None:
         return None
-    return int((~np.isnan(row.frame.read(place))).sum())
+    return int((~np.isnan(row.frame.read(metric_index))).sum())
 
 
 def _num_samples(row: Row) -> str:
-    """Return how many samples the items have: undefined if it is one of each, and of a group of people."""
+    """Return the range of samples per item; a dash if all items have one, and for people."""
     return core_metrics.UNDEFINED if row.is_group or row.num_samples[1] == 1 else sample_range(row)
 
 
@@ -496,7 +502,7 @@ class Excluded:
         self.listed: list[tuple[AnswerContext, str]] = []
 
     def filter_out(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        """Yield the answers that have a verdict; collect the others."""
+        """Yield the answers that have a verdict; collect the others in `listed`."""
         for context, score in answers:
             if not isinstance(score, LazyVerdict | MeanScore) and score.get("reason") in EXCLUDED:
                 self.listed.append((context, str(score["reason"])))
@@ -504,13 +510,13 @@ class Excluded:
                 yield context, score
 
     def count_in(self, tables: Mapping[str, ResultTable]) -> None:
-        """Count them in the tables of their benchmarks."""
+        """Add the collected responses to the tables of their benchmarks."""
         for context, reason in self.listed:
             if context.benchmark in tables:
                 tables[context.benchmark].exclude(context, reason)
 
     def lines(self) -> Iterator[str]:
-        """Yield how many there are, with the number of each reason; nothing without any."""
+        """Yield a line with their number by reason and by system; none if there are no such responses."""
         counts = Counter(reason for _, reason in self.listed)
         if counts:
             numbers = ", ".join(f"{reason} {counts[reason]}" for reason in REASONS if counts[reason])
@@ -520,8 +526,8 @@ class Excluded:
             yield f"{plural(counts.total(), 'responses')} left out of all rates ({numbers}): {', '.join(names)}"
 
 
-# --- Why protocols found nothing: a line for every system that exhausted its class or ran out of budget ---------------
-MAX_REASON_CHARS = 160
+# --- Reasons why protocols found nothing: a line for every system that exhausted its class or its budget --------------
+MAX_REASON_CHARS = 160  # of a reason in a line
 _OUTCOMES = {
     "impossible": "nothing of the class fits (exhausted: {})",
     "out_of_budget": "unanswered within the budget ({})",
@@ -529,37 +535,37 @@ _OUTCOMES = {
 
 
 class UnansweredCounts:
-    """Collects outcomes of answers; what is found, or comes from no protocol, is not counted."""
+    """Counter of answers that exact searches and budgets left missing, by system, outcome and reason."""
 
     def __init__(self) -> None:
         self._reasons: dict[tuple[str, str], Counter[str]] = {}
 
     def add(self, context: AnswerContext) -> None:
-        """Count an answer under its system and outcome."""
+        """Count an answer if its outcome is impossible or out_of_budget."""
         if context.outcome in _OUTCOMES:
             system = PEOPLE_SYSTEM if participant_of(context.system) else context.system
             self._reasons.setdefault((system, context.outcome), Counter())[context.reason] += 1
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each system and outcome: how many items, and the most frequent reason; people are one."""
+        """Yield a line for each system and outcome: number of items and most frequent reason; people are one system."""
         for (system, outcome), reasons in sorted(self._reasons.items()):
-            number = sum(reasons.values())
+            num_items = sum(reasons.values())
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
             num_others = len(reasons) - 1
             text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
             more = f"; {plural(num_others, 'other reasons')}" if num_others else ""
             if system == PEOPLE_SYSTEM:
-                yield f"{system}: {number} answer{'s are' if number > 1 else ' is'} missing ({text}{more})"
+                yield f"{system}: {num_items} answer{'s are' if num_items > 1 else ' is'} missing ({text}{more})"
                 continue
-            items = plural(number, "items")
+            items = plural(num_items, "items")
             yield f"{in_one_line(system)}: {items}: {_OUTCOMES[outcome].format(text + more)}"
 
 
-# --- Sampling error of rates that are means over draws of equally good answers, where there are too many to list ------
+# --- Sampling error of rates that are means over a random sample of equally good answers ------------------------------
 
 
 @dataclass
-class _System:
+class _DrawnItems:
     num_items: int = 0
     num_drawn: int = 0
     draws: int = 0
@@ -567,17 +573,17 @@ class _System:
 
 
 class DrawnTies:
-    """Collects, by system and setting, items whose rate is a mean over draws."""
+    """Collector of items whose rate is a mean over draws, by system and setting."""
 
     def __init__(self) -> None:
-        self._systems: dict[tuple[str, str], _System] = {}
+        self._systems: dict[tuple[str, str], _DrawnItems] = {}
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
-        """Count an answer that is right or wrong; draws of equally good ones have the variance p (1 - p) / draws."""
+        """Add an answer; a mean over n draws with a share p of right ones has the sampling variance p (1 - p) / n."""
         success = benchmark(context.benchmark).metrics.success
         if not success.is_defined(score, context.setting):
             return
-        system = self._systems.setdefault((context.system, context.setting), _System())
+        system = self._systems.setdefault((context.system, context.setting), _DrawnItems())
         system.num_items += 1
         if not isinstance(score, MeanScore) or not score.is_drawn:
             return
@@ -588,7 +594,7 @@ class DrawnTies:
         system.variances.append(right * (1 - right) / draws)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each system and setting with draws: their 95 % interval around the rate of right answers."""
+        """Yield a line for each system and setting with draws: the half width of the 95 % interval of sampling."""
         for (name, setting), system in sorted(self._systems.items()):
             if system.num_drawn:
                 half = NORMAL_95 * sqrt(fsum(system.variances)) / system.num_items

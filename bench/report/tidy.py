@@ -1,4 +1,4 @@
-"""Answers and rates as tidy frames: a row an answer, or a row for a metric of a system; columns are documented here."""
+"""Answers and rates as tidy data frames, a row for each answer or for each metric of a system; and their columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Framed(Pictured):
-    """A result or table as a data frame, a row for each of its parts; notebooks display the first rows."""
+    """A result that can be a data frame; notebooks display its first rows."""
 
     @property
     def frame_columns(self) -> Mapping[str, Sequence[Any]]:
@@ -42,8 +42,9 @@ class Framed(Pictured):
         try:
             narwhals = import_module("narwhals.stable.v2")
             types = {str: narwhals.String, int: narwhals.Int64, float: narwhals.Float64}
-            kinds = self.frame_types
-            schema = {name: types[kinds[name]] for name in columns if name in kinds}  # the frame takes its column order
+            type_by_column = self.frame_types
+            # in the order of `columns`, which the frame takes from it
+            schema = {name: types[type_by_column[name]] for name in columns if name in type_by_column}
             return narwhals.from_dict(columns, schema or None, backend=backend).to_native()
         except ImportError as error:
             raise CalibrantError(
@@ -59,11 +60,11 @@ class Framed(Pictured):
 
     @property
     def frame_types(self) -> Mapping[str, type]:
-        """Types of the columns (str, int, float), where they are the same in every frame; else those of the values."""
+        """Column -> str, int or float, if fixed; the types of other columns follow from their values."""
         return {}
 
 
-# --- Columns of the frames: a field is a column, and its description stands in docs/names -----------------------------
+# --- Columns of the frames: each field is a column; docs/names prints its description ---------------------------------
 class AnswerColumns(msgspec.Struct, frozen=True):
     """First columns of a frame of answers; after them each metric of the benchmark by its key (docs/metrics.md)."""
 
@@ -114,7 +115,7 @@ class AnswerRow(NamedTuple):
 
 
 def answer_columns(rows: Sequence[AnswerRow]) -> dict[str, list[Any]]:
-    """Return the columns of a frame of answers; metrics of another benchmark are missing."""
+    """Return the columns of a frame of answers, with None for the metrics of other benchmarks."""
     from calibrant.bench.core.metrics import ObservationReader
     from calibrant.bench.core.registry import benchmark
 
@@ -169,9 +170,9 @@ V = TypeVar("V")
 
 
 class Verdicts(_Answers, Iterator[V], Generic[V]):
-    """Verdicts one at a time, each made when it is taken; `to_frame` makes a frame of those not yet taken.
+    """Iterator of verdicts, each computed when it is taken; `to_frame` returns a frame of those not yet taken.
 
-    scored: pairs of an item and the verdict on an answer to it
+    scored: pairs (item, verdict on an answer to it)
     """
 
     def __init__(self, scored: Iterator[tuple[Any, V]]) -> None:
@@ -184,14 +185,14 @@ class Verdicts(_Answers, Iterator[V], Generic[V]):
         return next(self._scored)[1]
 
     def picture(self) -> Picture:
-        """Return the hint of `repr` alone: a display of verdicts would consume them."""
+        """Return `repr` as text: displaying verdicts would consume them."""
         return Picture(repr(self).strip("<>"))
 
     def __repr__(self) -> str:
         return "<Verdicts: iterate, or to_frame()>"
 
     def answer_rows(self) -> list[AnswerRow]:
-        """Return the answers that were not yet taken; of k answers to an item the samples are numbered."""
+        """Return the answers that were not yet taken; several answers to an item are numbered as samples."""
         from calibrant.bench.core.registry import benchmark_of_item
         from calibrant.bench.core.scoring import AnswerContext
 
@@ -225,7 +226,7 @@ class Records(list["Record"], _Answers):
         return [AnswerRow(context_of(record), score_of(record), None) for record in self]
 
     def picture(self) -> Picture:
-        """Return the answers, without their metrics."""
+        """Return a picture of the answers without their metrics."""
         frame = self.frame_columns
         columns = {name: frame[name] for name in AnswerColumns.__struct_fields__}
         filled = {name: values for name, values in columns.items() if any(value is not None for value in values)}
@@ -242,7 +243,7 @@ class Records(list["Record"], _Answers):
 
 @dataclass(frozen=True)
 class CollectedTables:
-    """Tables of all benchmarks in their order, and what they do not cover.
+    """Tables by benchmark, in the order of NAMES, and what they do not cover.
 
     notes: the posterior at which noisy readings decide, and the error of sampling among equally good answers
     """
@@ -254,7 +255,7 @@ class CollectedTables:
     excluded: Excluded
 
     def omissions(self, *, with_coverage: bool) -> Iterator[str]:
-        """Yield what was left out, in lines; with_coverage: also answers without an attribution."""
+        """Yield lines on what the tables do not cover; with_coverage: also on answers without an attribution."""
         yield from chain(self.coverage.lines() if with_coverage else (), self.unanswered.lines(), self.excluded.lines())
 
 
@@ -269,11 +270,11 @@ def collect_tables(
     needs_attribution: bool = False,
     check: Callable[[MetricSet], MetricSet] = lambda metrics: metrics,
 ) -> CollectedTables:
-    """Collect the rates of folders of runs and of files that `calibrant score` wrote.
+    """Collect the rates of folders of runs and of files of `calibrant score`.
 
-    embedded: further answers, not read from sources; pools: pool files with the items that attributions are made for
-    level: posterior from which noisy readings decide
-    check: returns a benchmark's metrics as they are tabulated, or raises before any of its answers is tabulated
+    embedded: further answers, not read from sources; pools: pool files whose answers get attributions
+    level: least posterior at which noisy readings decide
+    check: called before a benchmark's first answer is tabulated: metrics -> metrics to tabulate, or raises
     """
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.registry import NAMES, benchmark
@@ -308,7 +309,7 @@ def collect_tables(
 class RateTable(Framed):
     """Rates of systems as `calibrant table` prints them.
 
-    tables: tables by name of the benchmark; notes: lines on what they do not cover, and what was left out
+    tables: benchmark -> table; notes: lines on what they do not cover
     """
 
     tables: Mapping[str, ResultTable]
@@ -329,7 +330,7 @@ class RateTable(Framed):
         return "\n\n".join([*texts, *self.notes])
 
     def picture(self) -> Picture:
-        """Return the printed tables."""
+        """Return a picture of the printed tables."""
         return Picture(repr(self).strip("<>"), code=str(self))
 
     @property
@@ -375,5 +376,5 @@ def _rate_rows(benchmark: str, table: ResultTable) -> Iterator[RateColumns]:
 
 
 def column_types(struct: type[msgspec.Struct]) -> dict[str, type]:
-    """Return str, int or float for each field; a field that may be None has the type of its other values."""
+    """Return field -> str, int or float; the first type of a union, so that of `float | None` is float."""
     return {name: (get_args(hint) or (hint,))[0] for name, hint in get_type_hints(struct).items()}

@@ -1,4 +1,4 @@
-"""Making a report's files: its text in one of the formats, and its plots; with the table of answers that are sets."""
+"""Writing of a report: its text in one of the formats, its plots, and the table of answers that are sets."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names
 
-# --- Table of a report about answers that are sets, from verdicts of `calibrant score --set-size` ---------------------
+# --- Table of answers that are sets, from verdicts of `calibrant score --set-size` ------------------------------------
 SETS_TABLE = "sets"
 WITH_INTERVAL = ("valid_rate", "distinct_rate", "reach", "prior_mass")
 
 
 def set_tables(paths: Sequence[Path]) -> dict[str, layout.Table]:
-    """Return a table for each benchmark of the verdicts; `CalibrantError` for lines that do not state theirs."""
+    """Return a table for each benchmark of the verdicts; `CalibrantError` for lines that do not name one."""
     by_benchmark: dict[str, list[Mapping[str, Any]]] = {}
     for line in scoring_sets.read_set_lines(paths):
         name = line.get("benchmark")
         if name not in TITLES:
             raise CalibrantError("verdicts on sets without their benchmark: score the sets again")
         by_benchmark.setdefault(name, []).append(line)
-    return {name: _table(lines) for name, lines in by_benchmark.items()}
+    return {name: _sets_table(lines) for name, lines in by_benchmark.items()}
 
 
-def _table(verdicts: Sequence[Mapping[str, Any]]) -> layout.Table:
+def _sets_table(verdicts: Sequence[Mapping[str, Any]]) -> layout.Table:
     keys = ("pool", "system", "n", scoring_sets.MARK)
     labels = tuple(map(layout.Heading, keys, scoring_sets.LABELS))
     headings = tuple(map(layout.Heading, scoring_sets.RATES, scoring_sets.HEADINGS[len(scoring_sets.LABELS) :]))
@@ -64,12 +64,12 @@ def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[layout.Cell]:
         yield layout.cell(scoring_sets.short_rate(rate.mean), rate.interval if name in WITH_INTERVAL else None)
 
 
-# --- Making a report's files: its text in one of the formats, and its plots -------------------------------------------
+# --- Text and plots of a report ---------------------------------------------------------------------------------------
 HTML, TERMINAL = "html", "terminal"
 
 
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
-    """Table ids by name; `CalibrantError` says which are known."""
+    """Return the names after checking that each is a table's id; `CalibrantError` for an unknown one lists the ids."""
     reports = [report for bench in benchmarks() if (report := bench.capability(REPORT)) is not None]
     listed = (
         *chain.from_iterable(report.table_ids for report in reports),
@@ -95,14 +95,15 @@ def report_text(
     width: int | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> str:
-    """Return the report in a format of TEXTS, or as HTML: of one benchmark after the other.
+    """Return the report, benchmark by benchmark, in a format of TEXTS or as HTML.
 
-    answers: by benchmark; plots: folder that gets every plot as an SVG file too; width: columns of a terminal, if any
+    answers: by benchmark; plots: folder for SVG files of all plots; width: columns of a terminal, None if it is none
     """
     is_page = form == HTML
     contents = replace(requested, with_plots=plots is not None, with_pictures=is_page or plots is not None)
     if is_page:
-        contents = replace(contents, with_paper=True, is_page=True)  # in the page, hidden unless they are switched on
+        # the paper's rows are always in the page, hidden until a reader switches them on
+        contents = replace(contents, with_paper=True, is_page=True)
     items = comparisons.without_copies(answers, contents)
     sections = _sections(answers, items, contents if is_page else replace(contents, transcripts={}), progress)
     if plots is not None:
@@ -110,9 +111,9 @@ def report_text(
             write_atomically(plots / f"{plot.name}.svg", standalone_svg(plot.svg))
     if not is_page:
         tables = [table for section in sections.values() for table in section.tables]
-        is_asked = bool(contents.tables or contents.cohorts)  # what was asked for is printed, with figures or without
-        fitting = [table for table in map(_without_other_items, tables) if table.headings or is_asked]
-        return printable(layout.as_terminal(fitting, width) if form == TERMINAL else layout.TEXTS[form](fitting))
+        is_requested = bool(contents.tables or contents.cohorts)  # such tables are printed even without numbers
+        printed = [table for table in map(_without_other_items, tables) if table.headings or is_requested]
+        return printable(layout.as_terminal(printed, width) if form == TERMINAL else layout.TEXTS[form](printed))
     from calibrant.bench.report.overview.page import as_html
 
     return as_html(items, sections, replace(contents, with_paper=requested.with_paper))
@@ -124,18 +125,21 @@ def _sections(
     contents: ReportContents,
     progress: Progress,
 ) -> dict[str, Section]:
-    """Return, by benchmark, the sections that have one of the requested tables.
+    """Return benchmark -> section, for the benchmarks that have one of the requested tables.
 
-    items: the answers without those to copies of items
+    items: the answers without those to pools of variants, whose items are copies of others
     """
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     sections = {}
     sets = {} if contents.tables and SETS_TABLE not in contents.tables else set_tables(contents.sets)
     for bench in map(benchmark, answers):
-        section, has_other = Section.of(bench.title, "", items[bench.name], (), ()), False
+        section, has_benchmark_section = Section.of(bench.title, "", items[bench.name], (), ()), False
         if not contents.tables or contents.tables & {*bench.require(REPORT).table_ids}:
             try:
-                section, has_other = bench.require(REPORT).section(items[bench.name], contents, progress), True
+                section, has_benchmark_section = (
+                    bench.require(REPORT).section(items[bench.name], contents, progress),
+                    True,
+                )
             except NoAnswersError as error:
                 missing = error
         section = add_people(section, bench.name, items[bench.name], contents)
@@ -146,7 +150,7 @@ def _sections(
             section = replace(section, tables=(*section.tables, sets[bench.name]))
         groups = groups_of_people(items[bench.name])
         section = replace(section, tables=tuple(layout.with_groups(table, groups) for table in section.tables))
-        if has_other or section.tables:
+        if has_benchmark_section or section.tables:
             sections[bench.name] = section
     if not sections:
         raise missing
@@ -154,14 +158,14 @@ def _sections(
 
 
 def _without_other_items(table: layout.Table) -> layout.Table:
-    """Return a table of results without printed rows that are not about such items."""
+    """Return a result table without the paper's rows if these are about other items; else the table itself."""
     if table.fits or not table.is_result:
         return table
     return layout.own_rows(table)
 
 
 def _rename_duplicates(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections; a table or plot whose name an earlier one has is named after its benchmark too."""
+    """Return the sections, with the benchmark's title added to names of tables and plots that occurred before."""
     names: set[str] = set()
     renamed = []
     for section in sections:

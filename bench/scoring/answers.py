@@ -1,8 +1,8 @@
-"""Plain lines of prediction files: item, model and answer by the names of tools, steps; counts of how they were read.
+"""Plain lines of prediction files: item, model, answer and steps, by the field names of common tools; and counts.
 
-An answer is an object of the task's shape, or a text. It may stand in what a provider gives (bench.scoring.providers),
-in a conversation (what the assistant said last), in content in parts, or in an object around any of these. A line that
-names no item may have its prompt.
+An answer is an object of the task's shape, or a text. It may stand in a provider's response (bench.scoring.providers),
+in the last message of the assistant, in content in parts, or in an object around any of these. A line that names no
+item may hold its prompt.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
 
-# --- Items of lines that name none: by the prompt that the line has ---------------------------------------------------
-MIN_PROMPT_LINES = 3  # of which inner ones are whole lines wherever the prompt stands
+# --- Items of lines that name none, found by the line's prompt --------------------------------------------------------
+MIN_PROMPT_LINES = 3  # inner lines of a prompt that is indexed by a line; they stay whole wherever the prompt stands
 PROMPT_FIELDS = (
     *("prompt", "input", "inputs", "question", "messages", "arguments", "request", "body", "contents", "query"),
 )
 _ANSWERING = ("assistant", "model")  # no set: a role may be a list
-MAX_PROMPT_DEPTH = 12
+MAX_PROMPT_DEPTH = 12  # levels of objects and lists that are searched for texts
 
 
 class PromptedItems(Protocol):
-    """Items of a pool; prompt: of an item, as `calibrant prompts` writes it."""
+    """Items of a pool. prompt: id -> prompt as `calibrant prompts` writes it; None if the pool has no prompts."""
 
     @property
     def digest(self) -> str: ...
@@ -53,10 +53,10 @@ class PromptedItems(Protocol):
 
 
 class PromptIndex:
-    """Finds the one item whose user prompt a text is, or contains.
+    """Index of items by their user prompts.
 
-    A prompt is looked for where a line of it stands that few other prompts have: comparing every prompt with every text
-    would take minutes for 10,000 lines and 1,000 items.
+    Each prompt is indexed by its rarest inner line, and compared only with texts that have this line: comparing every
+    prompt with every text would take minutes for 10,000 lines and 1,000 items.
     """
 
     def __init__(self, pools: Sequence[PromptedItems]) -> None:
@@ -83,10 +83,10 @@ class PromptIndex:
                 self._by_line.setdefault(rarest, []).append(prompt)
 
     def find(self, texts: Sequence[str]) -> set[tuple[str, str]]:
-        """Return the items of the prompts that a text equals; of those that one contains, where none is equal."""
+        """Return the items whose prompt equals a text, else those with the longest prompts that a text contains."""
         for text in texts:
-            if found_items := self._items.get(text.strip()):
-                return found_items
+            if items := self._items.get(text.strip()):
+                return items
         contained: set[str] = set()
         for text in texts:
             for line in set(text.splitlines()):
@@ -99,7 +99,7 @@ class PromptIndex:
 
 
 def prompt_texts(values: Iterable[Any]) -> list[str]:
-    """Return the texts in the fields of prompts of some objects, without messages of the assistant."""
+    """Return the texts in PROMPT_FIELDS of some objects, without messages of the assistant."""
     texts: list[str] = []
     for value in values:
         if isinstance(value, Mapping):
@@ -121,7 +121,7 @@ def _add_texts(value: Any, texts: list[str], depth: int) -> None:
 
 
 def inner_object(value: Any) -> Mapping[str, Any]:
-    """Return an object, or one that a text spells; an empty one for anything else."""
+    """Return an object, or the object in a JSON text; {} for anything else."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, str) and value.startswith("{"):
@@ -130,24 +130,24 @@ def inner_object(value: Any) -> Mapping[str, Any]:
 
 
 def _object_or_none(text: str) -> Mapping[str, Any] | None:
-    """Return the object that a text spells; None for anything else."""
+    """Parse a JSON object; None for anything else."""
     try:
         return prediction_object(text.encode("utf-8", "surrogatepass"))
     except CalibrantError:
         return None
 
 
-# --- Which fields of a prediction hold its item, its model and its answer, by the names that tools write --------------
+# --- Fields of a prediction for its item, model and answer, by the names that tools write -----------------------------
 MODEL_FIELD = "model"
-PROTOCOL_FIELD = "protocol"  # of a record of `run` or `play`, which is a prediction too
+PROTOCOL_FIELD = "protocol"  # model of a record of `run` or `play`, which is a prediction too
 MODEL_PATHS = (
     "response.body.model",
     "response.model",
     "body.model",
     "model_name",
     "model_id",
-)  # where a line has no MODEL_FIELD
-OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever is in it
+)  # used if a line has no MODEL_FIELD
+OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever its keys
 ANSWER_FIELDS = (
     "extractedAnswer",
     "rawResponse",
@@ -163,17 +163,17 @@ TEXT_OPTION = "--text-field"
 _NO_ANSWER_FIELDS = frozenset(
     {*ID_FIELDS, "key", *PROMPT_FIELDS, *SAMPLE_FIELDS, MODEL_FIELD, *MODEL_PATHS, "system", "promptDigest", "pool"}
 )
-_PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
+_ANSWER_KEYS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # keys of answer objects
 _STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
-# beside a plain answer: without any of these, nothing but the answer is read
+# fields that qualify a plain answer; a line without any of them has only the answer to read
 _STATING_FIELDS = frozenset({*_STOP_FIELDS, *providers.THOUGHT_FIELDS, *providers.FAILURE_FIELDS, "refusal"})
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
-_DEEPEST = 8
-_SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message
+_MAX_DEPTH = 8  # levels around an answer
+_SILENT_PARTS = ("reasoning", "function_call")  # types of output items that hold no message
 
 
 class LineRules(NamedTuple):
-    """Rules for lines: whether an error stops, whether equal lines are one, and the model of all lines."""
+    """Rules for lines: what an error does, whether equal lines count once, and the model of all lines if given."""
 
     on_error: Literal["stop", "skip"] = "stop"
     duplicates: Literal["keep", "drop"] = "keep"
@@ -184,7 +184,7 @@ DEFAULT_RULES: Final = LineRules()
 
 
 class FieldNames(NamedTuple):
-    """Fields that the user has named, None where the usual names are looked for; how responses and lines are read."""
+    """Field names that the user gave, None for the usual ones; and options of reading."""
 
     id: str | None = None
     text: str | None = None
@@ -195,7 +195,7 @@ class FieldNames(NamedTuple):
 
 @dataclass
 class Recognised:
-    """Fields in which the parts of the predictions were recognised, and how often."""
+    """Counts of the fields in which item, model and answer were recognised; unread: columns that were not used."""
 
     lines: int = 0
     fields: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
@@ -219,7 +219,7 @@ def _list_names(names: Counter[str]) -> str:
 class AnswerField(NamedTuple):
     """Field of a line that has the responses.
 
-    form: text | object | null (the field is there, and empty) | error (in place of a field), or the name of a format
+    form: text, object, null (the field is empty), error (there is none, but an error) or format (`parsed` has its name)
     """
 
     name: str
@@ -229,7 +229,7 @@ class AnswerField(NamedTuple):
 
 
 def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerField:
-    """Return the responses of a line, one a sample; `CalibrantError` with its keys if it has no field for them."""
+    """Return the responses of a line, one per sample; `CalibrantError` with the line's keys if it has no such field."""
     if named is None and (parsed := parse_line(line)) is not None:
         reason = providers.failed_line(line)
         responses = tuple(response._replace(reason=reason) if reason else response for response in parsed.responses)
@@ -247,7 +247,7 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
     if not reason and stop is None and not has_thoughts:
         return field
     responses = tuple(
-        providers.stopped(response, response.stop or stop)._replace(
+        providers.add_stop(response, response.stop or stop)._replace(
             reason=reason or response.reason, has_thoughts=response.has_thoughts or has_thoughts
         )
         for response in field.responses
@@ -266,7 +266,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
         parsed = providers.provider_responses(value) if name not in OBJECT_FIELDS else None
         if parsed is not None:
             return AnswerField(name, parsed.format, parsed.responses, parsed)
-        answers = _of_field(name, value, named=named is not None)
+        answers = _responses_of_field(name, value, named=named is not None)
         if answers:
             form = "object" if answers[0].answer is not None else "text"
             return AnswerField(name, form, tuple(answers))
@@ -285,7 +285,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
 
 
 def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the field that names a line's model, and what is in it; None in it where there is none."""
+    """Return the name of a line's model field and its value, None if there is none."""
     if MODEL_FIELD not in line:
         for path in MODEL_PATHS:
             present, value = _value(line, path)
@@ -301,7 +301,7 @@ def keys_of(line: Mapping[str, Any]) -> str:
 
 
 def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
-    """Return whether the line has a field, and what is in it; dots lead into objects."""
+    """Return whether the line has a field, and its value; dots in the name lead into objects."""
     if name in line:
         return True, line[name]
     if "." not in name:
@@ -315,15 +315,15 @@ def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
 
 
 def named_value(line: Mapping[str, Any], name: str) -> Any:
-    """Return what is in a field that the user has named; `CalibrantError` with the keys if it is not there."""
+    """Return the value of a field that the user named; `CalibrantError` with the line's keys if it is missing."""
     present, value = _value(line, name)
     if not present:
         raise CalibrantError(f"no field {short_repr(name)}; its keys are {keys_of(line)}")
     return value
 
 
-def _of_field(name: str, value: Any, *, named: bool) -> list[Response] | None:
-    """Responses of a field; none in a field that is null; None where the field holds something else."""
+def _responses_of_field(name: str, value: Any, *, named: bool) -> list[Response] | None:
+    """Return the responses in a field; [] if it is null, None if it holds something else."""
     if isinstance(value, str) and name == OBJECT_FIELDS[0]:
         answer = answer_object(value.encode("utf-8", "replace"))
         return [Response(value) if answer is None else Response(answer=answer)]
@@ -339,21 +339,21 @@ def _responses_in(value: Any, depth: int = 0) -> list[Response] | None:
         return []
     if isinstance(value, str):
         return [Response(value)]
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        if not _PARTS.isdisjoint(value):
+        if not _ANSWER_KEYS.isdisjoint(value):
             return [Response(answer=value)]
         if value.get("role") == "assistant" and "content" in value:
             return [providers.message_response(value)]
         around = (_responses_in(value[key], depth + 1) for key in _AROUND if key in value)
         return next((answers for answers in around if answers is not None), None)
     if isinstance(value, list):
-        return _of_list(value, depth)
+        return _responses_of_list(value, depth)
     return None
 
 
-def _of_list(values: list[Any], depth: int) -> list[Response] | None:
+def _responses_of_list(values: list[Any], depth: int) -> list[Response] | None:
     if all(isinstance(value, str) for value in values):
         return [Response(value) for value in values]
     if not all(isinstance(value, dict) for value in values):
@@ -377,7 +377,7 @@ def _of_list(values: list[Any], depth: int) -> list[Response] | None:
 
 
 def capital_fields(line: Mapping[str, Any]) -> dict[str, str]:
-    """Return options with the fields of model and answer that are the usual ones but for capital letters."""
+    """Return option -> field, for fields of model and answer that differ from usual names in capital letters alone."""
     fields = {}
     for option, names in (("--model-field", (MODEL_FIELD, *MODEL_PATHS)), (TEXT_OPTION, ANSWER_FIELDS)):
         lowered = {name.lower() for name in names}
@@ -387,7 +387,7 @@ def capital_fields(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _text_option(line: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the option for the field of the answer: a usual one but for capital letters, or the only other texts."""
+    """Return the option that names the likely answer field, by capital letters or as the only text; () if unclear."""
     name = capital_fields(line).get(TEXT_OPTION)
     texts = [key for key, value in line.items() if key not in _NO_ANSWER_FIELDS and _is_text(value)]
     name = name or (texts[0] if len(texts) == 1 else None)
@@ -401,7 +401,7 @@ def _is_text(value: Any) -> bool:
 
 
 def stated_sample(line: Mapping[str, Any]) -> int | None:
-    """Return the number of the sample that a line states; `CalibrantError` for what is none."""
+    """Return the sample index that a line states, None without one; `CalibrantError` unless it is an integer >= 0."""
     for name in SAMPLE_FIELDS:
         if name in line and line[name] is not None:
             if type(line[name]) is not int or line[name] < 0:
@@ -411,7 +411,7 @@ def stated_sample(line: Mapping[str, Any]) -> int | None:
 
 
 def stated_seconds(line: Mapping[str, Any]) -> float | None:
-    """Return the seconds that a line states; `CalibrantError` for what is no duration."""
+    """Return the seconds that a line states, None without any; `CalibrantError` for anything but a duration."""
     seconds = line.get("seconds")
     if seconds is None:
         return None
@@ -421,13 +421,13 @@ def stated_seconds(line: Mapping[str, Any]) -> float | None:
     return float(seconds)
 
 
-# --- Answers of systems as the public functions take them -------------------------------------------------------------
+# --- Answers as arguments of the public functions ---------------------------------------------------------------------
 
 
 def parse_answer(answer: object) -> str | dict[str, Any] | None:
-    """Return a text, or an answer object as it would be after a file; None for other values that JSON has.
+    """Return a text, or an object as if read back from a JSON file; None for other JSON values.
 
-    `CalibrantError` for what JSON cannot say: that is no answer at all.
+    `CalibrantError` for values that JSON cannot represent.
     """
     if isinstance(answer, str):
         return answer
@@ -444,7 +444,7 @@ def invalid_answer_message(answer: object) -> str:
 
 
 def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return an answer as it would be after a file."""
+    """Return an answer as if read back from a JSON file; `CalibrantError` if it cannot be written."""
     try:
         copied: dict[str, Any] = json.loads(json.dumps(dict(answer)))
     except (TypeError, ValueError, RecursionError) as error:
@@ -452,12 +452,12 @@ def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
     return copied
 
 
-# --- Counts of how responses were read: nothing is scored 0 in silence ------------------------------------------------
-UNREAD_STAGES = ("extracted", "schema")  # of ReplaySCM's funnel: what is rejected there is no object of the shape
+# --- Counts of how responses were read, so that nothing is scored 0 without a notice ----------------------------------
+UNREAD_STAGES = ("extracted", "schema")  # ReplaySCM's validity stages that reject a response without an answer object
 
 
 class _First:
-    """Number of responses, with the place of the first."""
+    """Number of responses, with the line and item of the first."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -469,10 +469,10 @@ class _First:
 
 
 class ResponseCounts:
-    """Numbers of responses by reason and by kind of warning, each with the first place.
+    """Numbers of responses by reason and by kind of warning, each with line and item of the first.
 
-    num_rated: responses in the rates; only: numbers of answers that only the named rule gets right
-    nameless: excluded responses that name no model, in a file of several
+    num_rated: responses in the rates; only: rule -> number of answers that it alone, or not all rules, read as right
+    nameless: excluded responses without a model, in a file with several models
     """
 
     def __init__(self) -> None:
@@ -482,10 +482,10 @@ class ResponseCounts:
         self.only = {name: _First() for name in ("published", "chosen", "lenient")}
         self.nameless = _First()
         self._partial = _First()
-        self._firsts = {True: "", False: ""}  # of excluded responses, and of others without an answer
+        self._firsts = {True: "", False: ""}  # whether excluded -> first response without an answer
 
     def add(self, place: str, reading: Reading) -> None:
-        """Count a response; place: its line and item."""
+        """Count a response. place: its line and item, separated by a comma."""
         where, _, instance = place.rpartition(", ")
         at = f" at {where}" if where else ""
         if not reading.is_excluded:
@@ -504,7 +504,7 @@ class ResponseCounts:
         self.warnings.setdefault(kind, _First()).add(place)
 
     def compare(self, place: str, correct: bool | None, published: bool | None, lenient: bool | None) -> None:
-        """Count an answer that one rule alone gets right."""
+        """Count an answer on which the rules differ. correct: by the chosen rule."""
         if published and not correct:
             self.only["published"].add(place)
         if lenient and not correct:
@@ -517,7 +517,7 @@ class ResponseCounts:
         return sum(count.number for reason, count in self.reasons.items() if reason in EXCLUDED)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for excluded responses, for those without an answer, for differing rules and each warning."""
+        """Yield lines on excluded responses, on those without an answer, on differing rules, and on each warning."""
         for is_excluded, words in ((True, "left out of all rates"), (False, "no answer that can be read")):
             counts = {r: self.reasons[r] for r in REASONS if r in self.reasons and (r in EXCLUDED) == is_excluded}
             number = sum(count.number for count in counts.values())
@@ -535,7 +535,7 @@ class ResponseCounts:
             names = {"published": "the published rule", "chosen": "the chosen rule", "lenient": "the lenient reader"}
             listed = "; ".join(f"{names[name]} {c.number} (first: {c.first})" for name, c in differing.items())
             yield f"answers that are right by one rule and not by all: {listed}"
-        if self.nameless.number and "no_model" not in self.warnings:  # whose line says what to do
+        if self.nameless.number and "no_model" not in self.warnings:  # that warning already states the remedy
             subject = (
                 "1 failed request names"
                 if self.nameless.number == 1
@@ -549,7 +549,7 @@ class ResponseCounts:
             yield f"{kind} {count.number} (first: {count.first}): {WARNINGS[kind]}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON."""
+        """Return the counts for JSON."""
         return {
             "rated": self.num_rated,
             "reasons": {reason: self.reasons[reason].number for reason in REASONS if reason in self.reasons},
@@ -576,15 +576,15 @@ WARNINGS = {
 }
 
 
-# --- Lines with an episode: its steps as records have them or in a benchmark's trace format, or the system's replies
+# --- Lines with an episode: steps as in records, a benchmark's trace format, or the system's replies
 STEPS_FIELD = "steps"
-REPLIES_FIELD = "replies"  # texts or objects, one a turn
-DIALOGUE_FIELD = "dialogue"  # options under which they were given
-ITEM_FIELD, AGENT_FIELD = "item", "agent"  # of a trace
+REPLIES_FIELD = "replies"  # texts or objects, one per turn
+DIALOGUE_FIELD = "dialogue"  # options of the dialogue that the replies are from
+ITEM_FIELD, AGENT_FIELD = "item", "agent"  # fields of a trace
 
 
 def is_trace(line: Mapping[str, Any]) -> bool:
-    """Return whether a line is one in a benchmark's own trace format."""
+    """Return whether a line is in a benchmark's own trace format."""
     return isinstance(line.get(ITEM_FIELD), str) and isinstance(line.get(AGENT_FIELD), str) and STEPS_FIELD in line
 
 
@@ -592,5 +592,5 @@ def stated_template(line: Mapping[str, Any]) -> str:
     """Return the digest of the prompt's template that a line of `prompts --template` states; empty for none."""
     template = line.get("template", "")
     if not isinstance(template, str) or not re.fullmatch(r"|[0-9a-f]{64}", template):
-        return ""  # other tools have fields of that name, which are no digest
+        return ""  # a field of another tool
     return template

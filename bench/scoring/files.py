@@ -1,4 +1,4 @@
-"""Objects of a prediction file, each with where it stands: JSON lines or documents, tables, or a log of Inspect."""
+"""Objects of a prediction file with their locations: JSON lines or documents, tables, or a log of Inspect."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from calibrant.dsl.parse_limits import (
 )
 from calibrant.dsl.text import plural
 
-# --- JSON lines from a file, a compressed file or standard input, each bounded before it is read ----------------------
+# --- JSON lines from a file, a compressed file or standard input, of bounded length -----------------------------------
 STANDARD_INPUT = Path("-")
 _SPACE = " \t\r\n"
-# as `json.loads`, but made once, and without its two searches for space: together they take a fifth of a line's time
+# `json.loads` without making a decoder per call and without its two searches for space, a fifth of the time of a line
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _scan_unique_keys = json.JSONDecoder(object_pairs_hook=unique_keys).scan_once  # type: ignore[attr-defined]
 _GZIP, _BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
 
 
 def shown_name(path: Path) -> str:
-    """Return what messages call the file."""
+    """Return the name of the file in messages."""
     return "standard input" if path == STANDARD_INPUT else str(path)
 
 
@@ -64,15 +64,15 @@ def _open(path: Path) -> Iterator[BinaryIO]:
             yield file
 
 
-READ_AHEAD = 1 << 18  # bytes: a hundred verdicts for each call of the system, not three
+READ_AHEAD = 1 << 18  # bytes: about a hundred verdicts per system call; the default holds three
 TOO_LONG = f"longer than {MAX_JSON_BYTES} bytes; give one object a line"
-MAX_PASSED_BYTES = 1 << 29  # of a line that is too long and passed over: 2 MB of gzip can hold one of 2 GB
+MAX_PASSED_BYTES = 1 << 29  # of a skipped line; bounds time: 2 MB of gzip can hold a line of 2 GB
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers; first bytes tell gzip and a byte order mark.
+    """Yield (line number, line) of lines that are not blank; gzip and a byte order mark are recognised.
 
-    `CalibrantError` for a line of more than MAX_JSON_BYTES, and for a compressed file that breaks off or is damaged.
+    `CalibrantError` for a line longer than MAX_JSON_BYTES, and for a truncated or damaged compressed file.
     """
     for number, line in bounded_lines(path):
         if line is None:
@@ -81,7 +81,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    """Yield what `numbered_lines` yields, and None for a line of more than MAX_JSON_BYTES, which is passed over."""
+    """Yield lines as `numbered_lines`, but None in place of a line longer than MAX_JSON_BYTES, which is skipped."""
     with _open(path) as file:
         source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
         first = cast(Any, source).peek(2)[:2]
@@ -90,7 +90,7 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
             # a line without end must not be read: 19 MB of gzip can hold one of 4 GB
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
                 if len(line) > MAX_JSON_BYTES:
-                    if not _pass_over(lines, line):
+                    if not _skip_rest(lines, line):
                         raise CalibrantError(f"{shown_name(path)}: line {number}: {TOO_LONG}")
                     yield number, None
                     continue
@@ -101,8 +101,8 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
             raise CalibrantError(f"{shown_name(path)}: not whole as a gzip file: {error}") from None
 
 
-def _pass_over(lines: BinaryIO, line: bytes) -> bool:
-    """Read on to the end of a line, of which a part was read; return whether it ends within MAX_PASSED_BYTES."""
+def _skip_rest(lines: BinaryIO, line: bytes) -> bool:
+    """Skip the rest of a partly read line; return whether the line ends within MAX_PASSED_BYTES."""
     num_bytes = len(line)
     while line and not line.endswith(b"\n") and num_bytes <= MAX_PASSED_BYTES:
         line = lines.readline(1 << 20)
@@ -111,7 +111,7 @@ def _pass_over(lines: BinaryIO, line: bytes) -> bool:
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:
-    """Return the object that a line spells, or None.
+    """Parse the JSON object of a line; None if it is none.
 
     `TooLargeError` for one of too many values, `PoolError` for a key that occurs twice in one object.
     """
@@ -120,10 +120,10 @@ def json_object(raw: bytes) -> dict[str, Any] | None:
 
 
 def _object_by_msgspec(raw: bytes) -> dict[str, Any] | None:
-    """Return the object of a line in half of the time; None where the reader of Python's library has to decide.
+    """Parse a line with msgspec in half of the time; None where Python's parser has to decide.
 
-    That one reads more, such as NaN and lone surrogates. Of equal keys msgspec returns the last: with what is written
-    again all colons are back, and so all members, unless a colon is escaped.
+    Python's parser accepts more, such as NaN and lone surrogates. Of equal keys msgspec silently keeps the last: if the
+    object encodes to as many colons as the line has, no member was lost (escaped colons are excluded).
     """
     try:
         check_json_text(raw)
@@ -136,9 +136,9 @@ def _object_by_msgspec(raw: bytes) -> dict[str, Any] | None:
 
 
 def prediction_object(raw: bytes) -> dict[str, Any] | None:
-    """Return the object of a prediction's line as `json_object`, but a member that nests too deeply as its text.
+    """Parse a prediction's line as `json_object`, but keep members that nest too deeply as texts.
 
-    What a system wrote is not the file's fault: as a text it is scored like other responses without an answer.
+    They are the system's fault, not the file's: as texts they are scored like other responses without an answer.
     """
     try:
         return json_object(raw)
@@ -147,7 +147,7 @@ def prediction_object(raw: bytes) -> dict[str, Any] | None:
 
 
 def answer_object(raw: bytes) -> dict[str, Any] | None:
-    """Return the object that a system's text spells; None if there is none, or it nests too deeply.
+    """Parse the JSON object of a system's text; None if it is none, or nests too deeply.
 
     Of equal keys the last counts, as in all replies.
     """
@@ -162,16 +162,17 @@ def _object(raw: bytes, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str
         text = raw.decode("utf-8").strip(_SPACE)
         check_json_text(text)
         value, end = scan(text, 0)
-    except (ValueError, RecursionError, StopIteration):  # bad JSON or UTF-8, endless integer; endless nesting; nothing
+    # bad JSON or UTF-8, a huge integer: ValueError; deep nesting: RecursionError; an empty text: StopIteration
+    except (ValueError, RecursionError, StopIteration):
         return None
     return value if end == len(text) and isinstance(value, dict) else None
 
 
-# --- The objects of a file of predictions, each with where it stands --------------------------------------------------
-MAX_DOCUMENT_BYTES = 1 << 29  # of a JSON document, which is held as a whole
+# --- The objects of a file of predictions with their locations --------------------------------------------------------
+MAX_DOCUMENT_BYTES = 1 << 29  # of a JSON document, which is held in memory
 PARTIAL, BROKEN = "partial_last_line", "skipped_line"
 _PARQUET = b"PAR1"
-_UNREAD_FILES = {  # by their first bytes
+_UNREAD_FILES = {  # first bytes -> kind of file and remedy
     b"\xff\xfe": "text in UTF-16; save it in UTF-8",
     b"\xfe\xff": "text in UTF-16; save it in UTF-8",
     b"\x28\xb5\x2f\xfd": "compressed with Zstandard; gzip is read, or the file as it was: zstd -d FILE",
@@ -180,14 +181,14 @@ _UNREAD_FILES = {  # by their first bytes
 }
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?", re.ASCII)
-_LISTS = ("request_states", "samples")  # of documents: HELM's scenario state, a log of Inspect
+_ENTRY_KEYS = ("request_states", "samples")  # lists of entries in documents: HELM's scenario state, a log of Inspect
 
 
 class FileEntry(NamedTuple):
     """A line, row, element or sample of a file of predictions.
 
-    where: for messages; number: from 1; line: its object, None where there is none, for which `problem` states why
-    kind: of such a problem; digest: equal for entries that are equal as a whole
+    where: location for messages; number: index from 1; line: its object, None if there is none; problem: why
+    kind: kind of the problem, a key of WARNINGS; digest: hash of the whole entry, to recognise duplicates
     """
 
     where: str
@@ -205,14 +206,14 @@ class PredictionFile:
         self.path = path
 
     def objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        """Return where each stands, and what it says; None for what is no object. `CalibrantError` names the file."""
+        """Yield (location, object), None for entries that are no object; `CalibrantError` for other problems."""
         for entry in self.entries():
             if entry.line is None and entry.problem != NO_OBJECT:
                 raise CalibrantError(f"{shown_name(self.path)}: {entry.where}: {entry.problem}")
             yield entry.where, entry.line
 
     def entries(self) -> Iterator[FileEntry]:
-        """Yield what the file holds, one at a time; `CalibrantError` names a file that is unreadable as a whole."""
+        """Yield the entries one at a time; `CalibrantError` for a file that is unreadable as a whole."""
         name = self.path.name.lower().removesuffix(".gz")
         delimiter = next((mark for suffix, mark in _DELIMITERS.items() if name.endswith(suffix)), None)
         try:
@@ -236,9 +237,9 @@ class PredictionFile:
             raise CalibrantError(str(error) if str(error).startswith(named) else f"{named}{error}") from None
 
     def unread_numbers(self, line: Mapping[str, Any], fields: Collection[str | None]) -> str:
-        """Return which columns of numbers of a CSV are not read, with those that may be meant; empty without either.
+        """Return a text on unread columns of numbers in a CSV and on columns that would be; empty if all are read.
 
-        line: one of its rows; fields: those that are read
+        line: one of its rows; fields: names of the fields that are read
         """
         is_table = self.path.name.lower().removesuffix(".gz").endswith(tuple(_DELIMITERS))
         usual = [" or ".join(names) for names in (SAMPLE_FIELDS, ("seconds",)) if line.keys().isdisjoint(names)]
@@ -278,7 +279,7 @@ NO_OBJECT = "not a JSON object in UTF-8"
 
 
 def _is_opened(raw: bytes) -> bool:
-    """Return whether a first line is no object by itself: it may open one that is printed over many lines."""
+    """Return whether a first line is no object by itself, and so may open a document printed over many lines."""
     try:
         return prediction_object(raw) is None
     except CalibrantError:
@@ -292,21 +293,21 @@ def _whole(number: int, line: bytes | None) -> bytes:
 
 
 def _line_entries(first: tuple[int, bytes | None], lines: Iterator[tuple[int, bytes | None]]) -> Iterator[FileEntry]:
-    """Yield the lines of a file; of one that is a whole document, such as HELM's, its parts."""
+    """Yield the lines of a file; a line that is a whole document, such as HELM's, is expanded into its entries."""
     for number, raw in chain((first,), lines):
         entry = _line_entry(number, raw)
-        if entry.line is None or entry.line.keys().isdisjoint(_LISTS):
+        if entry.line is None or entry.line.keys().isdisjoint(_ENTRY_KEYS):
             yield entry
             continue
-        listed = next((key for key in _LISTS if isinstance(entry.line.get(key), list)), None)
-        if listed is None:
+        entries_key = next((key for key in _ENTRY_KEYS if isinstance(entry.line.get(key), list)), None)
+        if entries_key is None:
             yield entry
         else:
-            yield from _expand(entry.line, listed)
+            yield from _expand(entry.line, entries_key)
 
 
 def _line_entry(number: int, raw: bytes | None) -> FileEntry:
-    """Return a line, None if it is too long."""
+    """Return the entry of a line. raw: None if it was too long."""
     where = f"line {number}"
     if raw is None:
         return FileEntry(where, number, None, TOO_LONG)
@@ -323,7 +324,7 @@ def _line_entry(number: int, raw: bytes | None) -> FileEntry:
 
 
 def _problem_of(raw: bytes) -> str:
-    """Return why a line is no object: a byte that is none of UTF-8, a list, or perhaps a row of a table."""
+    """Return why a line is no object: invalid UTF-8, a list, or perhaps a row of a table."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -352,7 +353,7 @@ def read_document(path: Path) -> bytes:
 
 
 def _document_entries(raw: bytes) -> Iterator[FileEntry] | None:
-    """Return the entries of a JSON document; None for JSON lines. `CalibrantError` for one that breaks off."""
+    """Return the entries of a JSON document; None for JSON lines. `CalibrantError` for a truncated document."""
     try:
         text = raw.decode("utf-8").strip(_SPACE)
     except UnicodeDecodeError:
@@ -372,18 +373,18 @@ def _document_entries(raw: bytes) -> Iterator[FileEntry] | None:
         if "\n" in text[:end]:
             raise CalibrantError("JSON objects printed over many lines each; give one a line, as `jq -c .` prints them")
         return None
-    listed = next((key for key in _LISTS if isinstance(value.get(key), list)), None)
-    return iter((FileEntry("element 1", 1, value),)) if listed is None else _expand(value, listed)
+    entries_key = next((key for key in _ENTRY_KEYS if isinstance(value.get(key), list)), None)
+    return iter((FileEntry("element 1", 1, value),)) if entries_key is None else _expand(value, entries_key)
 
 
-def _expand(document: Mapping[str, Any], listed: str) -> Iterator[FileEntry]:
+def _expand(document: Mapping[str, Any], entries_key: str) -> Iterator[FileEntry]:
     """Yield the entries of HELM's request states, or of the samples of a log of Inspect."""
-    system = log_system(document) if listed == "samples" else None
-    for number, entry in enumerate(document[listed], 1):
+    system = log_system(document) if entries_key == "samples" else None
+    for number, entry in enumerate(document[entries_key], 1):
         where = f"element {number}"
         if not isinstance(entry, dict):
             yield FileEntry(where, number, None, NO_OBJECT)
-        elif listed == "samples":
+        elif entries_key == "samples":
             try:
                 yield FileEntry(where, number, sample_line(entry, system, where))
             except CalibrantError as error:
@@ -393,7 +394,7 @@ def _expand(document: Mapping[str, Any], listed: str) -> Iterator[FileEntry]:
 
 
 def _array_entries(text: str) -> Iterator[FileEntry]:
-    """Yield the elements of an array, decoded one by one; checked as a whole first."""
+    """Yield the elements of an array, each decoded with a check for repeated keys, once the whole array is valid."""
     try:
         check_json_text(text[:MAX_JSON_BYTES])
         values, end = _scan(text, 0)
@@ -423,7 +424,7 @@ def _array_entries(text: str) -> Iterator[FileEntry]:
 
 
 def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
-    """Yield the rows below the header."""
+    """Yield the rows below the header of a CSV; a semicolon is recognised as the delimiter."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -434,7 +435,7 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
         delimiter = ";"
     # strict: without it a quote that is never closed takes the rows below it into its cell
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    number, start = 0, 1  # of the row that is read: its number, and its first line in the file
+    number, start = 0, 1  # number of the current row, and of its first line in the file
     try:
         header = next(rows, [])
         if twice := [name for name in dict.fromkeys(header) if name and header.count(name) > 1]:
@@ -453,7 +454,7 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
 
 
 def _csv_entry(row: list[str], header: list[str], number: int, start: int, *, decimal_comma: bool) -> FileEntry:
-    """Return a row as an entry; start: its first line in the file."""
+    """Return the entry of a row. start: number of its first line in the file."""
     where, digest = f"row {number}", hash(tuple(row))
     if len(row) != len(header):
         problem = f"{plural(len(row), 'cells')}, but the header has {len(header)}; it begins in line {start}"

@@ -1,11 +1,10 @@
-"""Formats of lines, as providers and harnesses write them: a table, in the order in which a line is compared with it.
+"""Formats of lines that providers and harnesses write; a line has the first format of `LINES` that matches.
 
-Each format is told by keys of the line. What it gives are responses. Sources: type definitions of inspect_ai, lm_eval,
-verifiers and trl; HELM's request states; Every Eval Ever 0.2.1; of providers' objects those that `providers` names.
+A format is recognised by keys of the line, and parsed into responses. Sources: type definitions of inspect_ai, lm_eval,
+verifiers and trl; HELM's request states; Every Eval Ever 0.2.1; for providers' objects see bench.scoring.providers.
 
-A log of Inspect is a ZIP archive of JSON files. It is read with the standard library, as untrusted as any other input;
-nothing of Inspect is imported. Its entries are compressed with Zstandard, which Python has from 3.14 on and a package
-of the extra `inspect` brings before.
+A log of Inspect is a ZIP archive of JSON files. It is read with the standard library as untrusted input; Inspect is not
+imported. Its entries are compressed with Zstandard, which Python has from 3.14 on; before, the extra `inspect` has it.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from calibrant.bench.scoring.providers import (
     Format,
     JsonMapping,
     ParsedLine,
+    add_stop,
     as_object,
     as_objects,
     as_text,
@@ -36,21 +36,20 @@ from calibrant.bench.scoring.providers import (
     parse_anthropic,
     provider_responses,
     refuse_chunk,
-    stopped,
 )
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, load_json, unique_keys
 
-# --- Predictions in a log of Inspect (`.eval`): its samples as lines of a prediction file, epochs as samples ----------
+# --- Predictions in a log of Inspect (`.eval`): its samples as lines, its epochs as several samples of an item --------
 _ZIP = b"PK\x03\x04"
-_ZSTANDARD = 93
-_HEADERS = ("header.json", "_journal/start.json")  # a log that was not finished has the second one only
+_ZSTANDARD = 93  # compression method of ZIP
+_HEADERS = ("header.json", "_journal/start.json")  # an unfinished log has the second one alone
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError, OverflowError)
-_OWN_ROWS = "calibrant/protocol"
+_OWN_SOLVER = "calibrant/protocol"
 
 
 def is_eval_log(path: Path) -> bool:
-    """Return whether a file begins as a log does; standard input is none."""
+    """Return whether a file begins as a ZIP archive; False for standard input."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -58,13 +57,13 @@ def is_eval_log(path: Path) -> bool:
 
 
 class EvalLog:
-    """The samples of a log, in the order of its data set and by epochs; `CalibrantError` names what cannot be read."""
+    """The samples of a log, sorted by data set and epoch; `CalibrantError` for an unreadable part."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return where each prediction stands in the log, and the prediction."""
+        """Yield (location in the log, prediction)."""
         try:
             with zipfile.ZipFile(self._path) as archive:
                 header = _header(archive)
@@ -87,7 +86,7 @@ def _header(archive: zipfile.ZipFile) -> Mapping[str, Any]:
 
 
 def _sample_object(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    """Return the JSON object in an entry."""
+    """Return the JSON object in an entry of the archive."""
     entry = archive.getinfo(name)
     if entry.compress_type == _ZSTANDARD:
         _with_zstandard()
@@ -112,7 +111,7 @@ def _sample_object(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
 
 
 def _with_zstandard() -> None:
-    """Teach zipfile the compression, where it does not know it."""
+    """Add Zstandard to zipfile, unless it has it; `MissingExtraError` if the package is missing."""
     if hasattr(zipfile, "ZIP_ZSTANDARD"):
         return
     try:
@@ -124,24 +123,24 @@ def _with_zstandard() -> None:
 
 
 def _samples(archive: zipfile.ZipFile, header: Mapping[str, Any]) -> list[str]:
-    """Return the entries of samples; of two of one name the later counts, as Inspect reads them."""
+    """Return the sorted names of the entries of samples; of equal names Inspect, like zipfile, reads the last entry."""
     ids = _at(header, "eval", "dataset", "sample_ids")
     order = {str(sample_id): index for index, sample_id in enumerate(ids if isinstance(ids, list) else ())}
 
-    def place(name: str) -> tuple[int, str, int, str]:
+    def sort_key(name: str) -> tuple[int, str, int, str]:
         sample, _, epoch = name.removeprefix("samples/").removesuffix(".json").rpartition("_epoch_")
-        number = int(epoch) if epoch.isascii() and epoch.isdecimal() and len(epoch) < 10 else 0
-        return order.get(sample, len(order)), sample, number, name
+        epoch_number = int(epoch) if epoch.isascii() and epoch.isdecimal() and len(epoch) < 10 else 0
+        return order.get(sample, len(order)), sample, epoch_number, name
 
     names = {name for name in archive.namelist() if name.startswith("samples/") and name.endswith(".json")}
-    return sorted(names, key=place)
+    return sorted(names, key=sort_key)
 
 
 def log_system(header: Mapping[str, Any]) -> str | None:
-    """Return who answered: the model, or the row of ours that did without one, with its options."""
+    """Return the system of a log: the project's method with its options if that was the solver, else the model."""
     steps = _at(header, "plan", "steps")
     for step in steps if isinstance(steps, list) else ():
-        if _at(step, "solver") == _OWN_ROWS:
+        if _at(step, "solver") == _OWN_SOLVER:
             params = _at(step, "params")
             options = dict(params) if isinstance(params, Mapping) else {}
             name = options.pop("name", "")
@@ -156,14 +155,14 @@ def _at(value: Any, *keys: str) -> Any:
     return value
 
 
-_SAMPLE_KEYS = ("epoch", "messages", "output", "error", "limit", "input")  # by which the format is told
+_SAMPLE_KEYS = ("epoch", "messages", "output", "error", "limit", "input")  # keys by which `LINES` recognises the format
 
 
 def sample_line(sample: Mapping[str, Any], system: str | None, where: str) -> dict[str, Any]:
-    """Return a sample as a line of predictions; `CalibrantError` if its id is none that Inspect writes.
+    """Return a sample as a line of predictions; `CalibrantError` if its id is neither a text nor an integer.
 
-    What an episode handed in is in its steps, not in what was said last.
-    Seconds are those of a row of ours, else the sample's working time: waiting and retries are not in it.
+    The answer of a submitted episode is in its steps, not in the last message. Seconds are those of the project's
+    method, else the sample's working time, which excludes waiting and retries.
     """
     instance = sample.get("id")
     if type(instance) not in (str, int):
@@ -199,7 +198,7 @@ _ATTACHMENT = "attachment://"
 
 
 def _with_attachments(sample: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a sample with its long texts in place of their addresses."""
+    """Return a sample in which addresses of attachments are replaced by the texts."""
     attachments = sample.get("attachments")
     if not isinstance(attachments, Mapping) or not attachments:
         return sample
@@ -229,7 +228,7 @@ def _parse_traces(line: JsonMapping) -> ParsedLine:
         stop = calls[-1].get("finish_reason") if calls else None
         model = (as_text(calls[-1].get("model")) if calls else None) or model
         error = errors[-1] if isinstance(errors, list) else errors
-        responses.append(stopped(last_assistant(nodes), stop, error, is_limited=trace.get("is_truncated") is True))
+        responses.append(add_stop(last_assistant(nodes), stop, error, is_limited=trace.get("is_truncated") is True))
     data = as_object(as_object(traces[0].get("task")).get("data"))
     users = [node.get("message") for node in as_objects(traces[0].get("nodes"))]
     return ParsedLine("verifiers traces", tuple(responses), model, (data,), (data, {"messages": users}))
@@ -246,7 +245,7 @@ def _parse_helm(line: JsonMapping) -> ParsedLine:
     for completion in as_objects(result.get("completions")):
         stop = as_object(completion.get("finish_reason")).get("reason")
         response = Response(as_text(completion.get("text")), has_thoughts=bool(completion.get("thinking")))
-        responses.append(stopped(response, "stop" if stop == "endoftext" else stop)._replace(reason=reason))
+        responses.append(add_stop(response, "stop" if stop == "endoftext" else stop)._replace(reason=reason))
     return ParsedLine("HELM", tuple(responses) or (Response(reason=reason),), model, (instance,), prompts)
 
 
@@ -276,7 +275,7 @@ def _parse_lm_eval(line: JsonMapping) -> ParsedLine:
 
 
 def parse_inspect(sample: JsonMapping, model: str | None = None) -> ParsedLine:
-    """Return the response of a sample of Inspect; model: of its log."""
+    """Return the response of a sample of Inspect. model: the model of its log."""
     output = as_object(sample.get("output"))
     choices = as_objects(output.get("choices"))
     response = message_response(as_object(choices[0].get("message"))) if choices else Response()
@@ -285,7 +284,7 @@ def parse_inspect(sample: JsonMapping, model: str | None = None) -> ParsedLine:
         response = response._replace(text=completion)
     stop = choices[0].get("stop_reason") if choices else None
     is_limited = bool(as_object(sample.get("limit")).get("type"))
-    response = stopped(response, stop, sample.get("error"), is_limited=is_limited)
+    response = add_stop(response, stop, sample.get("error"), is_limited=is_limited)
     if output.get("error") and not response.reason:
         response = response._replace(reason=REFUSED)
     epoch = sample.get("epoch")
@@ -323,7 +322,7 @@ def _parse_anthropic_batch(line: JsonMapping) -> ParsedLine:
 
 
 def _parse_bedrock_batch(line: JsonMapping) -> ParsedLine:
-    """Return the response in `modelOutput`, which is the body of the model's provider."""
+    """Return the response in `modelOutput`, the body of the model's provider."""
     output, named = as_object(line.get("modelOutput")), {"id": line.get("recordId")}
     parsed = provider_responses(output)
     if parsed is None and output and not line.get("error"):
@@ -343,7 +342,7 @@ def _parse_batch_output(line: JsonMapping) -> ParsedLine:
     body = response["body"] if isinstance(response.get("body"), Mapping) else response
     status = line.get("status")
     reason = error_reason(line.get("error")) or error_reason(response.get("error"))
-    if isinstance(status, str) or as_object(status).get("code"):  # a text of Vertex, or google.rpc.Status
+    if isinstance(status, str) or as_object(status).get("code"):  # Vertex: a text; others: a google.rpc.Status
         reason = reason or error_reason(status)
     reason = reason or error_reason(body.get("error")) or failed_line(response)
     parsed = provider_responses(body) if body else None
@@ -376,7 +375,7 @@ def _parse_completion(line: JsonMapping) -> ParsedLine:
     condition = line.get("stop_condition")
     is_known = isinstance(condition, str) and condition.lower() in STOP_CLASSES
     stop = condition if is_known else line.get("finish_reason", line.get("stop_reason"))
-    response = stopped(response, stop, line.get("error"), is_limited=line.get("is_truncated") is True)
+    response = add_stop(response, stop, line.get("error"), is_limited=line.get("is_truncated") is True)
     response = response._replace(has_thoughts=response.has_thoughts or has_thought_fields(line))
     return ParsedLine("completion", (response,))
 
@@ -417,7 +416,7 @@ _PLAIN_KEYS: Final = frozenset({"instanceId", "id", "item_id", "model", "respons
 
 
 def parse_line(line: JsonMapping) -> ParsedLine | None:
-    """Return the responses of a line in one of the formats; None for plain lines."""
+    """Parse a line in the first matching format; None for plain lines (bench.scoring.answers)."""
     if _LINE_KEYS.isdisjoint(line) or (line.keys() <= _PLAIN_KEYS and isinstance(line.get("response"), str)):
         return None
     refuse_chunk(line)
@@ -431,14 +430,14 @@ OPTIONAL_CELLS = frozenset(
 )
 
 
-# as spreadsheets write 1.5 beside semicolons; 1,500 may be 1500 as well
+# spreadsheets that separate by semicolons write 1.5 as 1,5; a number like 1,500 is ambiguous and stays a text
 _DECIMAL_COMMA = re.compile(r"(?![1-9]\d{0,2},\d{3}$)(\d+),(\d+)", re.ASCII)
 
 
 def line_of_cells(header: Sequence[str], row: Sequence[str], *, decimal_comma: bool = False) -> dict[str, Any]:
-    """Return a row of texts, as many as the header has, as a line; empty cells of optional fields are left out.
+    """Return a row of texts as a line; empty cells of optional fields are omitted. header, row: of equal length.
 
-    decimal_comma: the seconds may be written with one
+    decimal_comma: whether seconds may have a decimal comma
     """
     line = {name: cell for name, cell in zip(header, row, strict=True) if cell or name not in OPTIONAL_CELLS}
     if decimal_comma and (parts := _DECIMAL_COMMA.fullmatch(line.get("seconds", "").strip())):
@@ -447,7 +446,7 @@ def line_of_cells(header: Sequence[str], row: Sequence[str], *, decimal_comma: b
 
 
 def _cell_numbers(line: Mapping[str, str]) -> dict[str, Any]:
-    """Return the cells that state numbers as numbers."""
+    """Return sample number and seconds as numbers, as far as their cells state numbers."""
     numbers: dict[str, Any] = {
         name: int(line[name])
         for name in SAMPLE_FIELDS

@@ -1,4 +1,4 @@
-"""Lines of verdicts: made by one process, several or a cluster in the order of the predictions; written, and read."""
+"""Lines of verdicts: scored by one or more processes or a cluster, in the order of the predictions; and read back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from calibrant.dsl.memory import collect_rarely
 
 # --- Lines of verdicts: written by `calibrant score`, read by tables --------------------------------------------------
 def json_line(line: Mapping[str, Any]) -> str:
-    """Return one line of strict JSON in ASCII; NaN in a submitted experiment, which JSON lacks, becomes null."""
+    """Return one line of strict JSON in ASCII; NaN and infinities of a submitted experiment become null."""
     try:
         return line.encode() if isinstance(line, LazyVerdict) else encode_json(line)
     except ValueError:
@@ -48,7 +48,7 @@ def _finite(value: Any) -> Any:
 
 
 class _ContextFields(msgspec.Struct):
-    """The fields of a line that a table needs besides the verdict itself."""
+    """The fields of a line that tables read besides the verdict."""
 
     instanceId: str  # noqa: N815  # the names of the file
     valid: bool
@@ -77,7 +77,7 @@ class _ExcludedFields(msgspec.Struct, rename="camel"):
 
 
 def context_of_excluded(line: Mapping[str, Any]) -> AnswerContext | None:
-    """Return where an excluded response is from; None for any other line."""
+    """Return the context of an excluded response; None for any other line."""
     if not isinstance(line.get("reason"), str) or line["reason"] not in EXCLUDED:
         return None
     bench = benchmark(stated_name(line.get("benchmark")))
@@ -95,9 +95,10 @@ def context_of_excluded(line: Mapping[str, Any]) -> AnswerContext | None:
 
 
 def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
-    """Return where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one.
+    """Return the context of a scored prediction; `msgspec.ValidationError` for any other line.
 
-    A line that names its benchmark has all of that one's fields; of ReplaySCM's, which name none, tables need fewer.
+    A line that names its benchmark must have all fields of its verdicts; ReplaySCM's lines, which name none,
+    need only those of `_ContextFields`.
     """
     bench = benchmark(stated_name(line.get("benchmark")))
     if "benchmark" in line:
@@ -120,7 +121,7 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
 
 
 def refuse_verdicts(paths: Iterable[Path]) -> None:
-    """Refuse files of verdicts where predictions are read: their lines hold no answers."""
+    """Raise `CalibrantError` for files of verdicts given as predictions: their lines hold no answers."""
     for path in paths:
         if not path.is_file() or is_eval_log(path):
             continue
@@ -136,12 +137,12 @@ _REMEDY = "; predictions are scored first: calibrant score POOL PREDICTIONS --ou
 
 
 def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredPrediction]:
-    """Yield what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else.
+    """Yield the lines of `calibrant score` with their contexts; `CalibrantError` names file and line of any other.
 
-    with_excluded: also responses that are in no rate
+    with_excluded: yield responses that are in no rate too
     """
     number = 0
-    texts: dict[Any, Any] = {}  # names of pools, items and models, once each
+    texts: dict[Any, Any] = {}  # interned names of pools, items and models
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw) or {}
@@ -160,16 +161,16 @@ def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredP
         raise CalibrantError(f"{path}: no verdicts in it; `calibrant score --out` writes them")
 
 
-# --- Predictions scored on a cluster, in groups; the verdicts come in the order of the predictions --------------------
-# A process sends back the values that a table counts of a prediction and, where lines are requested, the line.
-CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
-CLUSTER_GROUPS_AHEAD = 100  # that are read before all of them are scored
+# --- Predictions scored on a cluster, in groups; verdicts are yielded in the order of the predictions -----------------
+# A process sends back the values of a prediction's metrics and, if lines are requested, the line.
+CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes 1 ms, sending one alone takes longer
+CLUSTER_GROUPS_AHEAD = 100  # groups that are read at a time, then scored
 
 
 def count_on_cluster(
     scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], execution: Execution
 ) -> Iterator[CountedVerdict]:
-    """Yield each prediction's verdict, scored on the cluster of `execution`."""
+    """Yield the verdict on each prediction, scored on the cluster of `execution`."""
     judge = _Judge(scorer, metrics.benchmark, with_lines=True)
     remaining = iter(predictions)
     with open_executor(prepare_nothing, execution) as executor:
@@ -184,13 +185,13 @@ def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
 
 def _score_in_order(executor: Executor, judge: _Judge, groups: list[list[Prediction]]) -> Iterator[CountedVerdict]:
     verdicts_by_group: dict[int, _Group] = {}
-    for number, verdicts in executor.as_completed(partial(_judge_list, judge), dict(enumerate(groups))):
+    for group_index, verdicts in executor.as_completed(partial(_judge_list, judge), dict(enumerate(groups))):
         if isinstance(verdicts, Failure):
-            first, last = groups[number][0].instance, groups[number][-1].instance
+            first, last = groups[group_index][0].instance, groups[group_index][-1].instance
             raise CalibrantError(f"predictions from {short_repr(first)} to {short_repr(last)}: {verdicts.error}")
-        verdicts_by_group[number] = verdicts
-    for number, group in enumerate(groups):
-        yield from judge.unpack(group, verdicts_by_group[number])
+        verdicts_by_group[group_index] = verdicts
+    for group_index, group in enumerate(groups):
+        yield from judge.unpack(group, verdicts_by_group[group_index])
 
 
 def _judge_list(judge: _Judge, group: list[Prediction]) -> _Group:
@@ -198,18 +199,18 @@ def _judge_list(judge: _Judge, group: list[Prediction]) -> _Group:
 
 
 def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPrediction:
-    """Return the verdict; an exception names the instance."""
+    """Return the verdict on a prediction; `CalibrantError` with the instance for any exception."""
     try:
         return scorer.score(prediction)
     except Exception as error:
         raise CalibrantError(f"{short_repr(prediction.instance)}: {error_line(error)}") from error
 
 
-# --- Many predictions scored by several processes: read and counted in this one, in the order of the file -------------
-# A file has to be long for that to pay: its first predictions are always scored in this process.
-PARALLEL_THRESHOLD = 10_000  # predictions that one process scores before others are started, which takes as long
-GROUP_SIZE = 500  # predictions of one job, more or less
-GROUPS_AHEAD = 5  # of each process, that are read before they are needed
+# --- Predictions scored by several processes: read and counted in this one, in the order of the file ------------------
+# Only long files gain: the first predictions are scored in this process.
+PARALLEL_THRESHOLD = 10_000  # predictions scored here before others are started, which takes about as long
+GROUP_SIZE = 500  # predictions of one job, on average
+GROUPS_AHEAD = 5  # groups of each process that are submitted ahead
 
 
 ByRule: TypeAlias = tuple[bool | None, bool | None, bool | None]
@@ -217,10 +218,11 @@ _NO_SAMPLE = Sample(False, False, False, False, None)
 
 
 class CountedVerdict(NamedTuple):
-    """A prediction's verdict as a table and a file of lines take it.
+    """A prediction's verdict for a table and a file of lines.
 
-    values: none of an excluded response; reading: how the response was read; place: its line and item
-    by_rule: `correct` by the chosen rule, the published one and the lenient reader
+    values: of all metrics, None for an excluded response; line: None unless lines are requested
+    reading: how the response was read; by_rule: `correct` by the chosen, the published and the lenient rule
+    place: its line and item, for messages
     """
 
     context: AnswerContext
@@ -235,9 +237,9 @@ class CountedVerdict(NamedTuple):
 def score_in_parallel(
     scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
 ) -> Iterator[CountedVerdict]:
-    """Yield each prediction's verdict, in order; an error in a prediction is raised behind those before it.
+    """Yield the verdict on each prediction, in order; an error in a prediction is raised after those before it.
 
-    workers: processes that are started if there are more than PARALLEL_THRESHOLD predictions and this is more than 1
+    workers: number of processes; if it is above 1, they are started after PARALLEL_THRESHOLD predictions
     """
     judge = _Judge(scorer, metrics.benchmark, with_lines=with_lines)
     remaining = iter(predictions)
@@ -246,13 +248,14 @@ def score_in_parallel(
         yield from _judge_in_processes(judge, chain((first,), remaining), workers)
 
 
+# distinct (values, flags of the sample), the index of each prediction in these, meanings, lines, readings
 _Group: TypeAlias = tuple[
     list[tuple[Any, ...]], list[int], list[str | None], list[str | None], list[tuple[Reading, ByRule]]
 ]
 
 
 class _Judge:
-    """Scores and counts predictions in the process that it is in."""
+    """Scorer of predictions in its own process; pickling it makes a fresh one."""
 
     def __init__(self, scorer: PoolScorer, benchmark_name: str, *, with_lines: bool) -> None:
         self._scorer = scorer
@@ -277,31 +280,33 @@ class _Judge:
         return CountedVerdict(context, values, sample, text, reading, by_rule(line), prediction.place)
 
     def judge_group(self, predictions: Iterable[Prediction]) -> _Group:
-        """Return the verdicts on a group in few and plain objects: most equal another one."""
+        """Return the verdicts on a group, packed to be sent: most have equal values, which are sent once."""
         kinds: dict[tuple[Any, ...], int] = {}
-        which: list[int] = []
+        kind_indices: list[int] = []
         meanings: list[str | None] = []
         lines: list[str | None] = []
         readings: list[tuple[Reading, ByRule]] = []
         for _, values, sample, line, reading, rules, _ in map(self.judge, predictions):
             *flags, meaning = sample
-            which.append(kinds.setdefault((values, *flags), len(kinds)))
+            kind_indices.append(kinds.setdefault((values, *flags), len(kinds)))
             meanings.append(meaning)
             lines.append(line)
             readings.append((reading._replace(answer={}, published=None, lenient=None), rules))
-        return list(kinds), which, meanings, lines, readings
+        return list(kinds), kind_indices, meanings, lines, readings
 
     def unpack(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[CountedVerdict]:
-        """Yield the verdicts of a group in full, in the process that has read the predictions."""
-        kinds, which, meanings, lines, readings = group
+        """Yield the verdicts of a packed group, in the process that has read the predictions."""
+        kinds, kind_indices, meanings, lines, readings = group
         values = [values and self._values.setdefault(values, values) for values, *_ in kinds]
-        for prediction, kind, meaning, line, read in zip(predictions, which, meanings, lines, readings, strict=True):
+        for prediction, kind, meaning, line, read in zip(
+            predictions, kind_indices, meanings, lines, readings, strict=True
+        ):
             sample = Sample._make((*kinds[kind][1:], meaning))
             yield CountedVerdict(self._scorer.context(prediction), values[kind], sample, line, *read, prediction.place)
 
 
 def reading_of(prediction: Prediction, line: Mapping[str, Any]) -> Reading:
-    """Return how a response was read: before it was scored, or with its verdict."""
+    """Return how a response was read, as its verdict or its prediction states it."""
     if isinstance(line, LazyVerdict | ReadVerdict):
         return line.reading
     assert prediction.reading is not None
@@ -309,7 +314,7 @@ def reading_of(prediction: Prediction, line: Mapping[str, Any]) -> Reading:
 
 
 def by_rule(line: Mapping[str, Any]) -> ByRule:
-    """Return `correct` of a line by each rule; of one that all rules read alike without making the line."""
+    """Return `correct` of a line by each rule; three None if all rules read it alike, without computing the line."""
     if isinstance(line, LazyVerdict) and line.reading.published is SAME and line.reading.lenient is SAME:
         return (None, None, None)
     return line["correct"], line["correctPublished"], line["correctLenient"]
@@ -320,8 +325,8 @@ def _make_judge(scorer: PoolScorer, benchmark_name: str, with_lines: bool) -> _J
 
 
 def _judge_in_processes(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[CountedVerdict]:
-    """Yield verdicts of processes that have a shard of the items each: few items are read by two of them."""
-    judge.clear_cache()  # from here on others score
+    """Yield verdicts of processes with a shard of the items each, so that few evaluators are made twice."""
+    judge.clear_cache()  # this process scores no more
     errors: list[CalibrantError] = []
     blocks = _blocks(predictions, GROUP_SIZE * workers, errors)
     shards = ItemShards(workers)
@@ -350,9 +355,9 @@ def _start_process(judge: _Judge) -> ProcessPoolExecutor:
 
 
 class _Block(NamedTuple):
-    """Predictions that follow each other.
+    """Consecutive predictions, submitted to the processes.
 
-    shards: the process of each; parts: those of each process, and its result
+    shards: index of the process of each prediction; parts: predictions and result of each process
     """
 
     shards: list[int]
@@ -360,19 +365,20 @@ class _Block(NamedTuple):
 
 
 class ItemShards:
-    """Assigns predictions to processes: those of one item to the same one, as long as all have about as many.
+    """Assignment of predictions to processes: those of one item to the same one, unless the load gets uneven.
 
-    A file that is sorted by items would leave all but one process idle otherwise.
-    lead: how many more predictions than the one with the fewest a process may have had
+    Without the exception a file sorted by items would leave all but one process idle.
+
+    num_processes: number of processes; lead: largest difference of predictions between two processes
     """
 
-    def __init__(self, number: int, lead: int = GROUP_SIZE) -> None:
+    def __init__(self, num_processes: int, lead: int = GROUP_SIZE) -> None:
         self._lead = lead
-        self._num_assigned = [0] * number
-        self._usual: dict[tuple[str, str], int] = {}  # by item
+        self._num_assigned = [0] * num_processes
+        self._usual: dict[tuple[str, str], int] = {}  # item -> its process
 
     def assign(self, prediction: Prediction) -> int:
-        """Return the number of the process that scores a prediction."""
+        """Return the index of the process that scores a prediction."""
         num_assigned = self._num_assigned
         item = prediction.pool, prediction.instance
         chosen = self._usual.setdefault(item, len(self._usual) % len(num_assigned))
@@ -384,25 +390,25 @@ class ItemShards:
 
 
 def _submit(block: list[Prediction], shards: ItemShards, processes: Sequence[ProcessPoolExecutor]) -> _Block:
-    numbers = [*map(shards.assign, block)]
+    process_indices = [*map(shards.assign, block)]
     parts: list[list[Prediction]] = [[] for _ in processes]
-    for prediction, number in zip(block, numbers, strict=True):
-        parts[number].append(prediction)
+    for prediction, index in zip(block, process_indices, strict=True):
+        parts[index].append(prediction)
     jobs = [
         process.submit(_judge_group, [tuple(prediction) for prediction in part])
         for process, part in zip(processes, parts, strict=True)
     ]
-    return _Block(numbers, list(zip(parts, jobs, strict=True)))
+    return _Block(process_indices, list(zip(parts, jobs, strict=True)))
 
 
 def _gather(judge: _Judge, block: _Block) -> Iterator[CountedVerdict]:
-    """Return the verdicts of a block, in the order in which it was read."""
+    """Return the verdicts of a block in the order of its predictions."""
     verdicts = [judge.unpack(part, future.result()) for part, future in block.parts]
-    return (next(verdicts[number]) for number in block.shards)
+    return (next(verdicts[index]) for index in block.shards)
 
 
 def _blocks(predictions: Iterator[Prediction], size: int, errors: list[CalibrantError]) -> Iterator[list[Prediction]]:
-    """Yield the predictions in blocks; the first one that is refused ends them."""
+    """Yield the predictions in blocks of `size`; the first error ends them and is appended to `errors`."""
     while not errors:
         block: list[Prediction] = []
         try:
@@ -414,7 +420,7 @@ def _blocks(predictions: Iterator[Prediction], size: int, errors: list[Calibrant
         yield block
 
 
-_process_judge: list[_Judge] = []  # of a process that was started for it
+_process_judge: list[_Judge] = []  # the judge of a started process, set by `_set_up`
 
 
 def _set_up(judge: _Judge) -> None:

@@ -1,11 +1,11 @@
-"""Prediction files: JSON lines or a log of Inspect in, checked, one at a time.
+"""Prediction files: checked predictions, read one at a time.
 
-A prediction names its item, usually its model, and gives an answer, in one of the fields that
-`bench.scoring.answers` knows. Several answers of one model to one item are samples, numbered in the order
-of the file unless it numbers them itself.
+A prediction names its item and usually its model, and has an answer in one of the fields that bench.scoring.answers
+recognises. Several answers of one model to one item are samples, numbered in the order of the file unless its lines
+state their numbers.
 
-On pools of episodes a line may have `steps`, as records have them, or `replies`, or be a trace in the benchmark's own
-format (`item`, `agent`, `steps`), in which everything stated has to be true.
+For pools of episodes a line may have `steps` as in records, or `replies`, or be a trace in the benchmark's own format
+(`item`, `agent`, `steps`), whose statements are all checked.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from calibrant.bench.terminal import HintedError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
 
-# --- Numbers of the answers of one model to one item ------------------------------------------------------------------
+# --- Sample numbers: indices of the answers of one model to one item --------------------------------------------------
 SampleKey: TypeAlias = tuple[str, str, str | None]  # digest of the pool, item, model
 
 
 class LineError(CalibrantError):
-    """An error of one line; kind: as it is counted where such lines are left out."""
+    """An error of one line. kind: kind of warning under which skipped lines are counted."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -61,15 +61,15 @@ class LineError(CalibrantError):
 
 
 class SampleNumbers:
-    """Numbers answers in the order of the file, unless a line states its own number; knows which are there again."""
+    """Assignment of sample numbers in the order of the file, unless lines state them; recognises duplicates."""
 
     def __init__(self) -> None:
         self._counts: dict[SampleKey, int] = {}
-        self._stated: dict[tuple[SampleKey, int], int] = {}  # with a digest of the answer
+        self._stated: dict[tuple[SampleKey, int], int] = {}  # stated number -> digest of the answer
         self._ids: set[tuple[SampleKey, str]] = set()
 
     def is_known(self, key: SampleKey, response: Response, stated: int | None) -> bool:
-        """Return whether a response was counted: one of this id, or the same answer under this sample number."""
+        """Return whether a response was counted already: its id, or an equal answer with its stated sample number."""
         if response.id:
             if (key, response.id) in self._ids:
                 return True
@@ -79,7 +79,7 @@ class SampleNumbers:
         return digest == _digest(response)
 
     def number(self, key: SampleKey, stated: int | None, response: Response = Response()) -> int:  # noqa: B008  # frozen
-        """Return the number of the next answer; `CalibrantError` for one that was used."""
+        """Return the sample number of the next answer; `LineError` for a stated number that is taken."""
         if stated is None:
             number = self._counts.get(key, 0)
             while (key, number) in self._stated:
@@ -99,8 +99,8 @@ def _digest(response: Response) -> int:
     return hash((response.text, parts, response.reason))
 
 
-# --- The items of a pool that predictions may be about, by either id, with the digests of their prompts ---------------
-PROMPT_DIGEST = "promptDigest"  # of a line: `prompt_digest` of the prompt that it answers
+# --- The items of a pool, by the pool's or public ids, with the digests of their prompts ------------------------------
+PROMPT_DIGEST = "promptDigest"  # field of a line: `prompt_digest` of the prompt that it answers
 
 
 def prompt_digest(prompt: str) -> str:
@@ -111,8 +111,8 @@ def prompt_digest(prompt: str) -> str:
 class PoolItems(NamedTuple):
     """The items of one pool that predictions may be about.
 
-    names: what a line's `pool` may call it; public: the public ids of its items
-    prompt: from the pool's id of an item to its prompt, as `calibrant prompts` writes it
+    names: values of a line's field `pool` that name it; public: the public ids of its items, None if it has none
+    prompt: the pool's id of an item -> its prompt, as `calibrant prompts` writes it
     """
 
     digest: str
@@ -122,13 +122,13 @@ class PoolItems(NamedTuple):
     prompt: Callable[[str], str] | None = None
 
     def item_id(self, name: str) -> str | None:
-        """Return the pool's id of an item by either id; None if it has no such item."""
+        """Return the pool's id of an item by its own or public id; None if the pool has no such item."""
         if name in self.instances:
             return name
         return None if self.public is None else self.public.item_id(name)
 
     def check_prompt(self, item_id: str, line: Mapping[str, Any]) -> None:
-        """Refuse a line that was made from another prompt: ids may be equal where items are not."""
+        """Raise `CalibrantError` for a line that answers another prompt, for items of two pools may have equal ids."""
         stated = line.get(PROMPT_DIGEST)
         if stated is None or self.prompt is None:
             return
@@ -141,10 +141,10 @@ class PoolItems(NamedTuple):
 
 
 class AnswerReader(Protocol):
-    """Turns the response of a prediction into an answer, before it is scored.
+    """Reader of the responses of predictions.
 
-    items: the pools that predictions may be about; has_episodes: lines may have steps; has_traces: or be traces
-    has_replies: or have replies of a system, one a turn
+    items: the pools that predictions may be about; has_episodes: lines may have steps; has_traces: lines may be traces
+    has_replies: lines may have replies of a system, one per turn
     """
 
     has_episodes: bool
@@ -155,20 +155,20 @@ class AnswerReader(Protocol):
     def items(self) -> Sequence[PoolItems]: ...
 
     def read_answer(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
-        """Return the prediction of a line with its answer; if it has none, with a stand-in and the reason."""
+        """Return the prediction with its answer; if it has none, with a stand-in and the reason."""
 
 
-MAX_SKIPPED_SHOWN = 20
+MAX_SKIPPED_SHOWN = 20  # skipped lines that are listed
 
 
 class Predictions:
-    """The predictions of a file, checked: `CalibrantError` names file and line of the first that cannot be scored.
+    """Iterator of the checked predictions of a file; `CalibrantError` names file and line of the first bad one.
 
-    reader: also replays steps; `CalibrantError` names the first step that is false
-    skip_unknown: pass over items that no pool has (their number is `num_unknown`) instead of refusing
-    hint: the end of the refusal of such an item; with_excluded: also responses that are in no rate
-    recognised: the fields that were recognised so far; num_unread: predictions for which nothing was submitted
-    counts: of responses; skipped: lines that were left out, with number and reason
+    reader: reads answers, and replays steps (`CalibrantError` names the first false one)
+    skip_unknown: skip items that no pool has (and count them in `num_unknown`) instead of raising
+    hint: returns the end of the message on such an item; with_excluded: yield responses that are in no rate too
+    recognised: fields recognised so far; num_unread: number of predictions without a submitted answer
+    counts: of responses by reason and warning; skipped: (number, reason) of skipped lines
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class Predictions:
         self._fields = fields or FieldNames()
         self._rules = self._fields.rules
         self._with_excluded = with_excluded
-        self._has_options = fields is not None  # those of `score`; a board's rules are fixed
+        self._has_options = fields is not None  # called with options, as by `score`; a board's rules are fixed
         self._prompts: PromptIndex | None = None
         self._known_prompts: dict[tuple[str, str], str] = {}
         self._only_model: tuple[str | None] | None = None
@@ -213,7 +213,7 @@ class Predictions:
             try:
                 if entry.line is None:
                     raise LineError(entry.problem, entry.kind)
-                for prediction in self._of_line(entry.line, samples, entry):
+                for prediction in self._predictions_of_line(entry.line, samples, entry):
                     is_excluded = prediction.sample is None
                     num_rated += not is_excluded
                     self.num_scored += 1
@@ -237,7 +237,7 @@ class Predictions:
             raise NothingRunError(self._file, self.counts)
 
     def skipped_lines(self) -> Iterator[str]:
-        """Yield a line for each of the first lines that were left out, and how many there are; nothing without any."""
+        """Yield a line for each of the first skipped lines, then one with their number; nothing if none was skipped."""
         for number, problem in self.skipped[:MAX_SKIPPED_SHOWN]:
             yield f"skipped line {number}: {in_one_line(problem)}"
         if self.skipped:
@@ -247,7 +247,7 @@ class Predictions:
             yield f"{read} lines read, {len(self.skipped)} skipped{listed}, {scored} answers scored"
 
     def _refuse(self, entry: FileEntry, error: CalibrantError) -> None:
-        """Raise the error of a line, or leave the line out."""
+        """Raise the error of a line, or skip the line."""
         kind = getattr(error, "kind", BROKEN)
         self.counts.warn(kind, entry.where)
         if self._rules.on_error == "skip":
@@ -264,17 +264,19 @@ class Predictions:
         """Yield the lines of the file."""
         yield from self._source.entries()
 
-    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry) -> Iterator[Prediction]:
+    def _predictions_of_line(
+        self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry
+    ) -> Iterator[Prediction]:
         field, fault = AnswerField("", "", ()), None
         try:
             field = self._answer_field(line)
         except CalibrantError as error:
             fault = error
-        located = self._locate(line, field)  # first: a line to pass over needs no answer
-        if located is None:
+        pool_and_item = self._locate(line, field)  # before `fault` is raised: a line to skip needs no answer
+        if pool_and_item is None:
             self.num_unknown += 1
             return
-        pool, instance, name = located
+        pool, instance, name = pool_and_item
         place = f"{entry.where}, {shown_id(instance)}"
         notes: list[str] = []
         pool.check_prompt(instance, line)
@@ -305,18 +307,18 @@ class Predictions:
             response = self._without_prompt(stated_response, field, pool, instance, place)
             if notes:  # one warning a line
                 response, notes = response._replace(notes=(*response.notes, *notes)), []
-            number: int | None = None
+            sample: int | None = None
             if response.stated_reason not in EXCLUDED:
                 if samples.is_known(key, response, stated):
                     self.counts.warn("duplicate", place)
                     continue
-                number = samples.number(key, stated, response)
+                sample = samples.number(key, stated, response)
             answer = (response.text or "") if response.answer is None else dict(response.answer)
             prediction = Prediction(
                 pool.digest,
                 instance,
                 model,
-                number,
+                sample,
                 answer,
                 seconds,
                 response=response,
@@ -328,12 +330,12 @@ class Predictions:
     def _is_repeated(
         self, line: Mapping[str, Any], field: AnswerField, entry: FileEntry, place: str, notes: list[str]
     ) -> bool:
-        """Return whether a line is another one again, and is not counted."""
+        """Return whether a line repeats an earlier one and is not counted."""
         if field.name == "lm-eval samples" and "filter" in line:
-            alike = {
+            shared_fields = {
                 key: value for key, value in line.items() if key in ("doc_id", "doc", "doc_hash", "resps", "arguments")
             }
-            digest = hash(json.dumps(alike, sort_keys=True, default=str))
+            digest = hash(json.dumps(shared_fields, sort_keys=True, default=str))
             if digest in self._filters:
                 self.counts.warn("filters", place)
                 return True
@@ -355,10 +357,10 @@ class Predictions:
     def _without_prompt(
         self, response: Response, field: AnswerField, pool: PoolItems, instance: str, place: str
     ) -> Response:
-        """Return a response without the prompt that its text repeats."""
+        """Remove the prompt from the text of a response that repeats it."""
         text = response.text
         may_repeat = field.parsed is not None and field.parsed.may_repeat
-        # prompts begin with a word: a text that begins with a bracket or mark repeats none
+        # prompts begin with a letter, so a text that begins with a bracket or mark does not repeat one
         if not text or pool.prompt is None or not (may_repeat or text[:1].isalpha()):
             return response
         key = pool.digest, instance
@@ -377,7 +379,7 @@ class Predictions:
         return checked
 
     def _locate(self, line: Mapping[str, Any], field: AnswerField) -> tuple[PoolItems, str, str] | None:
-        """Return pool and item of a line, and the field that names it; None for one to pass over."""
+        """Return (pool, item, name of the field that names it) of a line; None for a line to skip."""
         objects = field.parsed.objects if field.parsed is not None else ()
         if not self._fields.id and not self._is_trace(line):
             named = self._named_item((line, *objects))
@@ -393,7 +395,7 @@ class Predictions:
         return None if pool is None else (pool, pool.item_id(instance) or instance, name)
 
     def _named_item(self, objects: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
-        """Return the first field that names an item of the pools: of the objects, then of objects in them."""
+        """Return the first (field, value) that names an item of the pools, in the objects, then in inner objects."""
         for holder in objects:
             for name in _ITEM_FIELDS:
                 value = holder.get(name)
@@ -412,7 +414,7 @@ class Predictions:
         return any(pool.item_id(name) is not None for pool in self._pools)
 
     def _prompted_item(self, line: Mapping[str, Any], field: AnswerField) -> tuple[str, str] | None:
-        """Return the one item whose prompt the line has; None without a prompt, `LineError` for several items."""
+        """Return the one item whose prompt the line has; None if there is none, `LineError` if there are several."""
         prompts = field.parsed.prompts if field.parsed is not None else ()
         texts = prompt_texts((line, *prompts))
         answers = [response.text for response in field.responses if response.text]
@@ -420,13 +422,13 @@ class Predictions:
             return None
         if self._prompts is None:
             self._prompts = PromptIndex(self._pools)
-        found_items = self._prompts.find(texts) or self._prompts.find(answers)
-        if len(found_items) > 1:
+        items = self._prompts.find(texts) or self._prompts.find(answers)
+        if len(items) > 1:
             raise LineError(
-                f"its prompt is that of {len(found_items)} items; a field such as instanceId has to name one",
+                f"its prompt is that of {len(items)} items; a field such as instanceId has to name one",
                 "unknown_item",
             )
-        return next(((_PROMPT, instance) for _, instance in found_items), None)
+        return next(((_PROMPT, instance) for _, instance in items), None)
 
     def _is_trace(self, line: Mapping[str, Any]) -> bool:
         return self._reader.has_traces and is_trace(line)
@@ -444,7 +446,7 @@ class Predictions:
             return AnswerField(STEPS_FIELD, "transcript", (Response(),))
 
     def _instance(self, line: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the field that names the item, and the item: the first usual field that names one of the pools."""
+        """Return (field, value) of the first usual field that names an item of the pools, else of the first one."""
         if self._is_trace(line) and not self._fields.id:
             return ITEM_FIELD, str(line[ITEM_FIELD])
         if self._fields.id:
@@ -463,9 +465,9 @@ class Predictions:
         raise UnnamedItemError(message, option=self._id_option(line))
 
     def _id_option(self, line: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the options that name the fields of a line in which an item of the pools is, its model and answer.
+        """Return options that name the fields of a line for its item and, if needed, for its model and answer.
 
-        Only the first, where model and answer are in usual fields; empty if no field names an item.
+        () if no field names an item of the pools.
         """
         inner = {
             f"{key}.{name}": text for key, part in line.items() if isinstance(part, dict) for name, text in part.items()
@@ -476,7 +478,7 @@ class Predictions:
         return ()
 
     def _line_model(self, line: Mapping[str, Any], field: AnswerField, notes: list[str]) -> str | None:
-        """Return the model of a line; an error that names none belongs to the file's only model."""
+        """Return the model of a line; a failed request that names none is assigned to the file's only model."""
         model = self._model(line, field)
         if self._rules.model is not None:
             if model is not None and model != self._rules.model:
@@ -506,7 +508,7 @@ class Predictions:
         return model or None
 
     def _sole_model(self) -> str | None:
-        """Return the only model that the lines of the file name; None if they name several, or none."""
+        """Return the only model that the lines of the file name; None if there are several or none."""
         if self._only_model is None:
             models: set[str] = set()
             if self._source.path.is_file():
@@ -520,39 +522,39 @@ class Predictions:
         return self._only_model[0]
 
     def _pool(self, line: Mapping[str, Any], instance: str) -> PoolItems | None:
-        """Return the pool that has the item; where several have it, the one that the line names."""
-        having = [pool for pool in self._pools if pool.item_id(instance) is not None]
-        if len(having) > 1:
-            matching = [pool for pool in having if line.get("pool") in (*pool.names, pool.digest)]
+        """Return the pool that has the item; if several have it, the one that the line names. None: skip the line."""
+        holders = [pool for pool in self._pools if pool.item_id(instance) is not None]
+        if len(holders) > 1:
+            matching = [pool for pool in holders if line.get("pool") in (*pool.names, pool.digest)]
             if len(matching) != 1:
-                names = ", ".join(pool.names[0] for pool in having)
+                names = ", ".join(pool.names[0] for pool in holders)
                 raise CalibrantError(
-                    f"{len(having)} pools have {short_repr(instance)}: {names}; a field 'pool' names one"
+                    f"{len(holders)} pools have {short_repr(instance)}: {names}; a field 'pool' names one"
                 )
             return matching[0]
-        if not having and not self._skip_unknown:
+        if not holders and not self._skip_unknown:
             pools = ", ".join(pool.names[0] for pool in self._pools)
             lacking = "have" if len(self._pools) > 1 else "has"
             message = f"{pools} {lacking} no instance {short_repr(instance)}"
             if option := self._id_option(line):
                 raise UnnamedItemError(f"{message}; its field {short_repr(option[1])} names one", option=option)
             raise LineError(f"{message}{self._hint()}", "unknown_item")
-        return having[0] if having else None
+        return holders[0] if holders else None
 
 
-_PROMPT = "prompt"
+_PROMPT = "prompt"  # name of the field in counts if the item was found by its prompt
 _ITEM_FIELDS = (*ID_FIELDS, "key")
 _INNER_FIELDS = ("doc", "instance", "metadata", "info", "data", "input", "item", "record")
 
 
 class UnnamedItemError(HintedError):
-    """A line names no item of the pools; kind: as it is counted."""
+    """A line names no item of the pools. kind: kind of warning under which it is counted."""
 
     kind = "unknown_item"
 
 
 class NothingRunError(CalibrantError):
-    """No response of a file is in the rates; counts: of their reasons."""
+    """No response of a file is in the rates. counts: of their reasons."""
 
     def __init__(self, file: str, counts: ResponseCounts) -> None:
         listed = ", ".join(f"{reason} {number}" for reason, number in counts.as_json()["reasons"].items())
@@ -560,7 +562,7 @@ class NothingRunError(CalibrantError):
 
 
 class _ItemsOnly:
-    """Leaves responses as they are."""
+    """Reader that leaves responses as they are."""
 
     has_episodes = has_traces = has_replies = False
 
@@ -572,9 +574,9 @@ class _ItemsOnly:
 
 
 class PredictionLines(Predictions):
-    """The predictions of lines in memory, as `Predictions` reads those of a file; blank lines are passed over.
+    """The predictions of lines in memory, read as those of a file; blank lines are skipped.
 
-    `CalibrantError` too for a line with the steps of an episode: a file of those is replayed by `calibrant score`.
+    `CalibrantError` also for a line with the steps of an episode, which only `calibrant score` replays.
     """
 
     def __init__(self, lines: Iterable[str | bytes], pool: PoolItems) -> None:
@@ -594,7 +596,9 @@ class PredictionLines(Predictions):
                 problem = "" if fields is not None else NO_OBJECT
                 yield FileEntry(f"line {number}", number, fields, problem)
 
-    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry) -> Iterator[Prediction]:
+    def _predictions_of_line(
+        self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry
+    ) -> Iterator[Prediction]:
         if line.get("steps") is not None:
             raise CalibrantError("it has steps of an episode; `calibrant score` replays those")
-        return super()._of_line(line, samples, entry)
+        return super()._predictions_of_line(line, samples, entry)

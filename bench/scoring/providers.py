@@ -1,6 +1,6 @@
-"""Responses as providers give them: messages with their parts, and objects of providers, told by their keys.
+"""Responses of providers: messages with their parts, and providers' objects, recognised by their keys.
 
-Never text, whatever the options, are fields and parts of thoughts, and messages before the last one of the assistant.
+Fields and parts with thoughts, and messages before the assistant's last one, are never text, whatever the options.
 Sources: type definitions of openai, anthropic, google-genai, boto3's bedrock-runtime, sglang, transformers, vllm.
 """
 
@@ -18,8 +18,8 @@ JsonMapping: TypeAlias = Mapping[str, Any]
 class ParsedLine(NamedTuple):
     """Responses of a line.
 
-    format: its name; model: that it names; objects: in which the item may be named, beside the line
-    prompts: values that hold the prompt; may_repeat: the text may repeat the prompt before the answer
+    format: name of the format; model: the stated model; objects: parts of the line that may name the item
+    prompts: values that may hold the prompt; may_repeat: whether the text may repeat the prompt before the answer
     """
 
     format: str
@@ -31,7 +31,7 @@ class ParsedLine(NamedTuple):
 
 
 class Format(NamedTuple):
-    """A format of lines; matches: whether a line is of it; parse: its responses."""
+    """A format of lines. matches: line -> whether it has the format; parse: line -> its responses."""
 
     name: str
     matches: Callable[[JsonMapping], bool]
@@ -43,13 +43,16 @@ THOUGHT_FIELDS: Final = (
     *("reasoning_content", "reasoning", "reasoning_details", "thinking", "reasoning_trace"),
     *("thinking_blocks", "thoughts"),
 )
-# tuples: what a line states as a type may be a list or an object, which a set would not take
+# tuples, not sets: the type in a line may be a list or an object, which cannot be looked up in a set
 _THOUGHT_PARTS: Final = ("thinking", "redacted_thinking", "reasoning", "summary_text", "reasoning_text")
 _TEXT_PARTS: Final = ("text", "output_text", "input_text")
 _RESPONSE_IDS: Final = ("chatcmpl-", "resp_", "msg_", "cmpl-", "gen-")
-_CALL_ITEMS: Final = ("function_call", "custom_tool_call")  # of Responses, for tools of the caller
+_CALL_ITEMS: Final = (
+    "function_call",
+    "custom_tool_call",
+)  # output items of OpenAI Responses: calls of the user's tools
 _ASSISTANTS: Final = ("assistant", "model")
-_FINAL_CHANNEL: Final = "final"  # of Harmony's messages
+_FINAL_CHANNEL: Final = "final"  # channel of messages in Harmony's format
 _DRAFT_CHANNELS: Final = ("analysis", "commentary")
 
 
@@ -77,7 +80,7 @@ def _response_id(value: JsonMapping) -> str:
 
 
 class Content(NamedTuple):
-    """Content of a message: its text, arguments of tool calls, whether parts are thoughts or a refusal."""
+    """Content of a message: its text, arguments of tool calls, whether some part is a thought or a refusal."""
 
     text: str | None
     calls: tuple[Any, ...] = ()
@@ -86,7 +89,7 @@ class Content(NamedTuple):
 
 
 def read_content(content: Any) -> Content:
-    """Return what the content of a message holds: a text, or a list of parts."""
+    """Return the content of a message, which is a text or a list of parts."""
     if not isinstance(content, list):
         return Content(as_text(content))
     texts, calls, has_thoughts, is_refusal = [], [], False, False
@@ -133,21 +136,24 @@ def _call_arguments(calls: Any) -> Iterator[Any]:
 
 
 def _calls(arguments: Sequence[Any]) -> tuple[str | JsonMapping, ...]:
-    """Return arguments of calls; a call without readable ones is an empty object, so that it counts as a call."""
+    """Return arguments of calls, {} for unreadable ones, so that these still count as calls."""
     return tuple(value if isinstance(value, str | Mapping) and value else {} for value in arguments)
 
 
 def last_assistant(messages: Any) -> Response:
-    """Return the response of the last message of the assistant; the others are thoughts."""
-    spoken = [entry for entry in as_objects(messages) if entry.get("role") in _ASSISTANTS]
-    if not spoken:
+    """Return the response in the assistant's last (or final-channel) message; its other messages are thoughts."""
+    messages_of_assistant = [entry for entry in as_objects(messages) if entry.get("role") in _ASSISTANTS]
+    if not messages_of_assistant:
         return Response()
-    last = next((entry for entry in reversed(spoken) if entry.get("channel") == _FINAL_CHANNEL), spoken[-1])
+    last = next(
+        (entry for entry in reversed(messages_of_assistant) if entry.get("channel") == _FINAL_CHANNEL),
+        messages_of_assistant[-1],
+    )
     response = message_response(last)
-    return response._replace(has_thoughts=response.has_thoughts or len(spoken) > 1)
+    return response._replace(has_thoughts=response.has_thoughts or len(messages_of_assistant) > 1)
 
 
-def stopped(response: Response, stop: Any, error: Any = None, *, is_limited: bool = False) -> Response:
+def add_stop(response: Response, stop: Any, error: Any = None, *, is_limited: bool = False) -> Response:
     """Return a response with its stop reason and the reason of an error."""
     return response._replace(
         stop=as_text(stop) or response.stop,
@@ -161,13 +167,14 @@ def _by_index(entries: Any) -> list[JsonMapping]:
 
 
 FAILURE_FIELDS: Final = ("error", "type", "status_code", "success")
-FAILURE_HOLDERS: Final = ("response", "result")  # objects of a line that may state them
+FAILURE_HOLDERS: Final = ("response", "result")  # fields of a line whose objects may have FAILURE_FIELDS
 
 
 def failed_line(line: JsonMapping) -> str:
-    """Return the reason of a line whose request failed: an error, a status from 400, `success: false`, `type: error`.
+    """Return the reason of a failed request; empty if none failed.
 
-    Stated by the line, its response or result, or the body of that.
+    It is an error, a status from 400, `success: false` or `type: error`, in the line, its response or result, or their
+    body.
     """
     holders = [line, *(line[name] for name in FAILURE_HOLDERS if isinstance(line.get(name), Mapping))]
     holders += [holder["body"] for holder in holders[1:] if isinstance(holder.get("body"), Mapping)]
@@ -198,12 +205,12 @@ def _parse_choices(value: JsonMapping) -> ParsedLine:
         response = message_response(message) if isinstance(message, Mapping) else Response(as_text(choice.get("text")))
         if has_thought_fields(choice):
             response = response._replace(has_thoughts=True)
-        responses.append(stopped(response, choice.get("finish_reason"), choice.get("error")))
+        responses.append(add_stop(response, choice.get("finish_reason"), choice.get("error")))
     return _parsed("choices", value, responses, value.get("model"))
 
 
 def parse_anthropic(value: JsonMapping) -> ParsedLine:
-    response = stopped(message_response(value), value.get("stop_reason"))
+    response = add_stop(message_response(value), value.get("stop_reason"))
     return _parsed("Anthropic message", value, [response], value.get("model"))
 
 
@@ -212,7 +219,7 @@ def _parse_gemini(value: JsonMapping) -> ParsedLine:
     for candidate in _by_index(value.get("candidates")):
         content = read_content(as_object(candidate.get("content")).get("parts"))
         response = Response(content.text, calls=_calls(content.calls), has_thoughts=content.has_thoughts)
-        responses.append(stopped(response, candidate.get("finishReason")))
+        responses.append(add_stop(response, candidate.get("finishReason")))
     blocked = as_object(value.get("promptFeedback")).get("blockReason")
     responses = responses or [Response()]
     if blocked:
@@ -236,39 +243,39 @@ def _parse_responses(value: JsonMapping) -> ParsedLine:
         has_thoughts=has_reasoning or len(spoken) < len(messages) or any(content.has_thoughts for content in contents),
         reason=REFUSED if any(content.is_refusal for content in contents) else "",
     )
-    response = stopped(response, incomplete or value.get("status"))
+    response = add_stop(response, incomplete or value.get("status"))
     return _parsed("OpenAI Responses", value, [response], value.get("model"))
 
 
 def _parse_cohere(value: JsonMapping) -> ParsedLine:
     response = message_response(as_object(value.get("message")))
-    return _parsed("Cohere", value, [stopped(response, value.get("finish_reason"))], value.get("model"))
+    return _parsed("Cohere", value, [add_stop(response, value.get("finish_reason"))], value.get("model"))
 
 
 def _parse_ollama(value: JsonMapping) -> ParsedLine:
     message = value.get("message")
     response = message_response(message) if isinstance(message, Mapping) else Response(as_text(value.get("response")))
     response = response._replace(has_thoughts=response.has_thoughts or has_thought_fields(value))
-    return _parsed("Ollama", value, [stopped(response, value.get("done_reason"))], value.get("model"))
+    return _parsed("Ollama", value, [add_stop(response, value.get("done_reason"))], value.get("model"))
 
 
 def _parse_vllm(value: JsonMapping) -> ParsedLine:
     responses = []
     for output in _by_index(value.get("outputs")):
         response = Response(as_text(output.get("text")), has_thoughts=has_thought_fields(output))
-        stop = output.get("finish_reason", output.get("stop_reason"))  # the second of Mistral's models on Bedrock
-        responses.append(stopped(response, stop))
+        stop = output.get("finish_reason", output.get("stop_reason"))  # stop_reason: Mistral's models on Bedrock
+        responses.append(add_stop(response, stop))
     return _parsed("vLLM", value, responses, None)
 
 
 def _parse_converse(value: JsonMapping) -> ParsedLine:
     response = message_response(as_object(as_object(value.get("output")).get("message")))
-    return _parsed("Bedrock Converse", value, [stopped(response, value.get("stopReason"))], value.get("model"))
+    return _parsed("Bedrock Converse", value, [add_stop(response, value.get("stopReason"))], value.get("model"))
 
 
 def _parse_generation(value: JsonMapping) -> ParsedLine:
     """Return the response of a Llama model on Bedrock."""
-    response = stopped(Response(as_text(value.get("generation"))), value.get("stop_reason"))
+    response = add_stop(Response(as_text(value.get("generation"))), value.get("stop_reason"))
     return _parsed("Bedrock text", value, [response], value.get("model"))
 
 
@@ -277,14 +284,14 @@ def _parse_sglang(value: JsonMapping) -> ParsedLine:
     finish = about.get("finish_reason")
     stop = finish.get("type") if isinstance(finish, Mapping) else finish
     response = Response(as_text(value.get("text")), has_thoughts=has_thought_fields(value))
-    return _parsed("SGLang", value, [stopped(response, stop)], value.get("model"))
+    return _parsed("SGLang", value, [add_stop(response, stop)], value.get("model"))
 
 
 def _parse_llama_cpp(value: JsonMapping) -> ParsedLine:
     is_limited = value.get("stopped_limit") is True or value.get("truncated") is True
     response = Response(as_text(value.get("content")), has_thoughts=has_thought_fields(value))
     return _parsed(
-        "llama.cpp", value, [stopped(response, value.get("stop_type"), is_limited=is_limited)], value.get("model")
+        "llama.cpp", value, [add_stop(response, value.get("stop_type"), is_limited=is_limited)], value.get("model")
     )
 
 
@@ -296,14 +303,14 @@ def _parse_generated(value: JsonMapping) -> ParsedLine:
         response = last_assistant(text) if isinstance(text, list) else Response(as_text(text))
         prompts += [{"messages": text}] if isinstance(text, list) else []
         stop = entry.get("finish_reason", details.get("finish_reason") if entry is value else None)
-        responses.append(stopped(response, stop))
+        responses.append(add_stop(response, stop))
     return _parsed("generated text", value, responses, None)._replace(prompts=tuple(prompts), may_repeat=True)
 
 
 def _parsed(name: str, value: JsonMapping, responses: Sequence[Response], model: Any) -> ParsedLine:
-    """Return the responses of a provider's object, with its id, and its error where it has one."""
+    """Return the responses of a provider's object, with their ids, and its error if it has one."""
     reason, response_id = failed_line(value), _response_id(value)
-    ids = [f"{response_id}/{place}" if response_id else "" for place in range(len(responses))]
+    ids = [f"{response_id}/{index}" if response_id else "" for index in range(len(responses))]
     with_ids = [
         response._replace(id=numbered_id, reason=reason or response.reason)
         for response, numbered_id in zip(responses, ids, strict=True)
@@ -312,7 +319,7 @@ def _parsed(name: str, value: JsonMapping, responses: Sequence[Response], model:
 
 
 def is_generated_list(value: Any) -> bool:
-    """Return whether a value is what a pipeline of transformers returns for a prompt: a list of generated texts."""
+    """Return whether a value is the result of a transformers pipeline: a list of objects with generated texts."""
     if not isinstance(value, list) or not value:
         return False
     return all(isinstance(entry, Mapping) and "generated_text" in entry for entry in value)

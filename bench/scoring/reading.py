@@ -1,4 +1,4 @@
-"""From a response to its answer: by the paper's rule, the published one or the lenient reader; else a reason."""
+"""Reading of answers from responses by the paper's rule, the published rule or the lenient reader; else a reason."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _NO_TEXT = AnswerText("")
 
 
 class AnswerRules(NamedTuple):
-    """Rules by which responses to one item are read.
+    """Rules for reading responses to one item.
 
-    read: the paper's, of an answer text or an object; read_published: of a whole text
-    shape: of an answer, for the lenient reader; is_one_rule: the published reader has the same rule for a plain text
+    read: the paper's rule for an answer text or an object; read_published: the published rule for a whole text
+    shape: shape of an answer, for the lenient reader; is_one_rule: whether the two rules are equal on a plain text
     """
 
     read: Callable[[str | Mapping[str, Any]], ReadAnswer]
@@ -51,7 +51,7 @@ class AnswerRules(NamedTuple):
 
 
 def item_rules(bench: Benchmark[Any], item: Any) -> AnswerRules:
-    """Return the rules of an item, as its benchmark's scoring has them."""
+    """Return the rules of an item from its benchmark's `Scorable`."""
     scoring = bench.scoring
     return AnswerRules(
         partial(scoring.read, item),
@@ -61,7 +61,7 @@ def item_rules(bench: Benchmark[Any], item: Any) -> AnswerRules:
     )
 
 
-class _Found(NamedTuple):
+class _SourcedAnswer(NamedTuple):
     """Answer with its source."""
 
     read: ReadAnswer
@@ -73,7 +73,7 @@ class _Found(NamedTuple):
 
 
 def read_response(rules: AnswerRules, response: Response, options: ReadingOptions) -> Reading:
-    """Return the answer of a response, or the reason why it has none."""
+    """Return the answer of a response, or the reason why it has none; long texts are scanned once for all rules."""
     if len(response.text or "") < MIN_SHARED_CHARS:
         return _read_response(rules, response, options)
     with scans_shared(response.text or ""):
@@ -137,17 +137,17 @@ def _stop_notes(response: Response) -> tuple[str, ...]:
 
 def _read_by_paper(
     rules: AnswerRules, response: Response, by_text: ReadAnswer, calls: tuple[str | Mapping[str, Any], ...]
-) -> _Found:
+) -> _SourcedAnswer:
     if response.answer is not None:
-        return _Found(rules.read(response.answer), "object")
+        return _SourcedAnswer(rules.read(response.answer), "object")
     if not by_text.problem:
-        return _Found(by_text, "text")
+        return _SourcedAnswer(by_text, "text")
     read = _read_calls(rules.read(_call_object(call)) for call in calls)
-    return _Found(by_text) if read is None else _Found(read, "tool_call")
+    return _SourcedAnswer(by_text) if read is None else _SourcedAnswer(read, "tool_call")
 
 
 def _call_object(call: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return the arguments of a call as an object, where their text is one."""
+    """Return the arguments of a call, parsed if their text is a JSON object."""
     if not isinstance(call, str):
         return call
     try:
@@ -158,14 +158,14 @@ def _call_object(call: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
 
 
 def _is_read_alike(rules: AnswerRules, text: str, answer_text: AnswerText, by_text: ReadAnswer) -> bool:
-    """Return whether all three rules read the answer that the paper's rule has read in the answer text."""
+    """Return whether all three rules certainly read the answer that the paper's rule reads in the answer text."""
     if by_text.is_plain and answer_text.text == text:
         return True
     return rules.is_one_rule and answer_text.text == without_think_pairs(text)
 
 
 def _read_calls(answers: Iterable[ReadAnswer]) -> ReadAnswer | None:
-    """Return the answer that all calls with one hold; None if none does, or they differ."""
+    """Return the answer in the calls; None if no call holds one, or they differ."""
     holding = [read for read in answers if not read.problem]
     is_one = len({comparable(read.answer) for read in holding}) == 1
     return holding[0] if is_one else None
@@ -173,45 +173,47 @@ def _read_calls(answers: Iterable[ReadAnswer]) -> ReadAnswer | None:
 
 def _read_leniently(
     rules: AnswerRules, response: Response, answer_text: AnswerText, calls: tuple[str | Mapping[str, Any], ...]
-) -> tuple[LenientAnswer, _Found]:
-    """Return what the lenient reader reads, and its answer as the benchmark takes it."""
+) -> tuple[LenientAnswer, _SourcedAnswer]:
+    """Return the result of the lenient reader, and its answer in the benchmark's form."""
     stated: str | Mapping[str, Any] = answer_text.text if response.answer is None else response.answer
     leniently = read_leniently(stated, rules.shape) if stated else LenientAnswer(None)
     if leniently.answer is not None:
-        return leniently, _Found(_as_answer(rules, leniently), "text" if response.answer is None else "object")
-    of_calls = [read_leniently(call, rules.shape) for call in calls]
-    answers = [answer for answer in of_calls if answer.answer is not None]
+        return leniently, _SourcedAnswer(_as_answer(rules, leniently), "text" if response.answer is None else "object")
+    answers_in_calls = [read_leniently(call, rules.shape) for call in calls]
+    answers = [answer for answer in answers_in_calls if answer.answer is not None]
     if len({comparable(answer.answer) for answer in answers}) == 1:
-        return answers[0], _Found(_as_answer(rules, answers[0]), "tool_call")
-    return leniently, _Found(ReadAnswer(None, leniently.problem or NO_ANSWER))
+        return answers[0], _SourcedAnswer(_as_answer(rules, answers[0]), "tool_call")
+    return leniently, _SourcedAnswer(ReadAnswer(None, leniently.problem or NO_ANSWER))
 
 
 def _as_answer(rules: AnswerRules, leniently: LenientAnswer) -> ReadAnswer:
-    """Return a lenient answer as the paper's rule takes objects; one that it refuses is there, and not right."""
+    """Return a lenient answer read by the paper's rule for objects; one that this rule refuses is scored as wrong."""
     assert leniently.answer is not None
     read = rules.read(leniently.answer)
     return ReadAnswer(read.answer or leniently.answer, "", read.problem or read.gap)
 
 
-def _read_published(rules: AnswerRules, response: Response, by_paper: _Found, answer_text: AnswerText) -> _Found:
-    """Return what the published rule reads; it sees no tool calls."""
+def _read_published(
+    rules: AnswerRules, response: Response, by_paper: _SourcedAnswer, answer_text: AnswerText
+) -> _SourcedAnswer:
+    """Return the answer by the published rule, which ignores tool calls."""
     text = response.text or ""
     is_same_text = rules.is_one_rule and answer_text.text == without_think_pairs(text)
     if response.answer is not None or (is_same_text and by_paper.source != "tool_call"):
         return by_paper
     read = rules.read_published(text) if text.strip() else _NOTHING
     is_same = by_paper.source == "text" and not read.problem and read.answer == by_paper.answer
-    return by_paper if is_same else _Found(read, "" if read.problem else "text")
+    return by_paper if is_same else _SourcedAnswer(read, "" if read.problem else "text")
 
 
 def _reason(
     response: Response,
     answer_text: AnswerText,
     calls: tuple[str | Mapping[str, Any], ...],
-    by_lenient: _Found,
+    by_lenient: _SourcedAnswer,
     options: ReadingOptions,
 ) -> str:
-    """Return the first reason that fits a response without an answer."""
+    """Return the first of REASONS that applies to a response without an answer."""
     stop_class = response.stop_class
     if options.extractor == "paper" and by_lenient.answer is not None:
         return WRONG_FORMAT
@@ -229,7 +231,7 @@ def verdict_fields(
 ) -> dict[str, Any]:
     """Return the fields of a verdict line on how the response was read.
 
-    correct: of the answer that is scored; is_correct: the verdict on another answer
+    correct: of the scored answer; is_correct: answer of another rule -> whether it is correct
     """
     return {
         "correctPublished": correct if reading.published is SAME else _judge(reading.published, is_correct),
@@ -246,15 +248,15 @@ def _judge(answer: Answer | None, is_correct: Callable[[Answer], bool | None]) -
     return False if answer is None else is_correct(answer)
 
 
-# --- Responses in memory: the verdict of a benchmark, with how the response was read ----------------------------------
+# --- Responses in memory: the verdict of a benchmark, with the result of reading the response -------------------------
 
 
 def score_response(
     bench: Benchmark[Any], item: Any, answer: object, options: ReadingOptions, judge: Callable[[object], Any]
 ) -> Any:
-    """Return the verdict on a text, an object, a response or another value that JSON has.
+    """Return the verdict on a text, an object, a `Response` or another JSON value.
 
-    judge: the benchmark's verdict on an answer text or object
+    judge: answer text or object -> the benchmark's verdict
     """
     parsed = answer if isinstance(answer, Response) else _as_response(answer)
     if parsed is None:
@@ -271,7 +273,9 @@ def _score_parsed(
     verdict = None
     if options.extractor == "paper" and not parsed.stated_reason:
         verdict = judge(text)
-        if verdict.valid and text:  # what a benchmark takes is an answer: the other readers wait until they are asked
+        if (
+            verdict.valid and text
+        ):  # an answer was read, so the other rules are applied only if their verdict is requested
             source = "text" if parsed.answer is None else "object"
             by_published = None if text == parsed.text or source == "object" else _later(rules, parsed, judge)
             if bench.has(EVALUATOR) and source == "text":

@@ -1,4 +1,4 @@
-"""Contract of a benchmark with the overview of a report: words, cost, levels of chance, and one answer in words."""
+"""Contract of a benchmark with the overview of a report: its vocabulary, cost, chance levels, and explained answers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Score = Mapping[str, Any]
 
 
 class Levels(NamedTuple):
-    """Chances of being right on one item; None where one is not finite, or not certified.
+    """Chances of being right on one item; a level is None if it is not finite or not certified.
 
-    guess: of an answer drawn before any evidence, all of them alike
-    draw: share of what fits the system's evidence whose answer is right
-    ceiling: largest share that one answer has among what fits
-    ceiling_bound: no answer has a larger share, where `ceiling` is that of the best known one; None where it is exact
+    guess: chance of an answer drawn uniformly before any evidence
+    draw: share of right answers among the hypotheses that fit the system's evidence
+    ceiling: largest share of these hypotheses that give one answer, or that of the best known answer
+    ceiling_bound: upper bound of that share; None if `ceiling` is exact
     """
 
     guess: float | None = None
@@ -43,7 +43,7 @@ class Levels(NamedTuple):
 
 
 class LevelWords(NamedTuple):
-    """Names of the levels, as the legend has them; empty for a level that the benchmark lacks."""
+    """Names of the levels in the legend; empty for a level that the benchmark lacks."""
 
     guess: str = ""
     draw: str = ""
@@ -53,7 +53,7 @@ class LevelWords(NamedTuple):
 class Cost(NamedTuple):
     """Cost of an answer.
 
-    unit: plural, "moves"; key: of the metric whose mean `table --json` has; empty where it is seconds
+    unit: plural noun, such as "moves"; key: key of its metric; empty if the cost is seconds
     """
 
     unit: str
@@ -61,7 +61,7 @@ class Cost(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Cells of one line about a step; `look` marks where the reader should look."""
+    """Cells of one line about a step. look: whether the line is highlighted."""
 
     cells: tuple[str, ...]
     look: bool = False
@@ -69,15 +69,15 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """One answer in words.
+    """Explanation of one answer.
 
-    sentences: what the evidence had decided, and what that says about the answer
-    response, gold: as text; empty where they are not at hand
-    differs: names before ` = ` in lines of both that state something else; None where both are compared as words
-    title: instead of that of the answer's class; empty without one
-    notes: (below the response, below gold); chips: (tone, text) of the verdict, and a sentence below them
-    headings, moves: the last steps, or rows of another kind, named by `moves_title`; empty for answers without any
-    remaining: hypotheses that were open when it was given, of answers of people; None where it is not counted
+    sentences: whether the evidence decided the question, and so whether the answer was earned
+    response, gold: texts; empty if unavailable
+    differs: left sides of the lines `name = ...` in which response and gold differ; None: compare them word by word
+    title: replaces the title of the answer's class; empty for none
+    response_note, gold_note: text below them; chips: (tone, text) of the verdict; verdict_note: sentence below these
+    headings, moves: table of the last steps, or of other rows if `moves_title` names them; empty for none
+    remaining: hypotheses still consistent when a person answered; None if not counted
     """
 
     sentences: tuple[str, ...]
@@ -97,11 +97,11 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Words:
-    """Words of a benchmark in a report.
+    """Vocabulary of a benchmark in a report.
 
-    task: what an item asks, as an imperative; items: plural, "detectors"; hypotheses: what fits, plural
-    decided: what decides, "by its own moves"; cost: None where there is none
-    uncounted: which answers have no attribution whatever their evidence leaves; empty where none is left out by rule
+    task: an item's question, as an imperative; items: plural noun, such as "detectors"; hypotheses: plural noun
+    decided: how evidence decides, such as "by its own moves"; cost: None if answers have no cost
+    uncounted: kinds of answers that never have an attribution; empty if there are none
     """
 
     task: str
@@ -114,17 +114,17 @@ class Words:
 
 
 class AnswerGuide(Protocol):
-    """Reader of one benchmark's answers for a report. Items are those of pools at hand; None without the pool."""
+    """Reader of one benchmark's answers for a report. Items are None where their pool was not given."""
 
     @property
     def words(self) -> Words: ...
 
     def is_answered(self, score: Score) -> bool:
-        """Return whether there is an answer at all."""
+        """Return whether the response holds an answer."""
         ...
 
     def levels(self, item: Any, steps: Sequence[Step[Any]], score: Score) -> Levels:
-        """Return the chances of being right, exact; None where they are not known."""
+        """Return the exact chances of being right."""
         ...
 
     def explain(
@@ -135,20 +135,20 @@ class AnswerGuide(Protocol):
         steps: Sequence[Any],
         score: Score,
     ) -> Explanation:
-        """Return one answer in words; `answer` is an object or a text, as it was given."""
+        """Return the explanation of an answer, which is an object or a text, as it was given."""
         ...
 
 
 GUIDE: Capability[AnswerGuide] = Capability("`report --format html`", "report:GUIDE")
-_LEVELS: EvaluatorCache[Levels] = EvaluatorCache(1 << 16)  # of four numbers each
+_LEVELS: EvaluatorCache[Levels] = EvaluatorCache(1 << 16)  # 2^16 entries of four numbers
 
 
 def answer_levels(
     guide: AnswerGuide, key: tuple[str, str], item: Any, steps: Sequence[Step[Any]], score: Score
 ) -> Levels:
-    """Return the levels of an answer; equal steps on an item are traced once.
+    """Return the levels of an answer, computed once for equal steps on an item.
 
-    key: digest of the item's pool, and its id
+    key: (digest of the item's pool, id of the item)
     """
     return _LEVELS.get((*key, steps_digest(steps)), lambda: guide.levels(item, steps, score))
 
@@ -162,7 +162,7 @@ def steps_digest(steps: Sequence[Step[Any]]) -> bytes:
 
 
 def is_answered(bench: Benchmark[Any], score: Mapping[str, Any], setting: str) -> bool:
-    """Return whether there is an answer at all."""
+    """Return whether a response holds an answer, by the guide, else by the field `valid` of the sample."""
     guide = bench.capability(GUIDE)
     if guide is not None:
         return guide.is_answered(score)

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network and is the same bytes for the same answers."""
+"""The report as one self-contained HTML file, byte-equal for equal answers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.text import plural
 
 # --- Answers of a benchmark as packed JSON for the page's script: lists behind cells, and embedded responses ----------
-MAX_LISTED = 400_000  # answers of a report that are listed behind cells; beyond, those that are embedded alone
-LETTERS = {kind: kind[0] for kind in CLASSES}
+MAX_LISTED = 400_000  # answers up to which a report lists all of them behind cells; of more, only embedded ones
+LETTERS = {kind: kind[0] for kind in CLASSES}  # one letter per answer in the packed JSON
 assert len(set(LETTERS.values())) == len(CLASSES)
 
 
@@ -55,10 +55,9 @@ def script_json(value: Any) -> str:
 
 
 def pack_answers(results: Results, responses: Responses, commands: Mapping[str, str], *, is_whole: bool) -> Any:
-    """Return what the script needs to list answers. is_whole: all of them, not those alone that are embedded.
+    """Return the data from which the page's script lists answers. is_whole: of all answers, else of embedded ones.
 
-    Per system: item places, a letter for each class, costs, places in `remaining`, samples, lines, places of details;
-    of people their ids.
+    Per system there are lists of equal length, see `_pack_outcomes`: indices of items, letters of classes, costs, ...
     """
     conditions = {condition: index for index, condition in enumerate(results.conditions)}
     pools = sorted({item.digest for item in results.items})
@@ -104,10 +103,16 @@ def _pack_outcomes(
     remaining: dict[str, int],
     files: dict[str, int],
 ) -> dict[str, Any]:
-    """Return lists of equal length. File and line stand where the response is not in the page."""
+    """Return lists of equal length by one-letter key; file and line number only of responses that are not embedded.
+
+    p: participants, i: items, k: classes, c: costs, l: index of the number of remaining hypotheses in "left",
+    s: samples, f: files, n: line numbers, d: pairs (index of the outcome, index of its details)
+    """
     keys = [answer_key(outcome.context) for outcome in outcomes]
     places = [None if key in details else responses.places.get(key) for key in keys]
-    numbers = [-1 if place is None else files.setdefault(responses.files[place.file], len(files)) for place in places]
+    file_indices = [
+        -1 if place is None else files.setdefault(responses.files[place.file], len(files)) for place in places
+    ]
     samples = [outcome.context.sample for outcome in outcomes]
     people = [participant_of(outcome.context.system) for outcome in outcomes]
     return ({"p": people} if any(people) else {}) | {
@@ -116,7 +121,7 @@ def _pack_outcomes(
         "c": [None if outcome.cost is None else _short(outcome.cost) for outcome in outcomes],
         "l": [remaining.setdefault(_members(outcome.members), len(remaining)) for outcome in outcomes],
         "s": samples if any(samples) else None,
-        "f": numbers if any(place is not None for place in places) else None,
+        "f": file_indices if any(place is not None for place in places) else None,
         "n": [0 if place is None else place.line for place in places]
         if any(place is not None for place in places)
         else None,
@@ -133,7 +138,7 @@ def _members(members: str) -> str:
 
 
 def embedded_keys(results: Results, responses: Responses) -> list[AnswerKey]:
-    """Return the answers whose responses are embedded, by system and item, in whatever order they were read."""
+    """Return the answers whose responses are embedded, sorted by system and item."""
     keys = (answer_key(outcome.context) for system in results.systems for outcome in system.outcomes)
     return [key for key in keys if key in responses.explanations]
 
@@ -167,12 +172,12 @@ def _cut(text: str) -> str:
 
 # --- The report as one page: sections with their first screens, tables, and answers packed for its script -------------
 ALL = "all"
-MAX_PLAIN_ROWS = 400  # rows of a table; of more, ROWS_IN_VIEW are in view at a time, and all of them packed
-ROWS_IN_VIEW = 100
+MAX_PLAIN_ROWS = 400  # largest table that is plain HTML; the rows of larger ones are packed
+ROWS_IN_VIEW = 100  # rows of a packed table that are shown at a time
 
 
 class PackedRows(NamedTuple):
-    """Rows of a large table. rows: all of them, compressed; in_view: how many are in the page at first."""
+    """Rows of a large table. rows: compressed (`_pack_rows`); number: of rows; in_view: rows shown at first."""
 
     rows: Markup
     number: int
@@ -181,10 +186,10 @@ class PackedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class PageSection:
-    """A benchmark's section, with its results and responses where it has a guide.
+    """A benchmark's section; with results and responses if the benchmark has a guide.
 
-    commands: of an item or answer, by name, with {id} and {system} to fill in
-    count_options: options of the report's command that count classes
+    commands: name -> command line about an item or answer, with the placeholders {id} and {system}
+    count_options: options that add attributions to the report's command; empty if there are any
     """
 
     name: str
@@ -201,7 +206,7 @@ def report_page(sections: Sequence[PageSection], *, paper_on: bool) -> str:
     paper_on: whether the paper's rows are shown at first
     """
     with_results = [part for part in sections if part.results is not None]
-    number = sum(part.results.num_answers for part in with_results if part.results is not None)
+    num_answers = sum(part.results.num_answers for part in with_results if part.results is not None)
     contents = [_section(part, index) for index, part in enumerate(sections)]
     tabs: list[dict[str, str]] = []
     if len(sections) > 1:
@@ -216,7 +221,7 @@ def report_page(sections: Sequence[PageSection], *, paper_on: bool) -> str:
     crumb = (
         pools[0] + (f" and {plural(len(pools) - 1, 'more pools')}" if len(pools) > 1 else "") if pools else "no pool"
     )
-    packs = [_pack(part, is_whole=number <= MAX_LISTED) for part in with_results]
+    packs = [_pack(part, is_whole=num_answers <= MAX_LISTED) for part in with_results]
     content = {
         "title": "Calibrant report",
         "crumbs": ["report", crumb],
@@ -249,7 +254,7 @@ def _tabs(sections: Sequence[PageSection]) -> Iterator[dict[str, str]]:
 
 
 def _systems(part: PageSection) -> list[str]:
-    """Return the systems of a section, people of one study as one."""
+    """Return the names of a section's systems, in which people of one study are one system."""
     return [*part.section.systems] if part.results is None else [system.name for system in part.results.systems]
 
 
@@ -257,7 +262,7 @@ def _all_contents(sections: Sequence[PageSection]) -> dict[str, Any]:
     return {"title": "Benchmarks", "links": [{"anchor": part.name, "text": part.section.title} for part in sections]}
 
 
-def _section(part: PageSection, number: int) -> dict[str, Any]:
+def _section(part: PageSection, section_index: int) -> dict[str, Any]:
     section = part.section
     result_tables = [
         _grid(results := own_rows(table), [("", "", results.rows)])
@@ -280,7 +285,9 @@ def _section(part: PageSection, number: int) -> dict[str, Any]:
         "summary": f"{plural(len(_systems(part)), 'systems')}, {section.answers:,} scored answers.",
         "pools": section.pools,
         "plots": plots,
-        "episodes": [timeline_content(episode, f"episode-{number}-{k}") for k, episode in enumerate(section.episodes)],
+        "episodes": [
+            timeline_content(episode, f"episode-{section_index}-{k}") for k, episode in enumerate(section.episodes)
+        ],
         "tables": [
             table for table in result_tables if table["groups"] and len(table["headings"]) > table["num_labels"]
         ],
@@ -293,7 +300,7 @@ def _section(part: PageSection, number: int) -> dict[str, Any]:
 
 
 def _contents(name: str, content: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the groups of the navigation."""
+    """Yield the groups of links of the navigation."""
     screen = content["screen"]
     if screen is not None:
         links = [(name, "Who was scored"), (f"{name}-right", "Right, and why"), (f"{name}-conditions", "By condition")]
@@ -384,7 +391,7 @@ def _grid(table: Table, groups: Sequence[tuple[str, str, Sequence[TableRow]]]) -
 
 
 def _pack_rows(rows: Sequence[TableRow]) -> Markup:
-    """Return rows as compressed JSON in base64: labels, then text of each cell, with its interval where it has one."""
+    """Return rows as base64 of gzipped JSON: labels, then each cell as a text or as [text, interval]."""
     lists = [[*row.labels, *([c.text, c.interval] if c.low else c.text for c in row.cells)] for row in rows]
     packed = json.dumps(lists, ensure_ascii=False, separators=(",", ":"))
     return Markup(base64.b64encode(gzip.compress(packed.encode("utf-8", "replace"), mtime=0)).decode("ascii"))
@@ -402,13 +409,13 @@ def _pack(part: PageSection, *, is_whole: bool) -> dict[str, Any]:
 
 
 def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Section], contents: ReportContents) -> str:
-    """Return the whole file: the sections of the benchmarks by name, with an overview of their answers."""
+    """Return the HTML file of the sections, with an overview of their answers; both by name of the benchmark."""
     parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]
     return report_page(parts, paper_on=contents.with_paper)
 
 
 def benchmark_results(name: str, answers: Sequence[Answer], *, with_times: bool = True) -> Results:
-    """Return the results of a benchmark that has a guide."""
+    """Return the results of a benchmark, which must have a guide."""
     bench, named = benchmark(name), group_people(named_answers(answers))
     return read_results(name, bench.title, named, bench.metrics, guide_of(name), with_times=with_times)
 
@@ -416,7 +423,7 @@ def benchmark_results(name: str, answers: Sequence[Answer], *, with_times: bool 
 def _page_section(name: str, section: Section, answers: Sequence[Answer], contents: ReportContents) -> PageSection:
     bench = benchmark(name)
     results = benchmark_results(name, answers, with_times=contents.with_times) if guide_of(name) else None
-    if results is None or not results.systems:  # no item has anything held out
+    if results is None or not results.systems:  # no systems: no item defines a right answer
         return PageSection(name, section, None, Responses(), {})
     sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
     responses = read_responses(results, sources)
@@ -435,11 +442,11 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
                 commands["episode"] = f"{command} --html episode.html"
             elif bench.has(ANSWER_EXPLANATIONS):
                 commands["gold"] = f"{command} --gold --html answer.html"
-    is_attributed = any(KEY in score for _, score in answers)  # nothing more to count, if nothing is counted
+    is_attributed = any(KEY in score for _, score in answers)
     options = "" if is_attributed else _count_options(contents)
     return PageSection(name, section, results, responses, commands, options)
 
 
 def _count_options(contents: ReportContents) -> str:
-    """Return the options with which the same command counts what the evidence decided."""
+    """Return the options by which the same command adds attributions."""
     return "--attribution" if contents.pools else "--pool POOL --attribution"

@@ -1,4 +1,4 @@
-"""Results of systems on the items of one benchmark: right, earned, lucky, short, missed; levels and cost."""
+"""Results of systems on the items of one benchmark: answers by class, chance levels and cost."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class ItemKey:
 class Outcome:
     """One scored answer.
 
-    item: place in `Results.items`; kind: one of CLASSES, of the chosen one where several are equally good
-    shares: of all equally good ones by class; members: what fits its evidence, in decimal; empty if unknown
-    is_decided: whether its evidence left one answer; None where that is not counted
-    weight: 1 over the number of answers that the system gave to the item
+    item: index in `Results.items`; kind: one of CLASSES, of equally good answers that of the chosen one
+    shares: class -> share of the equally good answers; members: number of hypotheses that fit its evidence, or ""
+    is_decided: whether its evidence left one answer; None if that is not counted
+    weight: see `_set_weights`
     """
 
     item: int
@@ -75,7 +75,7 @@ class Outcome:
 
 @dataclass
 class SystemResult:
-    """Answers of one system. Every item weighs the same, however often it was answered; of people every participant."""
+    """Answers of one system, weighted by item; those of a group of people, by participant (`_set_weights`)."""
 
     name: str
     outcomes: list[Outcome]
@@ -91,16 +91,16 @@ class SystemResult:
 
     @cached_property
     def counts(self) -> dict[str, Number]:
-        """Number of items by class; together `num_items`."""
+        """Number of items by class, which add up to `num_items`; fractions where an item has several answers."""
         return count_classes(self.outcomes)
 
     @cached_property
     def tally(self) -> dict[str, Number]:
-        """Number by class as texts state it: of a group of people of answers, else `counts`."""
+        """Numbers by class for texts: of answers for a group of people, else of items."""
         return tally_classes(self.outcomes)
 
     def tallied(self, *kinds: str) -> Number:
-        """Return the number of these classes together."""
+        """Return the sum of `tally` over these classes."""
         return sum((self.tally[kind] for kind in kinds), start=0)
 
     @property
@@ -113,18 +113,18 @@ class SystemResult:
 
     @property
     def chosen_accuracy(self) -> float | None:
-        """Accuracy of the answers that a tie rule chose; None where it is that of all equally good ones."""
+        """Accuracy of the answers that a tie rule chose; None if it equals that of all equally good ones."""
         chosen = sum((outcome.weight for outcome in self.outcomes if outcome.is_right), start=0)
         return None if chosen == self.right or self.is_group else float(Fraction(chosen) / self.num_items)
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is known of some answer if the evidence decided it."""
+        """Whether some answer has an attribution."""
         return self.num_counted > 0
 
     @property
     def num_counted(self) -> Number:
-        """Number of items of which it is known whether the evidence decided them, answered or not."""
+        """Number of items with an attribution, answered or not."""
         return sum((o.weight for o in self.outcomes if o.is_decided is not None), start=0)
 
     @property
@@ -132,7 +132,7 @@ class SystemResult:
         return sum((o.weight for o in self.outcomes if o.is_decided), start=0)
 
     def tally_decided(self) -> tuple[Number, Number]:
-        """Return the number that the evidence decided, and of how many that is known, as texts state it."""
+        """Return the numbers of decided and of counted items; of answers for a group of people."""
         counted = [outcome for outcome in self.outcomes if outcome.is_decided is not None]
         return self._tally(outcome for outcome in counted if outcome.is_decided), self._tally(counted)
 
@@ -141,12 +141,12 @@ class SystemResult:
         return self.counts["earned"] + self.counts["lucky"]
 
     def _tally(self, outcomes: Iterable[Outcome]) -> Number:
-        """Return a number of outcomes as texts state it."""
+        """Return the sum of weights; for a group of people, the number of answers."""
         return sum((1 if self.is_group else outcome.weight for outcome in outcomes), start=0)
 
     @cached_property
     def cost(self) -> float | None:
-        """Mean cost over items with an answer; None where it is not known of every answer."""
+        """Mean cost over items with an answer; None if the cost of an answer is unknown."""
         costs = [(outcome.cost, outcome.weight) for outcome in self.outcomes if outcome.cost is not None]
         if not costs or any(outcome.cost is None and outcome.is_answered for outcome in self.outcomes):
             return None
@@ -154,13 +154,13 @@ class SystemResult:
 
     @cached_property
     def levels(self) -> Levels:
-        """Mean levels over items; None where one is not known of every answer."""
-        listed = [outcome.levels for outcome in self.outcomes]
+        """Mean levels over items; a level is None if it is unknown for some answer."""
+        level_list = [outcome.levels for outcome in self.outcomes]
         bound = None
-        if not all(levels.is_ceiling_exact for levels in listed):
-            ends = (levels.ceiling if levels.is_ceiling_exact else levels.ceiling_bound for levels in listed)
+        if not all(levels.is_ceiling_exact for levels in level_list):
+            ends = (levels.ceiling if levels.is_ceiling_exact else levels.ceiling_bound for levels in level_list)
             bound = self._mean_level(list(ends))
-        guess, draw, ceiling = (self._mean_level([levels[place] for levels in listed]) for place in range(3))
+        guess, draw, ceiling = (self._mean_level([levels[index] for levels in level_list]) for index in range(3))
         return Levels(guess, draw, ceiling, bound)
 
     def _mean_level(self, values: Sequence[float | None]) -> float | None:
@@ -171,7 +171,7 @@ class SystemResult:
 
 
 def _set_weights(outcomes: Sequence[Outcome]) -> None:
-    """Weigh answers: every item counts alike, and of a group of people every participant, whichever items they had."""
+    """Set weights that add up to the number of items, equal for every item; for people, equal for every participant."""
     participants = [participant_of(outcome.context.system) for outcome in outcomes]
     items = [outcome.item for outcome in outcomes]
     if len(set(participants)) > 1:
@@ -190,19 +190,19 @@ def count_classes(outcomes: Iterable[Outcome]) -> dict[str, Number]:
 
 
 def tally_classes(outcomes: Sequence[Outcome]) -> dict[str, Number]:
-    """Return the number by class of one system as texts state it: whole answers of people, whose weights differ."""
+    """Return a system's numbers by class for texts: of answers for people, whose weights differ, else of items."""
     if not outcomes or not participant_of(outcomes[0].context.system):
         return count_classes(outcomes)
-    numbers = Counter(outcome.kind for outcome in outcomes)
-    return {kind: numbers[kind] for kind in CLASSES}
+    num_by_kind = Counter(outcome.kind for outcome in outcomes)
+    return {kind: num_by_kind[kind] for kind in CLASSES}
 
 
 @dataclass
 class Results:
     """Results on one benchmark.
 
-    name, title: of the benchmark; systems: best first; conditions: row groups of tables, or strata where there is one
-    intervals: by system, 95 %; None where there are too few items
+    name, title: of the benchmark; systems: best first; conditions: settings, or strata if there is one setting
+    intervals: name of a system -> 95 % interval of its accuracy; None for too few items
     """
 
     name: str
@@ -241,11 +241,11 @@ class Results:
         return by_item
 
     def items_without(self, keep: str) -> list[int]:
-        """Return the places of items that no evidence decided, no system got right, or all missed.
+        """Return the indices of items that no system's evidence decided, no system got right, or all systems missed.
 
-        keep: decided | right | all-missed
+        keep: "decided", "right" or "all-missed"
         """
-        places = []
+        indices = []
         for index, outcomes in enumerate(self.outcomes_by_item):
             if keep == "decided":
                 chosen = not any(o.is_decided for o in outcomes) and any(o.is_decided is False for o in outcomes)
@@ -254,8 +254,8 @@ class Results:
             else:
                 chosen = all(o.kind == "missed" for o in outcomes)
             if chosen:
-                places.append(index)
-        return places
+                indices.append(index)
+        return indices
 
 
 def _attribution(score: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -268,12 +268,12 @@ def _class_of(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> str
 
 
 def _tie_shares(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> dict[str, Number]:
-    """Return the shares of equally good answers by class; empty for an answer that is the only one."""
+    """Return class -> share of the equally good answers; empty for a single answer."""
     parts = score.parts if isinstance(score, MeanScore) else ()
-    numbers: Counter[str] = Counter()
+    num_by_kind: Counter[str] = Counter()
     for times, part in parts:
-        numbers[_class_of(part, setting, metrics)] += times
-    return {kind: Fraction(number, numbers.total()) for kind, number in numbers.items()}
+        num_by_kind[_class_of(part, setting, metrics)] += times
+    return {kind: Fraction(count, num_by_kind.total()) for kind, count in num_by_kind.items()}
 
 
 def read_results(
@@ -285,9 +285,9 @@ def read_results(
     *,
     with_times: bool = True,
 ) -> Results:
-    """Group answers by system; equal for equal answers, in whatever order they came.
+    """Group answers by system; the result does not depend on their order.
 
-    answers: of `named_answers`, sorted by system, pool and item; with_times: costs may be seconds
+    answers: sorted by `named_answers`; with_times: use seconds as the cost of benchmarks that have no other
     """
     handling = InvalidHandling.PUBLISHED
     settings = {answer.context.setting for answer in answers}
@@ -323,13 +323,13 @@ def read_results(
     )
     rank = {condition: index for index, condition in enumerate(order)}
     items = sorted(keys.values(), key=lambda item: (rank[item.condition], natural(item.id), item.digest))
-    places = {(item.digest, item.id): index for index, item in enumerate(items)}
+    index_by_item = {(item.digest, item.id): index for index, item in enumerate(items)}
     systems = []
-    for system, listed in by_system.items():
-        for key, outcome in listed:
-            outcome.item = places[key]
-        _set_weights([outcome for _, outcome in listed])
-        outcomes = sorted((outcome for _, outcome in listed), key=lambda o: (o.item, o.context.sample))
+    for system, keyed_outcomes in by_system.items():
+        for key, outcome in keyed_outcomes:
+            outcome.item = index_by_item[key]
+        _set_weights([outcome for _, outcome in keyed_outcomes])
+        outcomes = sorted((outcome for _, outcome in keyed_outcomes), key=lambda o: (o.item, o.context.sample))
         systems.append(SystemResult(system, outcomes))
     systems.sort(key=lambda s: (-s.accuracy, -s.counts["earned"] / s.num_items, natural(s.name)))
     return Results(name, title, guide, systems, order, items)

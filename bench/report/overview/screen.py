@@ -1,6 +1,6 @@
-"""Marks of the first screen's rows: intervals and bars of classes as SVG in shares of the width, colours by token.
+"""Marks of the first screen's rows as SVG: intervals and bars of classes; and the screen's content.
 
-Positions are percentages, so a row is as wide as its column, and the end of blue is the accuracy at any width.
+Positions are percentages, so a row is as wide as its column; in a bar, right answers end at the accuracy.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from calibrant.bench.report.overview.results import Outcome, Results, SystemResu
 from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
 from calibrant.dsl.text import plural
 
-HEIGHT, BAR = 34, 18
+HEIGHT, BAR = 34, 18  # of a row and of the bar in it, in pixels
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def percent(share: Fraction | float) -> str:
-    """Return a share as a percentage that is exact to a hundredth of a pixel at 1,000 px."""
+    """Return a share in percent with four decimals: exact to a hundredth of a pixel at 1,000 px."""
     return f"{float(100 * share):.4f}".rstrip("0").rstrip(".") + "%"
 
 
@@ -44,7 +44,7 @@ def _plot(label: str, marks: Iterator[str]) -> str:
 
 
 def interval_plot(system: SystemResult, interval: Interval | None) -> str:
-    """Return the point of the accuracy with its interval, and the guess where there is one."""
+    """Return a plot of the accuracy with its interval, and of the chance of a guess if it is known."""
     name = f"{system.name}: right {system.accuracy:.3f}"
     reach = "" if interval is None else f", 95 % interval {interval.low:.3f} to {interval.high:.3f}"
     return _plot(name + reach, _interval_marks(system.accuracy, interval, system.levels.guess))
@@ -61,7 +61,7 @@ def _interval_marks(accuracy: float, interval: Interval | None, guess: float | N
 
 
 def class_bar(system: SystemResult) -> str:
-    """Return the bar of classes with the levels marked. Missing and invalid answers are boxes at its end."""
+    """Return the bar of classes with marks at the levels; missing and invalid answers are boxes at its end."""
     parts = ", ".join(f"{count_text(number)} {CLASS_NAMES[kind]}" for kind, number in system.tally.items() if number)
     draw = "" if system.levels.draw is None else f"; a draw is right {system.levels.draw:.3f}"
     label = f"{system.name}: {parts} of {count_text(system.tallied(*CLASSES))}{draw}"
@@ -81,7 +81,7 @@ def _bar_marks(system: SystemResult) -> Iterator[str]:
 
 
 def bar_shares(system: SystemResult) -> list[tuple[str, Fraction]]:
-    """Return the segments of a bar in their order: shares of items by class; together 1."""
+    """Return the segments of a bar in order, (class, share of the items), which add up to 1."""
     return [(kind, Fraction(system.counts[kind]) / system.num_items) for kind in CLASSES]
 
 
@@ -100,8 +100,8 @@ def axis() -> str:
     return f'<svg class="row-plot" aria-hidden="true" width="100%" height="20">{texts}</svg>'
 
 
-# --- First screen of a benchmark's results, as its template needs it: heading, figures, rows, legend, conditions ------
-IN_VIEW = 20  # systems; with more there are a search, groups and pins
+# --- Content of the first screen's template: heading, figures, rows, legend, conditions -------------------------------
+IN_VIEW = 20  # systems up to which the screen has no search, groups and pins
 GLYPHS = {
     "earned": "\N{CHECK MARK}",
     "lucky": "\N{ALMOST EQUAL TO}",
@@ -122,12 +122,12 @@ FRACTIONS = (
 
 
 def fragment(*parts: str) -> str:
-    """Return the address of a place in the page, each part quoted as the page's script quotes it."""
+    """Return the fragment of an address in the page, each part quoted as the page's script quotes it."""
     return "/".join(re.sub(r"^~", "%7E", quote(part, safe="~!*'()")) for part in parts)
 
 
 def size_text(results: Results) -> str:
-    """Return how many systems were scored on how many items."""
+    """Return the text "N systems on M items"."""
     systems = plural(len(results.systems), "systems")
     return f"{systems} on {plural(results.num_items, results.guide.words.items)}"
 
@@ -138,9 +138,9 @@ def family_of(name: str) -> str:
 
 
 def first_screen(results: Results, options: str) -> dict[str, Any]:
-    """Return the content of `first_screen`.
+    """Return the content of the template `first_screen`.
 
-    options: of the command, that count classes
+    options: options that add attributions to the report's command
     """
     words = results.guide.words
     rows = [_row(system, results) for system in results.systems]
@@ -171,7 +171,7 @@ def first_screen(results: Results, options: str) -> dict[str, Any]:
 
 
 def first_words(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield the words that a reader of the first screen needs, and what they mean here."""
+    """Yield the terms of the first screen with their definitions for this benchmark."""
     words = results.guide.words
     yield "Right", f"{benchmark(results.name).metrics.success.meaning}."
     if results.is_counted:
@@ -231,7 +231,7 @@ def _level_cells(system: SystemResult, interval: Interval | None, results: Resul
 
 
 def _ceiling_text(levels: Levels) -> str:
-    """Return the ceiling, or its certified bounds."""
+    """Return the ceiling, or its lower and certified upper bound."""
     if levels.ceiling is None:
         return DASH
     low, high = f"{levels.ceiling:.3f}", f"{levels.ceiling_bound or levels.ceiling:.3f}"
@@ -291,7 +291,7 @@ def _matrix(results: Results) -> dict[str, Any] | None:
 
 
 def condition_cell(outcomes: Sequence[Outcome], anchor: str) -> dict[str, Any]:
-    """Return a cell of right answers of all, and how many of them were earned; empty where none was counted."""
+    """Return a cell with the numbers of right, of all, and of earned answers; earned is empty if none was counted."""
     counts = tally_classes(outcomes)
     right = sum(counts[kind] for kind in RIGHT_CLASSES)
     is_counted = any(outcome.is_decided is not None for outcome in outcomes)
@@ -322,12 +322,12 @@ def _lists(results: Results) -> Iterator[dict[str, str]]:
 
 
 def cell_counts(results: Results) -> list[list[Any]]:
-    """Return a row for each system and condition: places of both, answers, then counts by class."""
-    places = {condition: index for index, condition in enumerate(results.conditions)}
+    """Return a row for each system and condition: their indices, number of answers, then counts by class."""
+    condition_index = {condition: index for index, condition in enumerate(results.conditions)}
     rows: dict[tuple[int, int], list[int]] = {}
     for rank, system in enumerate(results.systems):
         for outcome in system.outcomes:
-            key = rank, places[results.items[outcome.item].condition]
+            key = rank, condition_index[results.items[outcome.item].condition]
             row = rows.setdefault(key, [0] * (len(CLASSES) + 1))
             row[0] += 1
             row[1 + CLASSES.index(outcome.kind)] += 1
@@ -335,7 +335,7 @@ def cell_counts(results: Results) -> list[list[Any]]:
 
 
 def overall_screen(all_results: Sequence[Results]) -> Mapping[str, Any]:
-    """Return the content of `all_screen`: every benchmark's figures, and systems by benchmark."""
+    """Return the content of the template `all_screen`: figures of every benchmark, and systems by benchmark."""
     names = list(dict.fromkeys(system.name for results in all_results for system in results.systems))
     by_name = [{system.name: system for system in results.systems} for results in all_results]
     rows: list[dict[str, Any]] = [

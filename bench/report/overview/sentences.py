@@ -1,4 +1,4 @@
-"""Texts of the overview: sentences and figures of the first screen, and single responses in words."""
+"""Texts of the overview: sentences and figures of the first screen, and explanations of single responses."""
 
 from __future__ import annotations
 
@@ -54,14 +54,10 @@ TITLES = {
 }
 MISFIT = "Wrong: it contradicts the evidence"
 MAX_NAMED = 3  # systems that share the first place, in a sentence
-MAX_DENOMINATOR = 100  # denominator of weights of samples that are written as decimals
 
 
 class Figure(NamedTuple):
-    """Figure of the first screen.
-
-    name: a word for what it is
-    """
+    """Number on the first screen. name: key of the quantity, such as "luck"; value, text, detail: as shown."""
 
     name: str
     value: str
@@ -70,15 +66,15 @@ class Figure(NamedTuple):
 
 
 class RankSentence(NamedTuple):
-    """Sentence of which the middle part is emphasised."""
+    """Sentence in three parts, the middle one emphasised."""
 
     plain: str
     strong: str = ""
-    rest: str = ""
+    end: str = ""
 
 
 def class_sentence(score: Mapping[str, Any], *, is_right: bool) -> str:
-    """Return what the evidence had decided about one answer, or why there is none."""
+    """Return the sentence on whether the evidence decided one answer, or on why there is no answer."""
     recorded, missing = score.get(KEY) or {}, missing_text(score)
     if missing:
         remaining = {True: " The evidence left one answer.", False: " The evidence left several answers."}
@@ -97,13 +93,13 @@ def class_sentence(score: Mapping[str, Any], *, is_right: bool) -> str:
 
 
 def missing_text(score: Mapping[str, Any]) -> str:
-    """Return why a response holds no answer; empty where it holds a text that one could be in."""
+    """Return why a response has no text to read an answer from; empty if it has one."""
     reason = score.get("reason")
     return f"No answer was given ({reason.replace('_', ' ')}): {REASONS[reason]}." if reason in NO_TEXT else ""
 
 
 def fit_text(members: str, singular: str, plural: str) -> str:
-    """Return how many hypotheses fit, up to the verb; `members` is in decimal."""
+    """Return "N hypotheses fit". members: their number in decimal."""
     number = int(members)
     return f"1 {singular} fits" if number == 1 else f"{number_text(number)} {plural} fit"
 
@@ -114,7 +110,7 @@ def answer_text(answer: Mapping[str, Any] | str) -> str:
 
 
 def count_text(number: Number) -> str:
-    """Return a number of items: whole where it is, else with at most two decimals (items answered several times)."""
+    """Return a number of items, with at most two decimals if it is not whole (items answered several times)."""
     if isinstance(number, int) or number.denominator == 1:
         return f"{int(number):,}"
     return f"{float(number):.2f}".rstrip("0").rstrip(".")
@@ -125,7 +121,7 @@ def of_text(number: Number, total: Number) -> str:
 
 
 def rank_sentence(results: Results) -> RankSentence:
-    """Return where ranks by right and by earned differ most; that they agree; or that nothing was counted."""
+    """Return the sentence on the best system, and on the pair whose ranks by right and by earned differ most."""
     counted = [system for system in results.systems if system.num_counted == system.num_items]
     if not results.is_counted:
         return RankSentence("Which of the right answers were earned is not counted.")
@@ -158,9 +154,9 @@ def rank_sentence(results: Results) -> RankSentence:
 
 
 def luck_sentence(results: Results) -> str:
-    """Return for a first reader how often the best system is right, how much of that is luck, and who is below it.
+    """Return the sentence on how often the best system is right, and how much of that is luck, beside the last system.
 
-    A discordant pair comes first: a system that is right more often than another, and earned less.
+    If there is a discordant pair (one system is right more often than another, but earned less), it is the subject.
     """
     counted = [system for system in results.systems if system.num_counted == system.num_items]
     best, last = results.systems[0], results.systems[-1]
@@ -200,10 +196,10 @@ def luck_sentence(results: Results) -> str:
 
 
 def percents(system: SystemResult) -> dict[str, str]:
-    """Return the shares of a system's items in whole percent by the keys of SHARES, together 100; and `right`.
+    """Return the shares of a system's items in whole percent, by the keys of SHARES and `right`.
 
-    Earned and Lucky together are rounded first: they are Right where nothing right is uncounted. What is not none is
-    never 0, and what is not all never 100: `<1 %` and `>99 %`.
+    SHARES add up to 100: the sum of earned and lucky is rounded first, for it is `right` if no right answer is
+    uncounted, then divided. Shares above 0 and below 1 are never printed as 0 and 100: `<1 %` and `>99 %`.
     """
     numbers: dict[str, Number] = dict.fromkeys(SHARES, 0)
     for kind, number in system.counts.items():
@@ -227,7 +223,7 @@ def _percent_text(percent: int, number: Number, total: int) -> str:
 
 
 def _divide_percent(numbers: Sequence[Number], total: int) -> list[int]:
-    """Return `total` divided as numbers are, whole: rounded down, then one more where the remainders are largest."""
+    """Divide `total` in proportion to numbers into integers: round down, then add 1 to the largest remainders."""
     exact = [Fraction(number) * total / (sum(numbers) or 1) for number in numbers]
     parts = [int(part) for part in exact]
     by_remainder = sorted(range(len(parts)), key=lambda k: parts[k] - exact[k])
@@ -237,7 +233,7 @@ def _divide_percent(numbers: Sequence[Number], total: int) -> list[int]:
 
 
 def _fits_evidence(outcome: Outcome) -> bool:
-    """Return whether an answer and all that are as good fit the evidence that it was given for."""
+    """Return whether an answer is recorded as consistent with its evidence."""
     recorded = outcome.score.get(KEY)
     return isinstance(recorded, Mapping) and recorded.get("fits") is True
 
@@ -248,21 +244,21 @@ def _earned(system: SystemResult) -> str:
 
 
 def _discordant_pair(systems: Sequence[SystemResult]) -> tuple[SystemResult, SystemResult] | None:
-    """Return the pair, ahead by right and behind by earned, with the largest difference of earned; then of right."""
+    """Return the pair (more right, more earned) with the largest difference of earned, then of right; None if none."""
     best, pair = (Fraction(0), Fraction(0)), None
     shares = [(Fraction(s.right) / s.num_items, Fraction(s.counts["earned"]) / s.num_items) for s in systems]
     for index, (right, earned) in enumerate(shares):
-        for place_behind in range(index + 1, len(shares)):
-            right_behind, earned_behind = shares[place_behind]
-            if right > right_behind and earned_behind > earned:  # a subtraction takes ten times as long
+        for index_behind in range(index + 1, len(shares)):
+            right_behind, earned_behind = shares[index_behind]
+            if right > right_behind and earned_behind > earned:  # subtracting fractions takes ten times as long
                 differences = earned_behind - earned, right - right_behind
                 if differences > best:
-                    best, pair = differences, (systems[index], systems[place_behind])
+                    best, pair = differences, (systems[index], systems[index_behind])
     return pair
 
 
 def five_figures(results: Results) -> Iterator[Figure]:
-    """Yield best right, most decided, largest share of luck, missed, and cost; each only where it is known."""
+    """Yield the known ones of: best accuracy, largest share decided, largest share of luck, missed answers, cost."""
     best = results.systems[0]
     interval = results.intervals.get(best.name)
     reach = f", {interval.low:.3f}\N{EN DASH}{interval.high:.3f}" if interval else ""
@@ -316,7 +312,7 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
 
 
 def _no_luck_figure(systems: Sequence[SystemResult]) -> Figure:
-    """Return that no right answer is luck, of those that are counted."""
+    """Return the figure that no counted right answer is luck."""
     counted = sum((system.tallied("earned", "lucky") for system in systems), start=0)
     total = sum((system.tallied(*RIGHT_CLASSES) for system in systems), start=0)
     if counted == total:
@@ -339,24 +335,24 @@ def cost_text(cost: float | None) -> str:
     return f"{cost:.1f}" if cost >= 1 or cost == 0 else f"{cost:.2g}"
 
 
-# --- Responses of the overview, read again from runs and predictions --------------------------------------------------
-# Tables keep verdicts alone. This pass goes over runs, verdict files and predictions once more, one line at a time.
-DEFAULT_EMBEDDED = 200  # responses of a class
+# --- Responses of the overview ----------------------------------------------------------------------------------------
+# Tables keep verdicts alone, so runs, verdict files and predictions are read once more, line by line.
+DEFAULT_EMBEDDED = 200  # embedded responses of each class
 NOT_STORED = (
     "Files of verdicts do not hold responses: give the run, or --predictions with --pool, in place of that file."
 )
 NO_TEXT_CAME = "The response has no text."
-MAX_LINE_CHARS = 3_000  # characters of a prediction line that is embedded; longer ones are named by file and line
-MAX_TEXT_CHARS = 2_000  # characters of a response or of gold
-MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a report
+MAX_LINE_CHARS = 3_000  # prediction lines up to it are embedded, longer ones named by file and line number
+MAX_TEXT_CHARS = 2_000  # shown of a response or of gold
+MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a benchmark, by `repr`
 
 AnswerKey: TypeAlias = tuple[str, str, str, str, int]  # pool digest, item, system, options, sample
 
 
 class Place(NamedTuple):
-    """Place of an answer in the inputs.
+    """Location of an answer in the inputs.
 
-    file: number among `Responses.files`; line: from 1
+    file: index in `Responses.files`; line: line number, from 1
     """
 
     file: int
@@ -366,8 +362,8 @@ class Place(NamedTuple):
 class RawAnswer(NamedTuple):
     """An answer as it was given.
 
-    line: makes a prediction line that gives it again, empty if there is none
-    text: of the response as it came, also of one that holds no answer; None where it is not stored
+    line: returns a prediction line with the answer, empty if there is none
+    text: text of the response, even without an answer in it; None if it is not stored
     """
 
     context: AnswerContext
@@ -381,7 +377,7 @@ class RawAnswer(NamedTuple):
 
 @dataclass
 class Responses:
-    """Places of all answers of a benchmark by their key, and explanations of those that are embedded."""
+    """Locations of all answers of a benchmark by key; explanations and prediction lines of the embedded ones."""
 
     files: list[str] = field(default_factory=list)
     places: dict[AnswerKey, Place] = field(default_factory=dict)
@@ -392,10 +388,10 @@ class Responses:
 
 @dataclass(frozen=True)
 class ResponseSources:
-    """Inputs of a report that can be read again.
+    """Inputs of a report that are read for responses.
 
-    runs: folders and verdict files; predictions: with pools, those of `pools` of their benchmark
-    embed: number of responses of each class to embed; with_levels: whether levels are computed for all answers
+    runs: folders and verdict files; predictions: benchmark -> files of answers to `pools`
+    fields: names of the fields in predictions; embed: number of responses of each class to embed
     """
 
     runs: Sequence[Path] = ()
@@ -416,21 +412,21 @@ def answer_key(context: AnswerContext) -> AnswerKey:
 
 
 def read_responses(results: Results, sources: ResponseSources) -> Responses:
-    """Find every answer in the inputs, set its levels where its item is at hand, and explain the chosen ones."""
+    """Locate every answer in the inputs, set its levels if its pool was given, and explain the ones to embed."""
     outcomes = {answer_key(o.context): o for system in results.systems for o in system.outcomes}
     chosen = choose_embedded(results, sources.embed)
     items = items_of_pools(results.name, sources.pools)
-    responses, numbers = Responses(), dict[str, int]()
+    responses, file_indices = Responses(), dict[str, int]()
     remaining_lists = RemainingLists(benchmark(results.name))
     for raw in _raw_answers(results.name, sources):
         key = answer_key(raw.context)
         outcome = outcomes.get(key)
         if outcome is None or key in responses.places:
             continue
-        if raw.file not in numbers:
-            numbers[raw.file] = len(responses.files)
+        if raw.file not in file_indices:
+            file_indices[raw.file] = len(responses.files)
             responses.files.append(raw.file)
-        responses.places[key] = Place(numbers[raw.file], raw.line_number)
+        responses.places[key] = Place(file_indices[raw.file], raw.line_number)
         item = items.get((raw.context.pool_digest, raw.context.instance))
         if item is not None:
             outcome.levels = answer_levels(results.guide, key[:2], item, raw.steps, outcome.score)
@@ -459,7 +455,7 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
 
 
 def choose_embedded(results: Results, embed: int) -> frozenset[AnswerKey]:
-    """Choose so many answers of each class: the first of every system under every condition, then the second."""
+    """Choose up to `embed` answers of each class, taking turns over the systems and conditions."""
     cells: dict[str, dict[tuple[int, str], list[Outcome]]] = {kind: {} for kind in CLASSES}
     for rank, system in enumerate(results.systems):
         for outcome in system.outcomes:
@@ -467,13 +463,13 @@ def choose_embedded(results: Results, embed: int) -> frozenset[AnswerKey]:
             cells[outcome.kind].setdefault((rank, condition), []).append(outcome)
     chosen: set[AnswerKey] = set()
     for by_cell in cells.values():
-        number, place = 0, 0
-        while number < embed and any(place < len(outcomes) for outcomes in by_cell.values()):
+        num_chosen, round_index = 0, 0
+        while num_chosen < embed and any(round_index < len(outcomes) for outcomes in by_cell.values()):
             for outcomes in by_cell.values():
-                if place < len(outcomes) and number < embed:
-                    chosen.add(answer_key(outcomes[place].context))
-                    number += 1
-            place += 1
+                if round_index < len(outcomes) and num_chosen < embed:
+                    chosen.add(answer_key(outcomes[round_index].context))
+                    num_chosen += 1
+            round_index += 1
     return frozenset(chosen)
 
 
@@ -481,23 +477,23 @@ def _raw_answers(name: str, sources: ResponseSources) -> Iterator[RawAnswer]:
     folders = folders_of(name, sources.runs)
     for source in sources.runs:
         if source in folders:
-            yield from _of_run(name, source)
+            yield from _answers_of_run(name, source)
         elif source.is_file():
-            yield from _of_verdicts(name, source)
+            yield from _answers_of_verdicts(name, source)
     pools = [path for path in sources.pools if benchmark_of(path).name == name]
     for path in sources.predictions.get(name, ()) if pools else ():
         if path != STANDARD_INPUT and not path.is_dir() and path not in sources.runs:
-            yield from _of_predictions(path, pools, sources.fields)
+            yield from _answers_of_predictions(path, pools, sources.fields)
 
 
-def _of_run(name: str, folder: Path) -> Iterator[RawAnswer]:
+def _answers_of_run(name: str, folder: Path) -> Iterator[RawAnswer]:
     file = folder / FILE_NAME
-    for number, record in enumerate(read_records(file), 1):
+    for line_number, record in enumerate(read_records(file), 1):
         if stated_name(record.benchmark) != name:
             continue
-        taken = [] if record.steps is msgspec.UNSET else steps_of(record.steps)
+        steps = [] if record.steps is msgspec.UNSET else steps_of(record.steps)
         line = partial(_prediction_line, record)
-        yield RawAnswer(context_of(record), record.answer, taken, str(file), number, line)
+        yield RawAnswer(context_of(record), record.answer, steps, str(file), line_number, line)
 
 
 def _prediction_line(record: Record) -> str:
@@ -507,16 +503,16 @@ def _prediction_line(record: Record) -> str:
     return _json(line | {"steps": msgspec.to_builtins(record.steps)})
 
 
-def _of_verdicts(name: str, file: Path) -> Iterator[RawAnswer]:
+def _answers_of_verdicts(name: str, file: Path) -> Iterator[RawAnswer]:
     if is_eval_log(file):
         return
-    for number, (context, _) in enumerate(scored_lines(file), 1):
+    for line_number, (context, _) in enumerate(scored_lines(file), 1):
         if context.benchmark == name:
-            yield RawAnswer(context, NOT_STORED, (), str(file), number, str)
+            yield RawAnswer(context, NOT_STORED, (), str(file), line_number, str)
 
 
 class _LocatedPredictions(Predictions):
-    """Predictions that remember the last line read."""
+    """Predictions with the number and the fields of the last line read."""
 
     number: int = 0
     fields_of_line: Mapping[str, Any] = {}
@@ -527,7 +523,7 @@ class _LocatedPredictions(Predictions):
             yield entry
 
 
-def _of_predictions(file: Path, pools: Sequence[Path], fields: FieldNames | None) -> Iterator[RawAnswer]:
+def _answers_of_predictions(file: Path, pools: Sequence[Path], fields: FieldNames | None) -> Iterator[RawAnswer]:
     reading = (fields or FieldNames()).reading
     scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options, reading)
     predictions = _LocatedPredictions(file, scorer, skip_unknown=True, fields=fields)
@@ -549,5 +545,5 @@ def _json(line: Mapping[str, Any]) -> str:
 
 
 def guide_of(name: str) -> Any:
-    """Return how a report reads the answers of a benchmark; None for one without a guide."""
+    """Return the benchmark's reader of answers for reports (AnswerGuide); None if it has none."""
     return benchmark(name).capability(GUIDE)

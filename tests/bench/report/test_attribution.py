@@ -239,7 +239,7 @@ def test_kept_attributions_are_those_that_would_be_made(
     monkeypatch.setattr(pool_attribution, "MAX_POOLS", 1)
     assert (table(), len(made)) == (plain, 18)
     assert [path.name for path in folder.iterdir()] == [kept.name.replace(kept.name.split("-")[0], "another")]
-    monkeypatch.setattr(pool_attribution, "MAX_KEPT", 1)
+    monkeypatch.setattr(pool_attribution, "MAX_VALUES", 1)
     (kept,) = folder.iterdir()
     kept.unlink()
     assert [table(), table()] == [plain, plain]
