@@ -1,4 +1,4 @@
-"""Capabilities that judge and make whole pools; those of single items are in bench.core.capabilities."""
+"""Capabilities that check and generate whole pools; those of single items are in bench.core.capabilities."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from calibrant.bench.runs.executors import Execution, Progress
     from calibrant.bench.runs.runner import Selection
 
-DEFAULT_COUNT = 10  # items of a suite
+DEFAULT_COUNT = 10  # items of each suite
 CertificateCheck: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]
-"""Whether a certificate holds, and one line."""
+"""Certificate -> (whether it holds, a line on why)."""
 
 
 class Printed(NamedTuple):
-    """Lines for standard output, and for standard error after them."""
+    """Lines for standard output; notes: lines for standard error, printed after them."""
 
     lines: Iterable[str]
     notes: Sequence[str] = ()
@@ -39,7 +39,7 @@ class Printed(NamedTuple):
 class HardenRequest:
     """Inputs and outputs of `calibrant harden`.
 
-    report, certificates: not written where None
+    report, certificates: file and folder to write; None for neither
     """
 
     pool: Path
@@ -53,10 +53,10 @@ class HardenRequest:
 
 @dataclass(frozen=True)
 class HardenedItem:
-    """An item with more evidence, which leaves one answer.
+    """An item with added evidence that leaves one answer.
 
-    told: names of what it tells in addition, none if one answer was left before
-    certificate: that no less does, about the item as it was
+    told: names of the added facts; empty if one answer was left before
+    certificate: of the original item: no smaller set of facts leaves one answer
     """
 
     item: Any
@@ -76,7 +76,7 @@ class Hardened(NamedTuple):
 
 
 class Hardenable(Protocol):
-    """A benchmark whose pools `calibrant harden` gives more evidence.
+    """A benchmark whose pools `calibrant harden` can extend by evidence.
 
     workers: processes where --workers is not given; None for one per core
     """
@@ -85,11 +85,11 @@ class Hardenable(Protocol):
     def workers(self) -> int | None: ...
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Refuse given options that do not go together."""
+        """Raise `CalibrantError` for given options that exclude each other."""
         ...
 
     def harden(self, request: HardenRequest, options: Any) -> Hardened:
-        """Write the hardened pool and what else is requested."""
+        """Write the hardened pool and the other requested files."""
         ...
 
 
@@ -97,8 +97,8 @@ class Hardenable(Protocol):
 class GenerateRequest:
     """Outputs of `calibrant generate`.
 
-    suites: names with commas between them, or `all`; count: of each, None for DEFAULT_COUNT
-    item_options: NAME=VALUE texts; report: file for what drafts came to, None for none
+    suites: comma-separated names, or `all`; count: items of each suite, None for DEFAULT_COUNT
+    item_options: NAME=VALUE texts; report: file for the outcomes of drafts, None for none
     """
 
     out: Path
@@ -117,7 +117,7 @@ class GenerateRequest:
 
 
 class Generatable(Protocol):
-    """A benchmark of which `calibrant generate` makes pools.
+    """A benchmark for which `calibrant generate` makes pools.
 
     workers: processes where --workers is not given; None for one per core
     """
@@ -126,20 +126,20 @@ class Generatable(Protocol):
     def workers(self) -> int | None: ...
 
     def generate(self, request: GenerateRequest, options: Any) -> Sequence[str]:
-        """Write a pool; return lines that say what was written."""
+        """Write a pool; return lines on what was written."""
         ...
 
 
 class ItemConvertible(Protocol):
-    """A benchmark whose released files become items under options, in `calibrant pool convert -o`."""
+    """A benchmark whose published files `calibrant pool convert -o` converts into items with options."""
 
     def convert_with_options(self, source: Path, target: Path, options: ItemOptions) -> int:
-        """Write a native pool; return the number of items. `CalibrantError` for what options do not apply to."""
+        """Write a native pool; return the number of items. `CalibrantError` if the options do not apply to it."""
         ...
 
 
 class ProgramReport(Protocol):
-    """Programs that `calibrant pool check` has checked."""
+    """Result of `calibrant pool check` on programs."""
 
     @property
     def passed(self) -> bool: ...
@@ -154,7 +154,7 @@ class ProgramReport(Protocol):
 
 
 class ProgramFiles(Protocol):
-    """A benchmark about programs, which commands on pools also take from files that are no pools.
+    """A benchmark about programs; commands on pools also take files of programs.
 
     benchmark: its name
     """
@@ -166,9 +166,9 @@ class ProgramFiles(Protocol):
         ...
 
     def check(self, paths: Sequence[Path], options: Any) -> ProgramReport:
-        """Check programs; nothing is executed.
+        """Check programs without executing them.
 
-        options: of `pool check`
+        options: options of `pool check`
         """
         ...
 
@@ -191,17 +191,17 @@ class Checkable(Protocol):
     """A benchmark whose pool files `calibrant pool check` checks."""
 
     def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
-        """Yield a report for each file; a duplicate may stand in an earlier one."""
+        """Yield a report for each file; items are duplicates of earlier ones in all files."""
         ...
 
     @property
     def identity(self) -> ItemIdentity[Any]:
-        """Keys by which items are the same, for `pool distinct` and `pool split` too."""
+        """Keys of equal items, models and structures, also for `pool distinct` and `pool split`."""
         ...
 
 
 class AlternativesMakeable(Protocol):
-    """A benchmark that makes items of another kind of a pool's, for `calibrant pool alternatives`."""
+    """A benchmark for which `calibrant pool alternatives` turns items into questions about alternative hypotheses."""
 
     def write_alternatives(
         self,
@@ -213,16 +213,16 @@ class AlternativesMakeable(Protocol):
         discovered: Sequence[Path],
         open_ended: bool,
     ) -> Sequence[str]:
-        """Write the pool; return lines that name what was left out and what was written.
+        """Write the pool; return lines on omitted items and on what was written.
 
-        discovered: runs and files of answers that the alternatives are taken from; none: they are drawn
-        open_ended: instances without a known alternative become items too
+        discovered: runs and files of answers with the alternatives; empty: alternatives are drawn at random
+        open_ended: whether instances without a known alternative become items too
         """
         ...
 
 
 class SeparationReport(Protocol):
-    """Experiments that tell hypotheses about an item apart, as `calibrant separate` prints it."""
+    """Experiments that separate hypotheses about an item, for `calibrant separate`."""
 
     def to_dict(self) -> Mapping[str, Any]: ...
 
@@ -232,14 +232,14 @@ class SeparationReport(Protocol):
 class Separator(Protocol):
     """Function behind `calibrant separate`.
 
-    against: a file with an answer to compare; options: of `separate`
+    against: file with an answer to separate from the others; options: options of `separate`
     """
 
     def __call__(self, pool: Path, instance: str, against: Path | None, options: Any) -> SeparationReport: ...
 
 
 class Disagreement(Protocol):
-    """A key of a stored verdict that comes out otherwise here."""
+    """A field of a stored verdict that differs from the recomputed one."""
 
     @property
     def instance(self) -> str: ...
@@ -251,8 +251,8 @@ class Disagreement(Protocol):
 class StoredResults(Protocol):
     """Results of models that a pool file embeds, with their verdicts.
 
-    num_results, num_evaluated: results read so far, and those with a verdict in the file
-    disagreements: of verdicts read so far, in the order of the file
+    num_results, num_evaluated: number of results read so far, and of those with a stored verdict
+    disagreements: those of the results read so far, in the order of the file
     """
 
     num_results: int
@@ -267,7 +267,7 @@ class StoredResults(Protocol):
 
 
 class DistinctModels(Protocol):
-    """Models that runs gave, each meaning once, and how often each system gave one."""
+    """Models in the answers of runs, one per equivalence class, with counts by system."""
 
     def alternatives(self) -> Sequence[Any]: ...
 
@@ -279,7 +279,7 @@ class DistinctModels(Protocol):
 
 
 class AlternativesCollectable(Protocol):
-    """A benchmark whose runs `calibrant alternatives` collects models of."""
+    """A benchmark for whose runs `calibrant alternatives` collects models."""
 
     def sweep_protocol(self, seed: int) -> RunProtocol:
         """Return the method that a sweep runs with each seed."""
@@ -302,14 +302,14 @@ STORED_RESULTS: Capability[Callable[[Path, Thoughts], StoredResults]] = Capabili
 ALTERNATIVES: Capability[AlternativesCollectable] = Capability("`alternatives`")
 
 
-# --- Base of the public names: operations on items that are alike for every benchmark, through its adapter ------------
+# --- Base class of the public functions that are equal for all benchmarks ---------------------------------------------
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 class ItemApi(Generic[I]):
-    """Pools, findings and new items; scores and solvers are of each benchmark.
+    """Pools, findings and generated items of a benchmark; subclasses add scores and solvers.
 
-    kind: what its items are
+    kind: class of its items
     """
 
     def __init__(self, benchmark: Benchmark[I], kind: type[I]) -> None:
@@ -337,20 +337,20 @@ class ItemApi(Generic[I]):
         return item
 
     def check_item(self, item: object) -> I:
-        """Return the item, if it is one of the benchmark's."""
+        """Return the item; `CalibrantError` if it is none of the benchmark's."""
         if not isinstance(item, self.kind):
             raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of {self.benchmark.title}")
         return item
 
 
-# --- Capability: families of models that fit a prior network and data of one's own ------------------------------------
+# --- Capability: families of all models that fit a user's prior network and data --------------------------------------
 
 FAILURES = ("overclaimed", "missing", "outside")
-"""What of a list of another tool can fail the command."""
+"""Differences from another tool's list of models by which the command may fail."""
 
 
 class CountedFamily(Protocol):
-    """The models that fit, counted; or what ran out first.
+    """The number of models that fit, or the budget that was exhausted first.
 
     is_counted: whether they were counted
     """
@@ -361,31 +361,31 @@ class CountedFamily(Protocol):
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
         """Yield the lines of the terminal.
 
-        ranks_candidates: with a table of the best next experiments
+        ranks_candidates: whether to add a table of the best next experiments
         """
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON; numbers of members are texts, they exceed 64 bits."""
+        """Return everything, ready for JSON; numbers of members are texts because they may exceed 64 bits."""
         ...
 
     def failures(self, kinds: Sequence[str]) -> Sequence[str]:
-        """Return why another tool's list fails, a line each.
+        """Return a line for each difference of these kinds from another tool's list.
 
         kinds: some of FAILURES
         """
         ...
 
     def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
-        """Write a folder of tables and models, a page, and certificates, as far as asked for; yields notes.
+        """Write the requested ones of a folder of tables and models, a page, and certificates; yields notes.
 
-        `CalibrantError` for what this family has not
+        `CalibrantError` for a request that this family cannot fulfil.
         """
         ...
 
 
 class Families(Protocol):
-    """Counts families."""
+    """Counter of families."""
 
     def count(self, prior: Path, data: Path, options: GivenOptions) -> CountedFamily:
         """Return the family of a prior network and data; `CalibrantError` names file, line and column of a fault."""

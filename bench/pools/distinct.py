@@ -1,4 +1,4 @@
-"""Items of a pool that ask something new, and splits of a pool whose parts share no latent model."""
+"""Pools without duplicate items, and splits of a pool into parts that share no latent model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ignore_progress(name: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class DistinctPool:
-    """A pool that was written; claims: of each item that was left out, which one it repeats, by id."""
+    """A written pool. claims: id of each omitted item -> text on which item it repeats."""
 
     path: Path
     num_items: int
@@ -61,11 +61,11 @@ class DistinctPool:
 def write_distinct(
     source: Path, target: Path, others: Sequence[Path], unit: Unit = Unit.ITEM, progress: Progress = ignore_progress
 ) -> DistinctPool:
-    """Write a pool without items that `pool check` calls duplicates of earlier ones, or of items of other pools.
+    """Write a pool without duplicates (as of `pool check`) of earlier items or of items of other pools.
 
-    unit: MODEL leaves out as well what is about a latent model of the other pools
+    unit: MODEL omits items about a latent model of the other pools too
 
-    Of equal items the first stays. `CalibrantError` if none would: a pool has an item.
+    The first of equal items is kept. `CalibrantError` if none is left, for a pool is not empty.
     """
     benchmark = one_benchmark([*others, source])
     pool: Any = benchmark.items.read_pool(source)
@@ -85,17 +85,17 @@ def find_repeats(
     unit: Unit = Unit.ITEM,
     progress: Progress = ignore_progress,
 ) -> dict[str, str]:
-    """Return which items of a pool repeat an earlier one, or one of other pools, with a claim of which one by id."""
+    """Return id -> claim for the items of a pool that repeat an earlier one or one of other pools."""
     identity = benchmark.require(CHECK).identity
     first_items, models = FirstItems(), dict[bytes, str]()
     for path in others:
         other_pool: Any = benchmark.items.read_pool(path)
-        for item in _counted(other_pool.items, path.name, progress):
+        for item in _report_progress(other_pool.items, path.name, progress):
             first_items.note_repeat(path, item.id, identity.duplicate_key(item))
             for key in _model_keys(identity, item, path) if unit is Unit.MODEL else ():
                 models.setdefault(key, f"{item.id} of {path}")
     claims: dict[str, str] = {}
-    for item in _counted(pool.items, source.name, progress):
+    for item in _report_progress(pool.items, source.name, progress):
         note = first_items.note_repeat(source, item.id, identity.duplicate_key(item))
         if note is not None:
             claims[item.id] = note.claim
@@ -104,7 +104,7 @@ def find_repeats(
     return claims
 
 
-def _counted(items: Sequence[Any], name: str, progress: Progress) -> Iterator[Any]:
+def _report_progress(items: Sequence[Any], name: str, progress: Progress) -> Iterator[Any]:
     for index, item in enumerate(items):
         progress(name, index, len(items))
         yield item
@@ -122,10 +122,10 @@ def _model_keys(identity: ItemIdentity[Any], item: Any, path: Path) -> tuple[byt
 
 @dataclass(frozen=True)
 class SplitPart:
-    """One part of a split, with what still relates it to earlier parts and to the pools that it is apart from.
+    """One part of a split, and its remaining relations to earlier parts and to the other pools.
 
-    num_shared_models: of these models; num_other_disclosures: items whose model is there under another disclosure
-    num_graphs: items whose model shares its graph with a model there
+    num_shared_models: models that occur there; num_other_disclosures: items whose model occurs there under another
+    disclosure; num_graphs: items whose model has the graph of a model there
     """
 
     file: str
@@ -138,7 +138,7 @@ class SplitPart:
 
 @dataclass(frozen=True)
 class SplitPool:
-    """A pool in parts; num_joint: items of units with several items; left_out: number of items by other pool."""
+    """A split pool. num_joint: items in units of several items; left_out: other pool -> items omitted for it."""
 
     folder: Path
     units: str
@@ -180,7 +180,7 @@ class SplitPool:
 
 
 def parse_shares(text: str) -> tuple[Fraction, ...]:
-    """Return the shares in a text such as `.8,.1,.1`; `CalibrantError` unless they are positive and add up to 1."""
+    """Parse shares such as `.8,.1,.1`; `CalibrantError` unless they are positive and add up to 1."""
     number = r"[0-9]{0,9}\.?[0-9]{1,9}"
     is_list = re.fullmatch(f"{number}(,{number})*", text, re.ASCII) is not None
     shares = tuple(Fraction(share) for share in text.split(",")) if is_list else ()
@@ -199,7 +199,7 @@ class KeyedItem(NamedTuple):
 
 
 class ModelIndex:
-    """Latent models of items, the disclosures that they occur under, and their graphs."""
+    """Index of latent models: the settings in which each occurs, and their graphs."""
 
     def __init__(self) -> None:
         self.settings: defaultdict[bytes, set[str]] = defaultdict(set)
@@ -224,7 +224,7 @@ class ModelIndex:
 def _keyed_items(identity: ItemIdentity[Any], pool: Any, path: Path, progress: Progress) -> list[KeyedItem]:
     return [
         KeyedItem(_model_keys(identity, item, path), identity.structure_key(item), item.setting)
-        for item in _counted(pool.items, path.name, progress)
+        for item in _report_progress(pool.items, path.name, progress)
     ]
 
 
@@ -238,8 +238,8 @@ def write_split(
 ) -> SplitPool:
     """Write the parts of a pool and a report into a new folder; no two parts have items about one latent model.
 
-    seed: decides, with the models alone, which part a model is in; ids and names do not
-    others: pools whose models no part has; items about them are left out, with what shares a unit with them
+    seed: decides the part of each model together with the models, independent of ids and names
+    others: pools whose models no part may have; units with an item about one of them are omitted
     """
     benchmark = one_benchmark([*others, source])
     require_free(folder, "a split")
@@ -287,9 +287,9 @@ def measure_parts(
     index: ModelIndex,
     num_units: Mapping[int, int],
 ) -> Iterator[SplitPart]:
-    """Yield the facts about each part; what it shares is counted from the items, not from how they were assigned.
+    """Yield the facts about each part; shared models are counted from the items, independent of their assignment.
 
-    index: models of the other pools; those of the parts are added
+    index: models of the other pools; the parts' models are added to it
     """
     for number, (file, items) in enumerate(zip(files, members, strict=True)):
         num_shared = len({key for item in items for key in item.models if key in index.settings})
@@ -300,7 +300,7 @@ def measure_parts(
 
 
 def join_units(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
-    """Return the items, by index, in units: those that share a key, directly or through others."""
+    """Return the connected components of the items, as lists of indices; items that share a key are connected."""
     parent = list(range(len(keys)))
 
     def root(index: int) -> int:
@@ -320,20 +320,20 @@ def join_units(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
 
 
 def assign_units(units: Sequence[tuple[int, bytes]], shares: Sequence[Fraction], seed: int) -> list[int]:
-    """Return the part of each unit, given by size and key: large ones first, to the part that lacks most of its share.
+    """Return the index of the part of each unit (size, key): largest first, to the part that lacks most of its share.
 
-    Equal sizes go by a digest of seed and key. Each part gets a unit.
+    Equal sizes are ordered by a digest of seed and key. Every part gets at least one unit.
     """
     total = sum(size for size, _ in units)
 
-    def order(index: int) -> tuple[int, bytes]:
+    def sort_key(index: int) -> tuple[int, bytes]:
         size, key = units[index]
         return -size, hashlib.sha256(f"{seed}|".encode() + key).digest()
 
     lacking = [share * total for share in shares]
     assigned, empty = [0] * len(units), set(range(len(shares)))
-    for place, index in enumerate(sorted(range(len(units)), key=order)):
-        open_parts = empty if len(units) - place == len(empty) else range(len(shares))
+    for num_assigned, index in enumerate(sorted(range(len(units)), key=sort_key)):
+        open_parts = empty if len(units) - num_assigned == len(empty) else range(len(shares))
         part = max(open_parts, key=lambda k: (lacking[k], -k))
         assigned[index] = part
         lacking[part] -= units[index][0]

@@ -1,6 +1,6 @@
-"""Audits of a pool: findings with certificates (audits.claims), recorded, shown, written, checked.
+"""Audits of a pool: findings with certificates (audits.claims) as records, pages, files and checks.
 
-A benchmark whose records or reports hold more than findings derives `FindingsAudit` and `FindingsReport`.
+Benchmarks with further results derive from `FindingsAudit` and `FindingsReport`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, u
 from calibrant.dsl.records import items_by_id
 from calibrant.dsl.text import known_names, plural
 
-# --- Records of findings and of their certificates, for benchmarks without records of their own (audits.claims) -------
+# --- Records of findings and certificates, for benchmarks without their own -------------------------------------------
 
 
 class ClaimFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,11 +64,11 @@ class FindingRecord(msgspec.Struct, forbid_unknown_fields=True):
     ]
 
 
-# --- Certificate files: read within bounds, and checked one by one; whatever a file holds, its verdict is one line ----
+# --- Certificate files: bounded in size, each checked to one line of verdict, whatever its content --------------------
 
 
 class Verdict(StrEnum):
-    """Result of a check. OPEN: the limit of time was reached, or the engine lacks an encoding: nothing is shown."""
+    """Result of a check. OPEN: the time limit was reached, or the engine has no encoding of the claim."""
 
     VERIFIED = "verified"
     REFUSED = "refused"
@@ -77,7 +77,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """The verdict on one file; `reason` is one line."""
+    """The verdict on one certificate file. reason: one line."""
 
     certificate: Path
     verdict: Verdict
@@ -92,7 +92,7 @@ class FileCheck:
 def check_file(
     path: Path, check: CertificateCheck, seconds: float, listen: audits_claims.Listener = lambda part, done, total: None
 ) -> FileCheck:
-    """Read and check a certificate; `OSError` only where the file cannot be read."""
+    """Read and check a certificate; raises only `OSError`, if the file cannot be read."""
     try:
         text = read_bounded(path)
     except TooLargeError as refusal:
@@ -107,13 +107,13 @@ def check_file(
         verdict, reason = Verdict.OPEN, f"neither verified nor refuted: {lack}"
     except audits_claims.Refused as refusal:
         verdict, reason = Verdict.REFUSED, str(refusal)
-    except Exception as error:  # a certificate is hostile input: one that breaks its checker does not hold
+    except Exception as error:  # certificates are untrusted: one that breaks its checker is refused
         verdict, reason = Verdict.REFUSED, f"it cannot be checked: {type(error).__name__} {short_repr(str(error))}"
     return FileCheck(path, verdict, in_one_line(reason)[: audits_claims.MAX_REASON_CHARS])
 
 
 def parse_certificate(text: bytes) -> Mapping[str, object]:
-    """Return the object of a file; `Refused` for what is too large, no JSON, or has a field twice."""
+    """Parse the object of a file; `Refused` for too large values, invalid JSON, or a repeated field."""
     try:
         parsed = load_json(text, object_pairs_hook=unique_keys, parse_constant=_refuse_number, parse_float=_finite)
     except (TooLargeError, PoolError) as error:
@@ -161,7 +161,7 @@ KINDS = (
 
 
 class FindingsRecord(audits.AuditHead, frozen=True, forbid_unknown_fields=True):
-    """The audit of one item of a pool, or why there is none."""
+    """The audit of one item of a pool, or the reason why it failed."""
 
     findings: Annotated[tuple[FindingRecord, ...] | None, Meta(description="null if it was not")]
     error: Annotated[str, Meta(description="why it was not; empty otherwise")]
@@ -178,7 +178,7 @@ RECORDS = RecordKind("audits", "an audit of findings", FindingsRecord, RECORD_VE
 class FindingsWork:
     """Implements AuditWork (bench.runs.audits).
 
-    name: of the benchmark, which itself need not be picklable
+    name: name of the benchmark, for the benchmark itself may not be picklable
     """
 
     name: str
@@ -216,7 +216,7 @@ class FindingsAudit:
     workers: int | None = 1  # an item takes milliseconds, a process a second to start
 
     def work(self, options: Any, fail_on: str | None, *, certify: bool) -> audits.AuditWork[Any]:
-        """Return what to do with each item; refuse options of `audit` that do not go together."""
+        """Return the work on each item; `CalibrantError` for options of `audit` that exclude each other."""
         return FindingsWork(self.name)
 
     def report(
@@ -226,9 +226,9 @@ class FindingsAudit:
         return FindingsReport[FindingsRecord](audited, benchmark(self.name).title, fail_on)
 
     def check_against(self, pool: Path, engine: audits_claims.EngineName | None = None) -> CertificateCheck:
-        """Return the check of one certificate against the items of a pool.
+        """Return a function that checks certificates against the items of a pool.
 
-        `MissingExtraError` where the engine is not installed: no certificate is at fault.
+        `MissingExtraError` at once if the engine is not installed, so that no certificate is refused for it.
         """
         bench = benchmark(self.name)
         if engine == "smt":
@@ -239,7 +239,7 @@ class FindingsAudit:
     def check(
         self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: audits_claims.EngineName | None
     ) -> tuple[bool, str]:
-        """Return whether a certificate holds about the item that it names, and one line."""
+        """Return whether a certificate about one of the items holds, and a line on why."""
         bench = benchmark(self.name)
         if engine is None:
             return check_certificate(bench, content, items)
@@ -255,9 +255,9 @@ VERIFY: Capability[FindingsAudit] = Capability("`verify`", "audit:AUDIT")
 
 @dataclass(frozen=True)
 class FindingsReport(Generic[audits.R]):
-    """An audited pool as `calibrant audit` shows it.
+    """Report of `calibrant audit` on a pool.
 
-    kind: of the findings that fail the command; None if none does
+    kind: kind of findings that makes the command fail; None for no kind
     """
 
     audited: audits.AuditedPool[audits.R]
@@ -266,16 +266,16 @@ class FindingsReport(Generic[audits.R]):
 
     @property
     def records(self) -> Sequence[audits.R]:
-        """The records that hold findings."""
+        """The records of the items' audits."""
         return self.audited.records
 
     def findings_of(self, record: audits.R) -> tuple[FindingRecord, ...] | None:
-        """Return the findings in a record; None of an item without results."""
+        """Return the findings in a record; None if the item has no results."""
         assert isinstance(record, FindingsRecord)
         return record.findings
 
     def findings(self) -> Iterator[FindingRecord]:
-        """Yield all findings, item by item; the records may be in a file."""
+        """Yield all findings, item by item; records may be read from a file each time."""
         return chain.from_iterable(self.findings_of(record) or () for record in self.records)
 
     @cached_property
@@ -283,9 +283,9 @@ class FindingsReport(Generic[audits.R]):
         return Counter((finding.kind, finding.verdict) for finding in self.findings())
 
     def failures(self) -> tuple[bool, Sequence[str]]:
-        """Return whether the command fails, and lines that say why; `CalibrantError` for an unknown --fail-on.
+        """Return whether the command fails, and a line for each item's error; `CalibrantError` for a bad --fail-on.
 
-        It fails if an item could not be audited, or if a finding of the kind is proved.
+        It fails if an item could not be audited, or if a finding of `kind` is proved.
         """
         kinds = {*KINDS, *(kind for kind, _ in self._counts)}
         if self.kind is not None and self.kind not in kinds:
@@ -295,9 +295,9 @@ class FindingsReport(Generic[audits.R]):
         return bool(errors) or self._counts[self.kind or "", audits_claims.ClaimStatus.PROVED] > 0, errors
 
     def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
-        """Return the page of --html: why each item is open, what is proved of the first ones, findings by kind.
+        """Return the page of --html: why each item is open, pages of the first items, findings by kind.
 
-        bodies: pages of reasons of the first items, by their place in the pool
+        bodies: index in the pool -> page on the reasons of an item, for the first items
         """
         records = self.records
         without = sum(self.findings_of(record) == () for record in records)
@@ -335,7 +335,7 @@ class FindingsReport(Generic[audits.R]):
         yield f"{plural(number, 'certificates')} written to {folder}"
 
     def text(self, pool: Path, width: int | None) -> Printed:
-        """Return what is printed.
+        """Return the printed report.
 
         width: columns of the terminal; None for as many as needed
         """
@@ -343,7 +343,7 @@ class FindingsReport(Generic[audits.R]):
         return Printed(chain(self._answer_lines(width), [""], reasons, [""], findings_lines(self.findings(), width)))
 
     def _answer_lines(self, width: int | None) -> Iterator[str]:
-        """Yield a sentence for each state: how many items are in it."""
+        """Yield a sentence on the number of items in each state."""
         numbers = Counter(audits.reason_of(record).state for record in self.records)
         for state, sentence in STATE_SENTENCES.items():
             if number := numbers[state]:
@@ -356,7 +356,7 @@ class FindingsReport(Generic[audits.R]):
         return audits.list_pieces(chain.from_iterable(map(self._json_rows, self.records)))
 
     def _json_rows(self, record: audits.R) -> Iterator[dict[str, Any]]:
-        """Yield the findings of an item, each with the item's reason; a row without a finding where there is none."""
+        """Yield a row for each finding of an item, with the item's reason; one without a finding if there is none."""
         why, findings = audits.reason_of(record), self.findings_of(record)
         reason = {"state": why.state, "fit": why.fit, "reason": why.reason}
         for finding in findings or ():
@@ -365,7 +365,7 @@ class FindingsReport(Generic[audits.R]):
             yield {"instance": record.instance, "kind": None, "verdict": None, "claim": record.error or None} | reason
 
     def item(self, record: audits.R, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
-        """Return the line of an item, and its page where it has one; the further cell counts findings."""
+        """Return the index entry of an item, with its page if `has_page`; its extra cell counts findings by verdict."""
         findings = self.findings_of(record)
         numbers = Counter(str(finding.verdict) for finding in findings or ())
         words = ", ".join(
@@ -401,7 +401,7 @@ def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) 
 def _certificate_about(
     content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
 ) -> tuple[Item[Any, Any], audits_claims.Certificate]:
-    """Return the item that a certificate names, and its envelope; `Refused` for another shape."""
+    """Return the item that a certificate names, and the certificate; `Refused` for a malformed file."""
     if not isinstance(content, dict) or content.keys() != {"instance", "certificate"}:
         raise audits_claims.Refused("not an object with the keys instance and certificate")
     item = items.get(content["instance"]) if isinstance(content["instance"], str) else None
@@ -416,7 +416,7 @@ def _certificate_about(
 def check_certificate(
     bench: Benchmark[Any], content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
 ) -> tuple[bool, str]:
-    """Return whether a certificate holds about the item that it names, and why not, or the class derived again."""
+    """Return whether a certificate about one of the items holds, and a line: why not, or the rederived class."""
     try:
         item, certificate = _certificate_about(content, items)
     except audits_claims.Refused as refusal:

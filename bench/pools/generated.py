@@ -1,4 +1,4 @@
-"""Items that commands make: pools that are generated, and hardened ones."""
+"""Generated and hardened pools, and selections of a pool's items."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 
-# --- Pools whose items are drawn suite by suite, or in parts of suites, by any crew -----------------------------------
+# --- Pools whose items are drawn from suites, in parts by any executor ------------------------------------------------
 def write_drawn(
     bench: Benchmark[Any],
     path: Path,
@@ -45,9 +45,9 @@ def write_drawn(
     progress: Progress = lambda name, done, total: None,
     options: ItemOptions | None = None,
 ) -> int:
-    """Write a pool of so many items of each suite, each part of a suite a job; return the number of items.
+    """Write a pool of `count` items of each suite, drawing each part of a suite as a job; return the number of items.
 
-    The same arguments give the same bytes for any executor: parts are drawn independently of each other.
+    Equal arguments give equal bytes with any executor, because parts are drawn independently.
     """
     done, total = 0, count * len(suites)
     progress(path.name, done, total)
@@ -60,7 +60,7 @@ def write_drawn(
     values = None if options is None else options.values
     draws = [_SuiteDraw(bench.suites, values, index, suite, count) for index, suite in enumerate(suites)]
     draw_local = partial(_draw_part, bench.name, seed, values, report)
-    # of other processes a part is reported as a whole
+    # other processes report progress by whole parts
     draw_remote = draw_local if execution == HERE else partial(_draw_part, bench.name, seed, values, None)
     with SpillBuffer[Any]() as stored, open_executor(prepare_nothing, execution) as executor:
         num_drawn = 0
@@ -74,9 +74,9 @@ def write_drawn(
                 if isinstance(items, Failure):
                     raise CalibrantError(f"suite {part.suite}: {items.error}")
                 for index, item in enumerate(items):
-                    stored.add((part.suite_index, part.places.start, index), item)
+                    stored.add((part.suite_index, part.indices.start, index), item)
                 num_drawn += draws[part.suite_index].add(part, len(items))
-                if done != num_drawn:  # also where a suite has fewer items
+                if done != num_drawn:  # after a remote part, or one with fewer items than requested
                     done = num_drawn
                     progress(path.name, done, total)
         about: dict[str, Any] = {"seed": seed, "suites": list(suites), "count": count}
@@ -87,19 +87,19 @@ def write_drawn(
 
 
 class _Part(NamedTuple):
-    """Work of one job: the items of a suite at these places, or those of the unit of that number.
+    """Work of one job: the items of a suite at some indices, or of one unit (then `indices` is its index alone).
 
-    suite_index: of the suite among those requested; max_items: of the part
+    suite_index: index of the suite among the requested ones; max_items: largest number of items of the part
     """
 
     suite_index: int
     suite: str
-    places: range
+    indices: range
     max_items: int
 
 
 class _SuiteDraw:
-    """A suite of which some items are drawn: all parts at once, or units until there are enough items."""
+    """Drawing of a suite's items: all parts at once, or units until there are enough items."""
 
     def __init__(self, suites: Drawable[Any], options: Any, index: int, suite: str, num_items: int) -> None:
         self._parts = suites.parts(num_items)
@@ -108,14 +108,15 @@ class _SuiteDraw:
         self._index = index
         self._suite = suite
         self._num_missing = num_items
-        self._num_begun = 0  # parts or units
-        self._num_empty = 0  # units in a row, up to the last
-        self._sizes: dict[int, int] = {}  # items of the units drawn last, by number
+        self._num_begun = 0  # number of parts or units handed out
+        self._num_empty = 0  # number of units without items at the end of those drawn
+        self._sizes: dict[int, int] = {}  # index of a unit of the last round -> number of its items
 
     def next_parts(self) -> Sequence[_Part]:
         """Return the parts to draw next; none if there are enough items.
 
-        Units are drawn as far as all are needed, the last ones one by one; at first few, as they may have no item.
+        Only units that are certainly needed are drawn, so the last ones one by one; the first rounds are small, because
+        units may be empty.
         """
         if self._units is None:
             ranges = () if self._num_begun else self._parts
@@ -132,10 +133,10 @@ class _SuiteDraw:
         return [_Part(self._index, self._suite, range(number, number + 1), limit) for number in numbers]
 
     def add(self, part: _Part, num_items: int) -> int:
-        """Count the items of a drawn part; return by how much progress grows."""
+        """Count the items of a drawn part; return the increase of progress."""
         if self._units is None:
-            return len(part.places)
-        self._sizes[part.places.start] = num_items
+            return len(part.indices)
+        self._sizes[part.indices.start] = num_items
         self._num_missing -= num_items
         return num_items
 
@@ -150,7 +151,7 @@ class _SuiteDraw:
 
 
 def _draw_part(name: str, seed: int, options: Any, report: Callable[[], None] | None, part: _Part) -> Sequence[Any]:
-    """Draw a part of a suite; report: called after each item."""
+    """Draw a part of a suite. report: called after each item."""
     items = []
     for item in islice(_iterate_part(name, seed, options, part), part.max_items):
         items.append(item)
@@ -163,12 +164,12 @@ def _iterate_part(name: str, seed: int, options: Any, part: _Part) -> Iterator[A
     bench = benchmark(name)
     units = bench.suites.units(part.suite, options)
     if units is not None:
-        return units.draw(seed, part.places.start)
+        return units.draw(seed, part.indices.start)
     if options is None:
-        return bench.suites.iterate_part(part.suite, seed, part.places)
+        return bench.suites.iterate_part(part.suite, seed, part.indices)
     generator = bench.require(GENERATE)
     assert isinstance(generator, SuiteGenerator)
-    return iter(generator.draw(part.suite, seed, part.places, options))
+    return iter(generator.draw(part.suite, seed, part.indices, options))
 
 
 def chosen_suites(name: str, text: str) -> list[str]:
@@ -177,7 +178,7 @@ def chosen_suites(name: str, text: str) -> list[str]:
 
 
 def chosen_strata(text: str, allowed: Iterable[str], noun: str, kind: str = "") -> list[str]:
-    """Return the names that --strata lists, or all that are allowed; `OptionError` for an unknown one.
+    """Return the names listed by --strata, or all allowed ones for `all`; `OptionError` for an unknown one.
 
     noun, kind: for the message, as in "unknown stratum 'x' of networks"
     """
@@ -191,9 +192,9 @@ def chosen_strata(text: str, allowed: Iterable[str], noun: str, kind: str = "") 
 
 @dataclass(frozen=True)
 class SuiteGenerator:
-    """Implements Generatable for the benchmark of that name: so many items of each of its suites.
+    """Implementation of Generatable that draws items of each suite.
 
-    draw: the items of a suite at some places under options: suite, seed, places, Struct of options
+    draw: (suite, seed, indices, Struct of options) -> items of the suite at these indices
     """
 
     name: str
@@ -215,7 +216,7 @@ class SuiteGenerator:
     def _write_suites(self, request: GenerateRequest, options: ItemOptions | None) -> Sequence[str]:
         suites = chosen_suites(self.name, request.suites)
         if options is not None:
-            for suite in suites:  # refused before work
+            for suite in suites:  # raises for invalid options before any work
                 self.draw(suite, request.seed, range(0), options.values)
         number = write_drawn(
             benchmark(self.name),
@@ -230,29 +231,29 @@ class SuiteGenerator:
         return [f"{plural(number, 'instances')} written to {request.out}"]
 
 
-# --- Some items of a pool as a pool of their own ----------------------------------------------------------------------
+# --- Some items of a pool as a new pool -------------------------------------------------------------------------------
 
 
 def write_part(bench: Benchmark[Any], pool: Any, items: Iterable[Item[Any, Any]], target: Path) -> None:
-    """Write these items of a pool that `read_pool` gave, with its name and metadata, in the native format."""
+    """Write some items of a pool of `read_pool` in the native format, with the pool's name and metadata."""
     bench.items.write_pool(Pool(pool.name, bench.name, tuple(items), dict(pool.metadata)), target)
 
 
 def write_indices(benchmark: Benchmark[Any], pool: Any, source: Path, indices: Sequence[int], target: Path) -> None:
-    """Write the items at these indices of the pool that `source` holds; lines of a native pool are copied."""
+    """Write the items at these indices of the pool in `source`; lines of a native pool are copied unchanged."""
     if not is_native_pool(source):
         write_part(benchmark, pool, (pool.items[index] for index in indices), target)
         return
     write_part(benchmark, pool, (), target)
     with plain_pool(source) as file, target.open("ab") as part:
-        places = [(line.place, line.size) for line in pool_lines(file)][1:]  # the first is the header
+        offsets = [(line.place, line.size) for line in pool_lines(file)][1:]  # the first is the header
         for index in indices:
-            start, size = places[index]
+            start, size = offsets[index]
             file.seek(start)
             part.write(file.read(size).rstrip(b"\r\n") + b"\n")
 
 
-# --- Hardening of pools item by item: the least more evidence that leaves one answer, for any benchmark that has it ---
+# --- Hardening of pools item by item: the least additional evidence that leaves one answer ----------------------------
 REACHED = "reached"
 
 ItemHardener: TypeAlias = Callable[[Any], Outcome[HardenedItem]]
@@ -263,7 +264,7 @@ _ItemCertificate: TypeAlias = tuple[str, Certificate]
 class HardenedItems:
     """Hardened items of a pool.
 
-    reports: a line for each item; certificates: by the original item, of those that a checker confirms
+    reports: a line for each item; certificates: (original item, certificate) of those that a checker confirms
     """
 
     pool: Pool[Any]
@@ -284,9 +285,9 @@ def harden_items(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> HardenedItems:
-    """Harden the chosen items, in their order; keep unchanged those that cannot be decided.
+    """Harden the chosen items, in order; items that cannot be decided stay unchanged.
 
-    harden: a function of a module, which is sent to workers. `UnknownItemError` for an unknown id.
+    harden: a module-level function, so that it can be pickled. `UnknownItemError` for an unknown id.
     """
     pool = benchmark.items.read_pool(path)
     chosen = selection.places(pool)
@@ -298,18 +299,18 @@ def harden_items(
         SpillBuffer[dict[str, Any]]() as reports,
         SpillBuffer[_ItemCertificate]() as certificates,
     ):
-        jobs = Jobs(chosen, lambda place: pool.items[place])
+        jobs = Jobs(chosen, lambda index: pool.items[index])
         progress(pool.name, 0, len(chosen))
-        for done, (place, result) in enumerate(
+        for done, (index, result) in enumerate(
             as_completed(partial(_harden_item, benchmark.name, harden), jobs, execution), 1
         ):
             if isinstance(result, Failure):
-                result = pool.items[place], _report(chosen[place], "failed", why=result.error), None
+                result = pool.items[index], _report(chosen[index], "failed", why=result.error), None
             item, report, certificate = result
-            hardened.add((place,), item)
-            reports.add((place,), report)
+            hardened.add((index,), item)
+            reports.add((index,), report)
             if certificate is not None:
-                certificates.add((place,), (chosen[place], certificate))
+                certificates.add((index,), (chosen[index], certificate))
             progress(pool.name, done, len(chosen))
         metadata = {**getattr(pool, "metadata", {}), "hardened_from": pool_digest(path)}
         new = Pool(pool.name, benchmark.name, hardened.values(), metadata)
@@ -319,9 +320,9 @@ def harden_items(
 def _harden_item(
     name: str, harden: ItemHardener, item: Item[Any, Any]
 ) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
-    """Harden an item in a worker.
+    """Harden an item in a worker; return the item, the line of the report, and the confirmed certificate if any.
 
-    name: of the benchmark, whose object may hold attributes that cannot be pickled
+    name: name of the benchmark, for the benchmark itself may not be picklable
     """
     bench = benchmark_named(name)
     outcome = harden(item)
@@ -347,7 +348,7 @@ def _report(
 ) -> dict[str, Any]:
     """Return a line of the report.
 
-    hardened_id: of the new item; revealed: names that it shows in addition
+    hardened_id: id of the new item; revealed: names of the added facts
     """
     line = {"instance": instance, "outcome": outcome, "made": hardened_id or instance, "told": list(revealed)}
     return line | {"certified": certified, "why": why}
@@ -362,7 +363,7 @@ def write_proofs(pool: HardenedItems, folder: Path) -> int:
 
 @dataclass(frozen=True)
 class ItemHardening:
-    """Implements Hardenable for the benchmark of that name, item by item."""
+    """Implementation of Hardenable that hardens item by item. name: of the benchmark."""
 
     name: str
     harden_item: ItemHardener
@@ -396,11 +397,13 @@ class ItemHardening:
 
 
 def _summary(reports: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return how many items had each outcome, and how much evidence was added."""
+    """Return lines on the number of items by outcome, and on the amount of added evidence."""
     outcomes = Counter(line["outcome"].replace("_", " ") for line in reports)
     lines = [", ".join(f"{number} {name}" for name, number in sorted(outcomes.items()))]
     sizes = [len(line["told"]) for line in reports if line["outcome"] == REACHED]
     if sizes:
-        more, middle = sum(map(bool, sizes)), median(sizes)
-        lines.append(f"{more} of {len(sizes)} needed more evidence; values told: median {middle:g}, up to {max(sizes)}")
+        num_extended, middle = sum(map(bool, sizes)), median(sizes)
+        lines.append(
+            f"{num_extended} of {len(sizes)} needed more evidence; values told: median {middle:g}, up to {max(sizes)}"
+        )
     return lines

@@ -1,7 +1,7 @@
-"""Options of the items that a benchmark draws or converts, given as NAME=VALUE.
+"""Options of generated or converted items, given as NAME=VALUE.
 
 `bench/<benchmark>/options.py` declares them once: `ITEM_OPTIONS` maps a command to a Struct, whose fields are the
-options. The header of the written pool holds those that were given.
+options. The header of the written pool records the given ones.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import known_names
 
 OPTION = "-o"
-_BARE_FRACTION = re.compile(r"\.[0-9]{1,20}")  # .3, which is no JSON number
+_BARE_FRACTION = re.compile(r"\.[0-9]{1,20}")  # such as .3, which JSON lacks
 
 
 @dataclass(frozen=True)
 class ItemOptions:
     """Options of items.
 
-    values: the Struct; stated: those that were given, by name, ready for JSON
+    values: Struct of all options; stated: given options by name, ready for JSON
     """
 
     values: Any
@@ -41,7 +41,7 @@ def item_option_struct(command: str, benchmark: str) -> type[msgspec.Struct] | N
 
 
 def read_item_options(command: str, benchmark: str, pairs: Sequence[str]) -> ItemOptions | None:
-    """Convert NAME=VALUE texts; None without any. `OptionError` for what the benchmark lacks, or a value out of range.
+    """Convert NAME=VALUE texts; None for none. `OptionError` for an option that the benchmark lacks or a bad value.
 
     Every name may be given once.
     """
@@ -49,8 +49,10 @@ def read_item_options(command: str, benchmark: str, pairs: Sequence[str]) -> Ite
         return None
     struct = item_option_struct(command, benchmark)
     if struct is None:
-        having = [title for name, title in TITLES.items() if item_option_struct(command, name)]
-        raise OptionError(f"`{command} -o` does not support {TITLES[benchmark]}; it supports {_listed(having)}", OPTION)
+        supported = [title for name, title in TITLES.items() if item_option_struct(command, name)]
+        raise OptionError(
+            f"`{command} -o` does not support {TITLES[benchmark]}; it supports {_join_titles(supported)}", OPTION
+        )
     fields = _fields(struct)
     texts: dict[str, str] = {}
     for pair in pairs:
@@ -71,12 +73,12 @@ def read_item_options(command: str, benchmark: str, pairs: Sequence[str]) -> Ite
 
 
 def _fields(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the field of each option."""
+    """Return option -> name of its field."""
     return dict(zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True))
 
 
 def _reason(error: msgspec.ValidationError, texts: Mapping[str, str], struct: type[msgspec.Struct]) -> str:
-    """Return the name, the value and what is allowed, in a line."""
+    """Return a line with the name, the value, and the allowed values."""
     name = str(error).rpartition("$.")[2].strip("`")
     if name not in texts:  # a rule of the Struct about several fields
         return str(error)
@@ -110,7 +112,7 @@ def _range(metadata: Sequence[Any]) -> str:
     return "".join(words)
 
 
-def _listed(titles: Sequence[str]) -> str:
+def _join_titles(titles: Sequence[str]) -> str:
     return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else "".join(titles)
 
 
@@ -136,5 +138,5 @@ def _plain(value: Any) -> str:
 
 
 def refused_plan(error: ValueError) -> CalibrantError:
-    """Return the refusal of options that do not go together, or with the suite."""
+    """Return the error for options that exclude each other, or do not apply to the suite."""
     return OptionError(str(error), OPTION)

@@ -1,4 +1,4 @@
-"""Checks of a pool of any benchmark: is the file true, and what should its author know of it."""
+"""Checks of pools of any benchmark: errors of the file, and notes on its items for its author; statistics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNDECIDED, DUPLICATE = "undecided", "duplicate"
 
 
 class Note(NamedTuple):
-    """Something true of an item that its author may not want."""
+    """A property of an item that its author may not intend, such as being a duplicate."""
 
     kind: str
     instance: str
@@ -30,13 +30,13 @@ class Note(NamedTuple):
 
 
 class FirstItems:
-    """The first item of each content, over the files of a check."""
+    """Index of the first item with each content, over all files of a check."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, tuple[Path, str]] = {}
 
     def note_repeat(self, path: Path, item_id: str, content: bytes) -> Note | None:
-        """Return the note on an item that asks what an earlier one asks; any other is noted down."""
+        """Return a note on an item that repeats an earlier one; add any other to the index."""
         place = path, item_id
         first_path, first_id = first = self._places.setdefault(content, place)
         if first is place:
@@ -53,9 +53,9 @@ class CheckReport:
     """Result of the checks of one file.
 
     applied: number of instances by check; failures: (check, instance, reason)
-    official: identity of the file by its name and digest; `official_failure` is set where that is asked for
-    unread: field paths of the file that no part of an instance comes from, with the number of records
-    notes: remarks that are no errors of the file; for ReplaySCM None without any
+    official: identity of the file by name and digest; official_failure: whether a requested identity check failed
+    unread: path of a field that no instance uses -> number of its records
+    notes: remarks that are no errors of the file; ReplaySCM has None in place of an empty list
     """
 
     pool: str
@@ -73,7 +73,7 @@ class CheckReport:
         return not self.failures and not self.official_failure
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the report for JSON."""
         record = dataclasses.asdict(self) | {"passed": self.passed, "applied": dict(self.applied)}
         notes = record.pop("notes")
         record |= {"failures": [{"check": c, "instance": i, "reason": r} for c, i, r in self.failures]}
@@ -82,7 +82,7 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class ItemChecks:
-    """Implements Checkable (bench.pools.capabilities) for the benchmark of that name, item by item."""
+    """Implementation of Checkable (bench.pools.capabilities) item by item. name: of the benchmark."""
 
     name: str
     soundness: Soundness[Any]
@@ -96,7 +96,7 @@ class ItemChecks:
 
 
 def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Soundness[Any]) -> Iterator[CheckReport]:
-    """Read pools and check every item; a duplicate may stand in an earlier file. `PoolError` for what is no pool."""
+    """Check every item of some pools; items may be duplicates of ones in earlier files. `PoolError` for a bad file."""
     first_items = FirstItems()
     for path in paths:
         pool = benchmark.items.read_pool(path)
@@ -132,9 +132,9 @@ def _notes(benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness
 
 @dataclass(frozen=True)
 class PoolStats:
-    """One setting and stratum of a pool.
+    """Statistics of one setting and stratum of a pool.
 
-    figures: by column; ranges, spreads and counts as JSON has them
+    figures: column -> number, range, spread or counts, ready for JSON
     """
 
     pool: str
@@ -143,17 +143,17 @@ class PoolStats:
     figures: Mapping[str, Statistic]
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers as numbers, null for what is undefined."""
+        """Return the statistics for JSON, null for undefined ones."""
         return {"pool": self.pool, "setting": self.setting, "stratum": self.stratum or None, **self.figures}
 
     def cells(self) -> dict[str, str]:
-        """Return every value as it is printed."""
+        """Return the values as texts for a table."""
         labels = {"pool": self.pool, "setting": self.setting, "stratum": self.stratum or UNDEFINED}
         return labels | {key: _text(figure) for key, figure in self.figures.items()}
 
 
 def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[Any]) -> list[PoolStats]:
-    """Return one for each setting and suite, in order of appearance. Items are met once, and none is kept."""
+    """Return the statistics of each setting and suite, in order of appearance; items are read once, not stored."""
     statistics = benchmark.require(STATISTICS)
     columns = statistics.columns
     groups: dict[tuple[str, str], dict[str, list[Any]]] = {}

@@ -1,8 +1,8 @@
 """Audits of a pool: parallel over items, resumable, one JSON line per (pool, item, options).
 
-What is recorded depends on the pool and the options alone: not on the number of workers, the order in which they
-finish, or how often the audit was interrupted. The file is append-only (bench.runs.records); a completed audit is
-sorted, and two completed audits of the same pool with the same options differ in `timing` only.
+Records depend on the pool and the options alone, not on the number of workers, the order in which they finish, or
+interruptions. The file is append-only (bench.runs.records) and sorted on completion; two completed audits of one pool
+with equal options differ in `timing` only.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- Reasons why items are open, as records of audits store them ------------------------------------------------------
+# --- Reasons why items are open (several hypotheses fit), in records of audits ----------------------------------------
 ReasonState: TypeAlias = Literal["decided", "open", "empty", "uncounted", "unexplained"]
 
 
 class ReasonRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why an item is open, in short; `calibrant show POOL ID --why --json` has all of it."""
+    """Summary of why an item is open; `calibrant show POOL ID --why --json` has the full reason."""
 
     state: Annotated[ReasonState, Meta(description="state of the count; unexplained: there is no reason")]
     reason: Annotated[str, Meta(description="one or two sentences; of unexplained items why there is no reason")]
@@ -60,7 +60,7 @@ class Recorded(Protocol):
 
 
 def explain_item(bench: Benchmark[Any], item: Any) -> Why | str:
-    """Return the reason of an item before any step, or one line that says why there is none."""
+    """Return the reason why an item is open before any step, or a line on why there is no such reason."""
     try:
         return bench.require(EXPLANATIONS).explain(item, ())
     except CalibrantError as error:
@@ -68,21 +68,21 @@ def explain_item(bench: Benchmark[Any], item: Any) -> Why | str:
 
 
 def reason_record(why: Why | str) -> ReasonRecord:
-    """Return a reason in short."""
+    """Return the summary of a reason."""
     if isinstance(why, str):
         return ReasonRecord("unexplained", why)
     return ReasonRecord(why.state, why.reason_text, why.count.in_words(), why.count.lower, why.count.upper or "")
 
 
 def reason_of(record: Recorded) -> ReasonRecord:
-    """Return the reason in a record; records of earlier versions and of items without results have none."""
+    """Return the reason in a record; "unexplained" for records of earlier versions and of items without results."""
     return record.why or ReasonRecord(
         "unexplained", record.error or "recorded without a reason; audit it into a new --out"
     )
 
 
 def reason_lines(records: Iterable[Recorded], width: int | None) -> Iterator[str]:
-    """Yield the lines of a table: item, how many fit, and why; reasons are wrapped to the width."""
+    """Yield the lines of a table of items, numbers of fitting hypotheses, and reasons, wrapped to the width."""
     cells = [(record.instance, (why := reason_of(record)).fit, why.reason) for record in records]
     return wrapped_lines(["Instance", "Fit", "Why"], cells, width)
 
@@ -91,7 +91,7 @@ Outcome = Literal["audited", "out_of_budget", "crashed"]
 
 
 class AuditKey(NamedTuple):
-    """Identity of a record: there is one for each."""
+    """Key of a record; a file has at most one record per key."""
 
     pool_digest: str
     instance: str
@@ -106,24 +106,24 @@ class AuditHead(ItemHead, frozen=True, forbid_unknown_fields=True):
 
     @property
     def key(self) -> AuditKey:
-        config = intern(config_digest(self.config))  # one text for all records that share it
+        config = intern(config_digest(self.config))  # one object for all records with these options
         return AuditKey(intern(self.pool_digest), self.instance, config)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record ready for JSON, without the timing: the same for equal pools and options."""
+        """Return the record for JSON without the timing, so that it is equal for equal pools and options."""
         fields: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
         del fields["timing"]
         return fields
 
 
 def record_order(record: AuditHead) -> tuple[object, ...]:
-    """Return the sort key of a completed file."""
+    """Return the sort key of a record in a completed file."""
     key = record.key
     return intern(record.pool), key.pool_digest, key.config_digest, record.index
 
 
 class StoredAudit(Protocol):
-    """A record: the head, and what every benchmark has after it."""
+    """A record: the head, and the fields that all benchmarks have after it."""
 
     __struct_fields__: ClassVar[tuple[str, ...]]
 
@@ -153,15 +153,14 @@ class AuditFile(JsonlFile[R]):
     """The record file of an audit's folder."""
 
     def of_pool(self, keys: Iterable[AuditKey]) -> Sequence[R]:
-        """Return the records with these keys, in this order; many of them stay in the file."""
+        """Return the records with these keys, in this order; if there are many, they are read at access."""
         return self.find_lines(keys).read_as(msgspec.json.Decoder(self.kind.type).decode)
 
 
 class Audited(NamedTuple):
     """Result of the audit of one item.
 
-    result: as the benchmark's audit returns it, None without one; why: the reason why the item is open, None without
-    results
+    result: of the benchmark's audit, None if it failed; why: the reason why the item is open, None if the audit failed
     """
 
     outcome: Outcome
@@ -172,9 +171,9 @@ class Audited(NamedTuple):
 
 
 class AuditWork(Protocol[R]):
-    """Work on each item; it is sent to other processes, so it can be pickled.
+    """Audit of an item, which can be pickled for other processes.
 
-    kind: of the file; config: what decides whether a record is about the same options
+    kind: kind of the record file; config: options that are part of a record's key
     """
 
     @property
@@ -184,7 +183,7 @@ class AuditWork(Protocol[R]):
     def config(self) -> Mapping[str, Any]: ...
 
     def audit(self, item: Any) -> Any:
-        """Return the results for an item; `BudgetSpent` where there are none within the budget."""
+        """Return the results for an item; `BudgetSpent` if the budget does not suffice."""
         ...
 
     def record(self, head: Mapping[str, Any], audited: Audited) -> R:
@@ -197,7 +196,7 @@ class AuditWork(Protocol[R]):
 
 @dataclass(frozen=True)
 class AuditedPool(Generic[R]):
-    """The selected items of a pool with their records, in order. skipped: records that were there before."""
+    """The selected items of a pool with their records, in order. skipped: number of records that existed before."""
 
     name: str
     digest: str
@@ -218,12 +217,12 @@ def audit_items(
 ) -> AuditedPool[R]:
     """Audit every selected item that has no record in the folder yet, and append its record.
 
-    execution: who audits, and for how long at most. Items without results are tried again.
+    Items whose record has no results are audited again. execution: executor and time limit of an item.
     """
     pool, digest = benchmark.items.read_pool(path), file_digest(path)
     refuse_empty(len(pool), path)
     for instance in sorted(selection.only):
-        benchmark.items.find(pool, instance)  # refuses an unknown one
+        benchmark.items.find(pool, instance)  # raises for an unknown id
     chosen = selection.places(pool)
     config = {**work.config, "wall_budget": execution.wall_budget}
     keys = {i: AuditKey(digest, name, config_digest(config)) for i, name in chosen.items()}
@@ -253,14 +252,14 @@ def audit_items(
             done += 1
             progress(pool.name, done, len(keys))
         file.sort()
-        return AuditedPool(pool.name, digest, _at(pool.items, list(chosen)), file.of_pool(keys.values()), skipped)
+        return AuditedPool(pool.name, digest, _items_at(pool.items, list(chosen)), file.of_pool(keys.values()), skipped)
 
 
-def _at(items: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
-    """Return the items at ascending places; the first so many of a large pool stay in their file."""
-    if places and places[-1] == len(places) - 1:
-        return items[: len(places)]
-    return tuple(items[i] for i in places)
+def _items_at(items: Sequence[Any], indices: Sequence[int]) -> Sequence[Any]:
+    """Return the items at ascending indices; a prefix of the pool is a slice, which a large pool reads at access."""
+    if indices and indices[-1] == len(indices) - 1:
+        return items[: len(indices)]
+    return tuple(items[i] for i in indices)
 
 
 def _without_results(failure: Failure, wall_budget: float | None) -> Audited:
@@ -269,7 +268,7 @@ def _without_results(failure: Failure, wall_budget: float | None) -> Audited:
 
 
 def timed_audit(audit: Callable[[Any], Any], name: str, item: Any) -> Audited:
-    """Audit one item of a benchmark. An exception is a result too: it must not cost the other items."""
+    """Audit one item of a benchmark; an exception becomes the result "crashed", so that other items are audited."""
     started, clock = _now(), time.perf_counter()
     try:
         result = audit(item)
@@ -279,7 +278,7 @@ def timed_audit(audit: Callable[[Any], Any], name: str, item: Any) -> Audited:
         return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
     try:
         why = reason_record(explain_item(named_benchmark(name), item))
-    except Exception as error:  # nor may a reason cost the findings
+    except Exception as error:  # a failed explanation must not lose the findings
         why = reason_record(error_line(error))
     return Audited("audited", result, "", Timing(time.perf_counter() - clock, started), why)
 
@@ -288,13 +287,13 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-# --- JSON written piece by piece, for documents that should not be held in memory -------------------------------------
+# --- JSON in pieces, for documents that need not fit into memory ------------------------------------------------------
 
 
 def list_pieces(elements: Iterable[Any], depth: int = 0) -> Iterator[str]:
     """Yield the pieces of `json_text(list(elements))`, one for each element.
 
-    depth: of the list
+    depth: depth of the list, for its indentation
     """
     margin, opening = "\n" + " " * (depth + 1), "["
     for element in elements:
@@ -304,7 +303,7 @@ def list_pieces(elements: Iterable[Any], depth: int = 0) -> Iterator[str]:
 
 
 def object_pieces(lists: Mapping[str, Iterable[Any]], fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the pieces of an object: first the long lists, then the other fields."""
+    """Yield the pieces of a JSON object: first long lists, then the other fields."""
     opening = "{"
     for name, elements in lists.items():
         yield f"{opening}\n {json_text(name)}: "

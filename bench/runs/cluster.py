@@ -1,8 +1,7 @@
-"""Executor on the workers of a dask.distributed cluster: this process sends out jobs and keeps results.
+"""Executor on the workers of a dask.distributed cluster; this process sends jobs and stores results.
 
-Jobs are sent out in batches, and no more than the present workers can soon do; workers may come and go. A job whose
-worker is killed is done by another one. If the scheduler is lost, everything ends with one line: results that came in
-are stored.
+Jobs are sent in batches, a few per slot of the present workers; workers may come and go. If a worker is killed,
+another one runs its jobs. If the scheduler is lost, the command ends with a one-line error; results so far are stored.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 
-# --- The connection of this process to a dask.distributed scheduler. Whatever happens to it is one line ---------------
-CONNECTING = 4.0  # seconds in which a scheduler has to answer; with the start of the program, less than 10
-SLACK = 0.5  # seconds after which a connection that does not keep its own time limit is given up
-LOOK = 1.0  # seconds between looks at who is there
+# --- Connection to a dask.distributed scheduler; its failures are one-line errors -------------------------------------
+CONNECTING = 4.0  # seconds for a scheduler to answer, so that a command fails within 10 seconds of its start
+SLACK = 0.5  # further seconds, after which a connection that ignores its own time limit is aborted
+LOOK = 1.0  # seconds between counts of the present workers
 PATIENCE = 5.0  # seconds without workers before a message
 FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
 LOGGERS = ("distributed", "tornado", "asyncio")  # silenced: their errors are printed as one line by this module
@@ -44,7 +43,7 @@ START_A_WORKER = "dask worker {address} --nthreads 1"
 
 
 class Connection:
-    """One client of a scheduler."""
+    """A client of a scheduler."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -58,7 +57,7 @@ class Connection:
         return bool(self.client.status == "running")
 
     def num_slots(self) -> int:
-        """Return how many jobs the present workers can run at once. Report after a while that there are none."""
+        """Return the number of jobs that workers can run at once; print a message after PATIENCE without one."""
         now = time.monotonic()
         if now - self._looked >= LOOK or not self._looked:
             self._slots = sum(self.client.nthreads().values())
@@ -77,19 +76,19 @@ class Connection:
         return max(0.0, self._looked + LOOK - time.monotonic())
 
     def close(self) -> None:
-        """End the client and its thread, which would go on trying to reconnect to a scheduler that is lost."""
+        """Close the client and end its thread, which would otherwise keep trying to reconnect to a lost scheduler."""
         with suppress(Exception):  # the scheduler may be gone by now
             self.client.close(timeout=CONNECTING)
 
     def lost(self) -> CalibrantError:
-        """Close the connection and return the error that says so."""
+        """Close the connection and return the error about the lost scheduler."""
         self.close()
         why = f"the scheduler at {self.address} is lost; start it again, then the same command goes on from here"
         return CalibrantError(why)
 
     @contextmanager
     def errors_in_one_line(self) -> Iterator[None]:
-        """Turn the library's exceptions into one line, and drop its warnings about the same."""
+        """Turn the library's exceptions into one-line errors, and drop its warnings about them."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -139,7 +138,7 @@ def _client(address: str) -> Client:
             security = Security().get_connection_args("client")
             if address.startswith("tls") and security["ssl_context"] is None:
                 raise CalibrantError(f"{address}: {NO_CERTIFICATE}")
-            # a `Client` of something that is silent or speaks another protocol hangs, or prints a traceback later
+            # checked first: `Client` hangs, or prints a traceback later, if another program answers or none does
             asyncio.run(asyncio.wait_for(_require_scheduler(address, security), CONNECTING + SLACK))
             return Client(address, timeout=CONNECTING, set_as_default=False, name="calibrant")
     except CalibrantError:
@@ -147,13 +146,13 @@ def _client(address: str) -> Client:
     except OSError as error:  # time limits too
         why = f"no scheduler answers at {address} in {CONNECTING:.0f} seconds: {error_line(error)}"
         raise CalibrantError(why) from None
-    except Exception as error:  # whatever the library makes of bytes that are not its own
+    except Exception as error:  # the library raises many kinds of errors for bytes of other protocols
         why = f"what answers at {address} is no scheduler of dask.distributed: {error_line(error)}"
         raise CalibrantError(why) from None
 
 
 async def _require_scheduler(address: str, security: dict[str, Any]) -> None:
-    """Ask who is there, over a connection of its own; `CalibrantError` for anything but a scheduler."""
+    """Request the identity at an address over a separate connection; `CalibrantError` for anything but a scheduler."""
     from distributed.core import connect
 
     comm = await connect(address, timeout=CONNECTING, **security)
@@ -176,20 +175,18 @@ J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
-MAX_INLINE_BYTES = (
-    100_000  # bytes of a setup that travel with each of its jobs; a larger one is sent to each worker once
-)
+MAX_INLINE_BYTES = 100_000  # largest setup that is sent with each of its jobs; a larger one is sent to each worker once
 
 
 class Cluster:
-    """The workers at a scheduler's address. Leaving the context cancels jobs that no worker has begun."""
+    """Executor on the workers of a scheduler. Leaving the context cancels jobs that no worker has begun."""
 
     def __init__(self, prepare: Callable[[], None], address: str, wall_budget: float | None) -> None:
         self._prepare = prepare
         self._wall_budget = wall_budget
         self._connection: Connection = connect(address)
-        self._running: dict[Future, list[Any]] = {}  # keys of the jobs of a batch
-        self._lost: list[Future] = []  # of these, to be looked at again: a result went down with its worker
+        self._running: dict[Future, list[Any]] = {}  # future of a batch -> keys of its jobs
+        self._lost: list[Future] = []  # futures whose result was lost with its worker; they are polled
 
     def __enter__(self) -> Cluster:
         return self
@@ -204,7 +201,7 @@ class Cluster:
                 self._connection.client.cancel(unfinished, force=True)
 
     def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
-        """Yield each job's key and result, as they come in."""
+        """Yield each job's key and result, as results arrive."""
         if not jobs:
             return
         with self._connection.errors_in_one_line():
@@ -218,8 +215,8 @@ class Cluster:
             yield from results
 
     def _shared_setup(self, do: Callable[[J], T]) -> bytes | Future:
-        """Return the setup as an argument of its jobs; workers copy a large one from each other."""
-        from cloudpickle import dumps  # of classes that only this process has, it sends the code
+        """Return the pickled setup for its jobs, or for a large one a future that workers copy from each other."""
+        from cloudpickle import dumps  # pickles the code of classes that only this process can import
 
         functions = dumps((self._prepare, do))
         digest = sha256(functions).hexdigest()
@@ -241,10 +238,10 @@ class Cluster:
                 future.add_done_callback(done.put)
 
     def _results(self, futures: list[Future], waiting: Batcher) -> list[tuple[Any, Any]]:
-        ended = [(future, future.status) for future in futures]  # which may change at any time
+        ended = [(future, future.status) for future in futures]  # read once: a status may change at any time
         if not (self._connection.alive and {status for _, status in ended} <= {"finished", "error", "lost"}):
             raise self._connection.lost()
-        self._lost = [future for future, status in ended if status == "lost"]  # no callback when it is computed again
+        self._lost = [future for future, status in ended if status == "lost"]  # recomputation triggers no callback
         results: list[tuple[Any, Any]] = []
         for future, answered in self._gather([future for future, status in ended if status == "finished"]):
             if isinstance(answered, CalibrantError):
@@ -258,14 +255,14 @@ class Cluster:
                 results += [(key, failure) for key in waiting.suspect_jobs(keys)]
         return results
 
-    def _gather(self, good: list[Future]) -> list[tuple[Future, Any]]:
+    def _gather(self, finished: list[Future]) -> list[tuple[Future, Any]]:
         """Return finished futures with their results; none if one was lost and its recomputation killed workers."""
         from distributed import KilledWorker
 
         try:
-            return list(zip(good, self._connection.client.gather(good), strict=True))
+            return list(zip(finished, self._connection.client.gather(finished), strict=True))
         except KilledWorker:
-            self._lost += good
+            self._lost += finished
             return []
 
     def _failure(self, future: Future) -> Failure:
@@ -278,7 +275,7 @@ class Cluster:
 
 
 def _drain(done: SimpleQueue[Future], seconds: float) -> list[Future]:
-    """Return the futures that are done by now; wait so long for the first."""
+    """Return the futures that are done; wait up to `seconds` for the first."""
     futures: list[Future] = []
     with suppress(Empty):
         futures.append(done.get(timeout=seconds))

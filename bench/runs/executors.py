@@ -1,4 +1,4 @@
-"""Jobs of a run, and executors that do them: in this process, in processes of this machine, on a cluster."""
+"""Jobs of a run, and executors: in this process, in processes of this machine, and workers of a cluster."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ from calibrant.dsl.kernel_cache import CompileListener
 from calibrant.dsl.memory import collect_rarely
 
 if TYPE_CHECKING:
-    from pebble import ProcessPool  # imports asyncio, 60 ms, which few items in this process do not need
+    from pebble import ProcessPool  # not at runtime: it imports asyncio, 60 ms
 
-# --- Independent jobs and how they are executed; a job that fails costs the others nothing ----------------------------
+# --- Independent jobs and their execution; a failing job does not affect others ---------------------------------------
 Progress = Callable[[str, int, int], None]
-"""Called with the pool's name, how many of its instances are done, and how many there will be."""
+"""Progress callback: (name of the pool, number of instances done, number in all)."""
 
 # types of jobs, of their keys, and of their results
 J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
-MAX_ERROR_CHARS = 300
+MAX_ERROR_CHARS = 300  # of an exception in a record
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Place where jobs run, and time limit of each. Results do not depend on it, except that a budget may run out.
+    """Where jobs run, and their time limit. Results depend on it only through the time limit.
 
     workers: processes on this machine; ignored with a cluster
     wall_budget: seconds after which the process of a job is killed
     cluster: address of a dask.distributed scheduler, whose workers run the jobs
-    few_jobs: so many jobs, or fewer, run in this process where none may have to be killed
+    few_jobs: largest number of jobs that run in this process if there is no wall budget
     """
 
     workers: int = 1
@@ -82,13 +82,13 @@ class Failure:
 
 
 class Executor(Protocol):
-    """Something that runs jobs; results come in any order, each exactly once."""
+    """Executor of jobs; yields each result exactly once, in any order."""
 
     def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]: ...
 
 
 class Jobs(Mapping[K, J]):
-    """Jobs that are made when they are run: only those that are running are in memory."""
+    """Jobs that are made when they are run, so that only running ones are in memory."""
 
     def __init__(self, keys: Iterable[K], make: Callable[[K], J]) -> None:
         self._keys = dict.fromkeys(keys)
@@ -110,14 +110,14 @@ def run_job(do: Callable[[J], T], job: J) -> T | Failure:
     """Run a job in this process; return its result or a `Failure`."""
     try:
         return do(job)
-    except MissingExtraError:  # no job can be done; the reader has to install something first
+    except MissingExtraError:  # every job would fail: the user has to install a package first
         raise
-    except Exception as error:  # a result too: it must not cost the other jobs
+    except Exception as error:  # a result like any other, so that the other jobs run
         return Failure("crashed", error_line(error))
 
 
 def error_line(error: BaseException) -> str:
-    """Return an exception in one line, after its type unless it is a `CalibrantError`, whose text is for users."""
+    """Return an exception as one line: its type and text; of a `CalibrantError`, whose text is for users, the text."""
     text = one_line(error)
     return text if isinstance(error, CalibrantError) else f"{type(error).__name__}: {text}"
 
@@ -126,19 +126,18 @@ def one_line(error: BaseException) -> str:
     """Return the text of an exception with white space joined, cut to MAX_ERROR_CHARS."""
     try:
         text = str(error)
-    except Exception:  # of a class of somebody else's
+    except Exception:  # `__str__` of a foreign class may fail
         text = "its text cannot be read"
     return in_one_line(" ".join(text.split()))[:MAX_ERROR_CHARS]
 
 
-# --- Executors of jobs on this machine: batches of jobs in worker processes, and what a worker does -------------------
-# In a process of its own a job can be killed when its time is up, takes nothing with it when it dies, and leaves the
-# worker free to answer the scheduler while compiled code runs. It is kept for the next job, whichever run that is of.
+# --- Jobs in worker processes -----------------------------------------------------------------------------------------
+# A job in its own process can be killed at its time limit, can crash alone, and leaves the cluster's worker free to
+# answer the scheduler while compiled code runs. The process is reused for later jobs, of other runs too.
 #
-# A message costs the same for a job of a millisecond as for one of an hour. So batches of short jobs grow until they
-# take about BATCH_SECONDS. A worker that was sent more than it did in this time returns the rest, so a long job holds
-# up little but itself. The last jobs, as many as can run at once, wait here for an idle worker: a batch that waits
-# behind a long job elsewhere comes late, and all wait for it.
+# On a cluster the cost of a message does not depend on the length of its jobs, so batches of short jobs grow until they
+# take about BATCH_SECONDS. After this time a worker returns the rest of its batch, so that a long job delays few
+# others. The last jobs, as many as there are slots, wait here for an idle worker instead of behind a long job.
 # --- End a spawned process with its parent, however the parent ended --------------------------------------------------
 PR_SET_PDEATHSIG = 1
 
@@ -146,7 +145,7 @@ PR_SET_PDEATHSIG = 1
 def end_with_parent() -> None:
     """End this spawned process when its parent ends; called first in it.
 
-    On Linux the kernel kills it, in the middle of compiled code too. Elsewhere a thread does, once the job lets it run.
+    On Linux the kernel kills it at once. Elsewhere a thread does, which has to wait until compiled code returns.
     """
     parent = multiprocessing.parent_process()
     if parent is None:  # not started by a parent process
@@ -160,7 +159,7 @@ def end_with_parent() -> None:
 
 
 def end_with_starting_thread() -> None:
-    """Let Linux kill this process, whatever it runs, when the thread that started it ends."""
+    """Make Linux kill this process, even in compiled code, when the thread that started it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -170,11 +169,11 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
-JOBS_AHEAD = 64  # that are made for each process before it can run them
+JOBS_AHEAD = 64  # jobs that are scheduled ahead for each process
 
 
 class InProcessExecutor:
-    """Runs one job after the other, in this process."""
+    """Executor that runs jobs one after the other in this process."""
 
     def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
         for key, job in jobs.items():
@@ -182,7 +181,7 @@ class InProcessExecutor:
 
 
 class SpawnedExecutor:
-    """A pool of spawned processes, started by the first jobs that need it. Leaving the context stops them at once."""
+    """Executor in spawned processes, started at first use. Leaving the context stops them at once."""
 
     def __init__(self, prepare: Callable[[], None], execution: Execution) -> None:
         self._prepare = prepare
@@ -202,7 +201,7 @@ class SpawnedExecutor:
             stop_pool(self._pool)
 
     def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
-        """Yield keys and results. A process that dies between two jobs breaks the pool; a new one runs the rest."""
+        """Yield keys and results. If a process dies between two jobs, a new pool runs the remaining jobs."""
         if self._pool is None and len(jobs) <= self._few_jobs:
             if not self._is_prepared:
                 self._prepare()
@@ -234,7 +233,7 @@ class SpawnedExecutor:
                     with _ignore_control_c():
                         scheduling = pool.schedule(run_job, args=(do, job), timeout=self._wall_budget)
                     scheduled[scheduling] = key
-                except RuntimeError:  # it broke before any result showed it
+                except RuntimeError:  # the pool broke, which no future has shown yet
                     broken = True
                     break
             if not scheduled:
@@ -250,7 +249,7 @@ class SpawnedExecutor:
 
 
 def spawn_pool(workers: int, prepare: Callable[[], None]) -> ProcessPool:
-    """Start a pool of fresh processes, which inherit no thread and no lock of this one."""
+    """Start a pool of spawned processes, which unlike forked ones inherit no threads and locks."""
     from pebble import ProcessPool
 
     context = multiprocessing.get_context("spawn")
@@ -259,14 +258,14 @@ def spawn_pool(workers: int, prepare: Callable[[], None]) -> ProcessPool:
 
 @contextmanager
 def _ignore_control_c() -> Iterator[None]:
-    """Block Control-C for processes started meanwhile: this process gets it and ends them.
+    """Block Control-C in processes started meanwhile; this process handles it and ends them.
 
-    A process that is just starting would print a traceback.
+    A starting process would print a traceback.
     """
     if sys.platform == "win32" or not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which would unblock it
+    resource_tracker.ensure_running()  # before the signal is blocked: its start would unblock it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -283,7 +282,7 @@ def stop_pool(pool: ProcessPool) -> None:
 def outcome_of(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
     """Return the result of a job in a pool, or a `Failure`.
 
-    `BrokenExecutor` if the pool has to be replaced, and the job done again.
+    `BrokenExecutor` if the pool has to be replaced and the job run again.
     """
     from pebble import ProcessExpired
 
@@ -297,12 +296,12 @@ def outcome_of(future: Future[T | Failure], wall_budget: float | None) -> T | Fa
 
 def _start(prepare: Callable[[], None], listener: Callable[[str], None] | None) -> None:
     end_with_parent()
-    collect_rarely()  # as the command's own process does: a tenth of the time of many items
+    collect_rarely()  # saves a tenth of the time with many items
     CompileListener.listener = listener
     prepare()
 
 
-# --- Versions that must be equal on all machines of a run: results depend on nothing else of a machine ----------------
+# --- Versions that must be equal on all machines of a run, because results depend on them -----------------------------
 PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
 LIBRARIES = (
     "numpy",
@@ -321,7 +320,7 @@ ABSENT = "absent"
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Return the versions in this process: of Python, our code, and the libraries that results come from."""
+    """Return the versions of Python, this program's code, and the libraries that results depend on."""
     return {
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "calibrant": f"{program_version()} with code {_code()}",
@@ -330,7 +329,7 @@ def versions() -> Mapping[str, str]:
 
 
 def difference(local: Mapping[str, str], remote: Mapping[str, str]) -> str:
-    """Return the first thing that differs, as "numpy 2.4.6 here, 2.3.0 there"; empty if nothing does."""
+    """Return the first difference, such as "numpy 2.4.6 here, 2.3.0 there"; empty if there is none."""
     for name in [*local, *(remote.keys() - local.keys())]:
         local_version, remote_version = local.get(name, ABSENT), remote.get(name, ABSENT)
         if local_version != remote_version:
@@ -346,7 +345,7 @@ def _version(library: str) -> str:
 
 
 def _code() -> str:
-    """Return a digest of our sources: two checkouts may have one version."""
+    """Return a digest of the sources, for two checkouts may have one version number."""
     folders = {name: Path(__file__).resolve().parents[3] / name for name in PACKAGES}
     digest = hashlib.sha256()
     for name, folder in folders.items():
@@ -356,34 +355,34 @@ def _code() -> str:
     return digest.hexdigest()[:12]
 
 
-# --- Jobs that wait for workers elsewhere, in batches: what one message carries there ---------------------------------
-BATCH_SECONDS = 0.5  # after which a worker begins no other job of a batch
+# --- Batches of jobs for a cluster: the jobs of one message -----------------------------------------------------------
+BATCH_SECONDS = 0.5  # after it a worker begins no further job of a batch
 MAX_BATCH_JOBS = 64
-FIRST_BATCH_JOBS = 8  # before any job was timed; a message costs as much as a tenth of an audit
-# batches that each of the workers' slots should still get, so that all of them end at about the same time
-BATCHES_PER_SLOT = 1.5
-MIN_BATCH_PART = 4  # but no batch is smaller than such a part of what takes BATCH_SECONDS
-BATCHES_AHEAD = 2  # batches sent out for each slot, so that none waits for the next message
+FIRST_BATCH_JOBS = 8  # size before any job was timed; a message costs a tenth of an audit
+BATCHES_PER_SLOT = 1.5  # batches that the remaining jobs make for each slot, so that slots end at about the same time
+MIN_BATCH_PART = 4  # but batches have at least 1/4 of the jobs that take BATCH_SECONDS
+BATCHES_AHEAD = 2  # batches sent out for each slot, so that none waits for a message
 
 
 class Batcher:
-    """Queue of jobs that were not sent out, or came back; gives batches by the keys of the jobs."""
+    """Queue of unsent and returned jobs, which yields batches (key -> job)."""
 
     def __init__(self, jobs: Mapping[Any, Any]) -> None:
         self._jobs = jobs
         self._waiting = deque(jobs)
         self._suspects: deque[Any] = deque()
-        self._last_suspect: list[Any] = []  # the one that was sent out last, alone
+        self._last_suspect: list[Any] = []  # key of the suspect that was sent last, alone
         self._size = FIRST_BATCH_JOBS
 
     def __bool__(self) -> bool:
         return bool(self._waiting or self._suspects)
 
     def next(self, slots: int, num_out: int) -> list[dict[Any, Any]]:
-        """Return what each slot begins with first, or what may follow that; nothing while there is enough to do.
+        """Return the batches to send now, so that each slot has up to BATCHES_AHEAD; none while enough are out.
 
-        slots: how many jobs can run at once; num_out: batches sent out that are not back. A suspect is sent out only
-        when none are, after all other jobs
+        Suspects are sent one at a time, when all other jobs are done.
+
+        slots: number of jobs that can run at once; num_out: number of batches sent and not returned
         """
         batches: list[dict[Any, Any]] = []
         while self._waiting and len(batches) < min(slots, self._max_out(slots) - num_out):
@@ -406,7 +405,7 @@ class Batcher:
     def requeue_rest(self, keys: list[Any], num_done: int, early: bool) -> None:
         """Requeue the unfinished rest of a batch and adapt the batch size.
 
-        num_done: the first so many jobs are done; early: the batch took less than half of BATCH_SECONDS
+        num_done: number of finished jobs, the first ones; early: whether the batch took less than half of BATCH_SECONDS
         """
         self._waiting.extendleft(reversed(keys[num_done:]))
         if num_done < len(keys):
@@ -415,9 +414,9 @@ class Batcher:
             self._size = min(MAX_BATCH_JOBS, max(self._size, 2 * num_done))
 
     def suspect_jobs(self, keys: list[Any]) -> list[Any]:
-        """Return the jobs of a batch that killed its workers: none before each was tried alone.
+        """Return the keys of jobs that certainly killed their workers: those of a batch of one suspect.
 
-        Any job that a worker had may be the one, also of another batch.
+        Other keys become suspects and are tried alone, for the worker may have died of any of its jobs.
         """
         if keys == self._last_suspect:
             return keys
@@ -425,15 +424,15 @@ class Batcher:
         return []
 
 
-MAX_SETUPS = 2  # that a process keeps at a time; a setup may hold whole pools
-MAX_ATTEMPTS = 3  # times that a process may die while it is set up
-# A nanny sets it, so that its worker returns memory early. The process of the jobs would return the memory of each
-# array and take it again for the next one: thousands of page faults a second.
+MAX_SETUPS = 2  # setups in a process at a time; one may hold whole pools
+MAX_ATTEMPTS = 3  # deaths of a process during setup before an error
+# Dask's nanny sets this variable so that its worker returns memory early. A process of jobs would then return the
+# memory of each array and request it again for the next: thousands of page faults a second.
 TRIMMED = "MALLOC_TRIM_THRESHOLD_"
 
 
 class _Missing(Enum):
-    """Stands for a result that a process could not give: it lacks the setup, since it is new or was replaced."""
+    """Result of a process that lacks the setup because it is new or was replaced."""
 
     SETUP = "setup"
 
@@ -442,8 +441,8 @@ class _Missing(Enum):
 class JobSetup:
     """Functions shared by the jobs of one run.
 
-    functions: (prepare, do), pickled; what they need is imported by the process that runs the jobs, and by no other
-    digest: of `functions`
+    functions: pickled (prepare, do); only the process that runs the jobs unpickles them, and so imports their modules
+    digest: digest of `functions`
     """
 
     functions: bytes
@@ -455,8 +454,8 @@ class JobSetup:
 class BatchResult(NamedTuple):
     """Results of a batch.
 
-    results: result or `Failure` of each job, in their order; the last jobs have none if the batch's time was over
-    early: done in less than half of the batch's time, so that the next batch may be larger
+    results: result or `Failure` of each job, in order; the last jobs have none if BATCH_SECONDS were over
+    early: whether it took less than half of BATCH_SECONDS, so that the next batch may be larger
     """
 
     results: list[Any]
@@ -464,9 +463,9 @@ class BatchResult(NamedTuple):
 
 
 def do_jobs(batch: bytes, setup: bytes) -> BatchResult | CalibrantError:
-    """Return the results of jobs; or why no job can be done on this worker.
+    """Return the results of jobs, or the error why no job can run on this worker.
 
-    batch: a list of jobs, each pickled, and the list too; setup: their `JobSetup`, pickled. The scheduler reads neither
+    batch: pickled list of pickled jobs; setup: pickled `JobSetup`. The scheduler unpickles neither
     """
     job_setup: JobSetup = pickle.loads(setup)
     differs = difference(job_setup.versions, versions())
@@ -494,14 +493,14 @@ def _address() -> str:
 
 
 class _WorkerProcess:
-    """The process of one thread; replaced when it has died."""
+    """The process that runs a thread's jobs; replaced if it died."""
 
     def __init__(self) -> None:
-        multiprocessing.current_process().daemon = False  # a worker under a nanny is one, and may have no children
+        multiprocessing.current_process().daemon = False  # Dask's worker is a daemon, which may have no children
         self._pool: ProcessPool | None = None
 
     def run(self, job: bytes, setup: JobSetup) -> Any:
-        """Return the result of a job, after setting the process up if it has to be; `CalibrantError` if that fails."""
+        """Return the result of a job, after setting up the process if necessary; `CalibrantError` if that fails."""
         for _ in range(MAX_ATTEMPTS):
             result = self._call(_run, setup.wall_budget, job, setup.digest)
             if result is not _Missing.SETUP:
@@ -540,7 +539,7 @@ def _nothing() -> None:
 
 
 def _set_up(functions: bytes, digest: str) -> None:
-    """Prepare the process for jobs; an error here is the result of each of them."""
+    """Prepare the process for jobs; an error becomes the result of each of them."""
     while len(_functions_by_digest) >= MAX_SETUPS:
         del _functions_by_digest[next(iter(_functions_by_digest))]
     try:

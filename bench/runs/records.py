@@ -27,16 +27,16 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text, decode_json
 
-# --- Append-only JSONL files of records: what runs, audits, hardening and generation write while they work ------------
-# A record is one write of one whole line, so a process that is killed leaves at most one torn line at the end. It is
-# ignored when reading and cut off before anything is appended; any other line that is not a record is an error. Sorting
-# writes a new file that replaces the old one at once. A record that replaces another waits in a file beside it until
-# then, or until the file is opened again: each key has one record at any time.
-SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs nothing
+# --- Append-only JSONL files of records, written by runs, audits, hardening and generation ----------------------------
+# A record is one write of one whole line, so a killed process leaves at most one torn line, at the end. Readers ignore
+# it, and it is cut off before a record is appended; any other line that is not a record is an error. Sorting replaces
+# the file atomically. A record that replaces another is stored in a file beside it until then, or until the file is
+# opened again, so that each key has one record at any time.
+SYNC_SECONDS = 2.0  # between syncs to disk: the work that a power failure may lose; a killed process loses none
 
 
 class Keyed(Protocol):
-    """A line of a file; there is one for each key."""
+    """A record; a file has at most one for each key."""
 
     __struct_fields__: ClassVar[tuple[str, ...]]
 
@@ -52,10 +52,10 @@ R = TypeVar("R", bound=Keyed)
 
 @dataclass(frozen=True)
 class RecordKind(Generic[R]):
-    """Type and order of the lines of a file.
+    """Type and order of the records of a file.
 
-    name: stem of the file, its lock and its temporary files; of: whose records, in messages
-    order: sort key of a completed file; mode: of the file
+    name: stem of the file, its lock and its temporary files; of: what the records are of, for messages ("a run")
+    order: sort key of records in a completed file; mode: permissions of the file
     """
 
     name: str
@@ -74,7 +74,7 @@ class RecordKind(Generic[R]):
         return f"{self.name}.replaced.jsonl"
 
     def read_records(self, path: Path) -> Iterator[R]:
-        """Yield the records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
+        """Yield the records of a file, ignoring a torn last line; `CalibrantError` names file and line of a bad one."""
         decoder = msgspec.json.Decoder(self.type)
         with path.open("rb") as lines:
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
@@ -101,7 +101,7 @@ class FolderInUseError(CalibrantError):
 class JsonlFile(Generic[R]):
     """The record file of a folder, open for appending by this process alone.
 
-    keys: of items that have a record already
+    keys: keys of the records in the file
     """
 
     def __init__(self, folder: Path, kind: RecordKind[R]) -> None:
@@ -118,10 +118,10 @@ class JsonlFile(Generic[R]):
             message = f"{folder}: another {writer} is writing there; wait for it or choose another --out"
             raise FolderInUseError(message) from None
         try:
-            for leftover in folder.glob(f".{kind.file_name}.????????"):  # of a process that was killed while it sorted
+            for leftover in folder.glob(f".{kind.file_name}.????????"):  # from a process killed while sorting
                 leftover.unlink()
             self._descriptor = open_appending(self.path, kind.mode)
-            self.keys = {record.key for record in self}  # refuses a file of something else before a byte of it is cut
+            self.keys = {record.key for record in self}  # raises for another kind of file before anything is cut off
             self._cut_torn_line()
             self._merge()
         except BaseException:
@@ -146,7 +146,7 @@ class JsonlFile(Generic[R]):
         return self.kind.read_records(self.path)
 
     def append(self, record: R) -> None:
-        """Write one line at once. A key that is there already is an error of the caller."""
+        """Write one line with one call of the system. The key must be new."""
         assert record.key not in self.keys
         line = self._encode(record) + b"\n"
         if os.write(self._descriptor, line) != len(line):
@@ -157,40 +157,40 @@ class JsonlFile(Generic[R]):
             self._synced = time.monotonic()
 
     def replace(self, record: R) -> None:
-        """Write a record in place of the one with its key, which stays until the replacement is whole."""
+        """Store a record that replaces the one with its key at the next merge."""
         assert record.key in self.keys
         with self._replacements.open("ab") as lines:
             lines.write(self._encode(record) + b"\n")
 
     def sort(self) -> None:
-        """Put the lines into their order."""
+        """Sort the lines by `RecordKind.order`."""
         self._merge()
-        order, places, start = [], array("Q"), 0
+        order, offsets, start = [], array("Q"), 0
         with self.path.open("rb") as lines:
             for record, line in zip(self, lines, strict=False):
                 order.append(self.kind.order(record))
-                places.append(start)
+                offsets.append(start)
                 start += len(line)
         if any(previous > following for previous, following in pairwise(order)):
-            self._replace(self._from(places[i] for i in sorted(range(len(order)), key=order.__getitem__)))
+            self._replace(self._records_at(offsets[i] for i in sorted(range(len(order)), key=order.__getitem__)))
 
     def find_lines(self, keys: Iterable[Hashable]) -> StoredLines:
-        """Return the lines of these keys, in this order, of those that are there."""
-        places: dict[Hashable, tuple[int, int] | None] = dict.fromkeys(keys)
+        """Return the lines of those keys that have a record, in this order."""
+        spans: dict[Hashable, tuple[int, int] | None] = dict.fromkeys(keys)
         start = 0
         with self.path.open("rb") as lines:
             for record, line in zip(self, lines, strict=False):
-                if record.key in places:
-                    places[record.key] = start, len(line)
+                if record.key in spans:
+                    spans[record.key] = start, len(line)
                 start += len(line)
-        return StoredLines(self._descriptor, [place for place in places.values() if place is not None])
+        return StoredLines(self._descriptor, [span for span in spans.values() if span is not None])
 
-    def _from(self, places: Iterable[int]) -> Iterator[R]:
+    def _records_at(self, offsets: Iterable[int]) -> Iterator[R]:
         """Yield the records of the lines that begin at these bytes."""
         decoder = msgspec.json.Decoder(self.kind.type)
         with self.path.open("rb") as lines:
-            for place in places:
-                lines.seek(place)
+            for offset in offsets:
+                lines.seek(offset)
                 yield decoder.decode(lines.readline())
 
     def _cut_torn_line(self) -> None:
@@ -208,27 +208,27 @@ class JsonlFile(Generic[R]):
             os.ftruncate(self._descriptor, end)
 
     def _require_torn_record(self, start: int) -> None:
-        """Refuse to cut off what a record could not begin with: the file may be somebody else's."""
+        """Raise `CalibrantError` if the last line does not begin like a record: the file may be another program's."""
         begins = f'{{"{self.kind.type.__struct_fields__[0]}":'.encode()
         beginning = read_at(self._descriptor, len(begins), start)
         if not begins.startswith(beginning):
             raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.of}")
 
     def _merge(self) -> None:
-        """Put the records of the file beside this one in their places; repeated after a kill it changes nothing."""
+        """Replace records by those in the file of replacements; idempotent, so it can be repeated after a kill."""
         if not self._replacements.exists():
             return
         by_key = {record.key: record for record in self.kind.read_records(self._replacements)}
-        self._replace(chain((by_key.pop(record.key, record) for record in self), self._added(by_key)))
+        self._replace(chain((by_key.pop(record.key, record) for record in self), self._remaining_replacements(by_key)))
         self._replacements.unlink()
 
-    def _added(self, remaining: dict[Hashable, R]) -> Iterator[R]:
-        """Yield the replacements of records that are no longer there."""
+    def _remaining_replacements(self, remaining: dict[Hashable, R]) -> Iterator[R]:
+        """Yield the replacements of records that the file lacks, and add their keys."""
         self.keys.update(remaining)
         yield from remaining.values()
 
     def _replace(self, records: Iterable[R]) -> None:
-        """Replace the file by one with these records at once."""
+        """Replace the file atomically by one with these records."""
         try:
             with whole_file(self.path, self.kind.mode) as file:
                 file.writelines(self._encode(record) + b"\n" for record in records)
@@ -241,9 +241,9 @@ class JsonlFile(Generic[R]):
                 self._descriptor = open_appending(self.path, self.kind.mode)
 
 
-# --- Records of runs: one JSON line per (pool, instance, protocol, options), appended as results come in --------------
-# The file is append-only (bench.runs.records). When a run completes, its lines are sorted: two completed runs of the
-# same thing differ in `timing` only, whatever the number of workers.
+# --- Records of runs: one JSON line per (pool, instance, protocol, options), appended as results arrive ---------------
+# When a run completes, its lines are sorted: two completed runs with equal keys differ in `timing` only, whatever the
+# number of workers.
 RECORD_VERSION = 1
 
 
@@ -261,7 +261,7 @@ class Timing(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Key(NamedTuple):
-    """Subject of a record; there is one record for each."""
+    """Key of a record; a file has at most one record per key."""
 
     pool_digest: str
     instance: str
@@ -353,27 +353,27 @@ class Record(ItemHead, frozen=True, forbid_unknown_fields=True):
 
     @property
     def key(self) -> Key:
-        config = intern(config_digest(self.config))  # one text for the 100,000 records that share it
+        config = intern(config_digest(self.config))  # one object for the 100,000 records with these options
         return Key(intern(self.pool_digest), self.instance, intern(self.protocol), config)
 
 
 def config_digest(config: dict[str, Any]) -> str:
-    """Return a digest that is equal for equal options, whatever their order."""
+    """Return a digest of options that does not depend on their order, 16 hexadecimal digits."""
     return hashlib.sha256(msgspec.json.encode(config, order="sorted")).hexdigest()[:16]
 
 
 def step_records(steps: Sequence[Step[Any]]) -> list[StepRecord]:
-    """Return steps as a record keeps them."""
+    """Return steps in the form of records."""
     return [StepRecord(dict(step.action), msgspec.to_builtins(step.reading), step.refused, step.cost) for step in steps]
 
 
-def _place(record: Record) -> tuple[object, ...]:
-    """Return the key by which the lines of a completed run are sorted."""
+def _sort_key(record: Record) -> tuple[object, ...]:
+    """Return the sort key of a record in a completed run."""
     key = record.key
     return intern(record.pool), key.pool_digest, key.protocol, key.config_digest, record.index
 
 
-RUN_RECORDS = RecordKind("records", "a run", Record, RECORD_VERSION, _place)
+RUN_RECORDS = RecordKind("records", "a run", Record, RECORD_VERSION, _sort_key)
 FILE_NAME = RUN_RECORDS.file_name
 
 
@@ -395,10 +395,9 @@ class _RecordHead(msgspec.Struct):
 
 
 def stated_benchmarks(folder: Path) -> frozenset[str | None]:
-    """Return the benchmarks that the records in a run's folder state; None for records that state none.
+    """Return the benchmarks stated by the records in a run's folder; None stands for records that state none.
 
-    Other fields are passed over, which is faster than reading them. A line that is no record states nothing:
-    `read_records` refuses it.
+    Other fields are not decoded, which is faster. Lines that are no records are ignored; `read_records` raises then.
     """
     path = folder / FILE_NAME
     if not path.is_file():
@@ -409,7 +408,7 @@ def stated_benchmarks(folder: Path) -> frozenset[str | None]:
 
 @lru_cache
 def _stated_benchmarks(path: Path, size: int, modified: int) -> frozenset[str | None]:
-    """Return what the lines of a file of this size and time of change state."""
+    """Return the stated benchmarks of a file, cached by its size and time of change."""
     names = set[str | None]()
     with path.open("rb") as lines:
         for line in iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""):

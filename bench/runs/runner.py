@@ -1,7 +1,7 @@
-"""Runs of a protocol over pools: parallel over instances, scored as they come in, resumable.
+"""Runs of a protocol over pools: parallel over instances, scored as answers arrive, resumable.
 
-What is answered and how it scores depends on the protocol, its options and the pool alone: not on the number of
-workers, the order in which they finish, or how often the run was interrupted.
+Answers and scores depend on the protocol, its options and the pool alone, not on the number of workers, the order in
+which they finish, or interruptions.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from calibrant.dsl.item import Item
 from calibrant.dsl.records import item_ids
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
-AT_HAND = 256  # items whose answers are waited for, which need not be made again
+MAX_CACHED_ITEMS = 256  # items kept from the sending of their job until their answer is scored
 
 
 class Selection(NamedTuple):
-    """Choice of the instances of each pool.
+    """Selection of instances of each pool.
 
-    only: these ids, if any are named; limit: the first so many of them
+    only: ids, empty for all; limit: largest number of them, the first ones; None for all
     """
 
     only: Collection[str] = ()
     limit: int | None = None
 
     def has(self, instance: str) -> bool:
-        """Return whether it is one of those named, if any are."""
+        """Return whether an id is selected, disregarding the limit."""
         return not self.only or instance in self.only
 
     def places(self, pool: ItemPool[Item[Any, Any]]) -> dict[int, str]:
-        """Return where they are in the pool, and their ids."""
+        """Return index in the pool -> id of the selected instances."""
         chosen = ((i, name) for i, name in enumerate(item_ids(pool.items)) if self.has(name))
         return dict(islice(chosen, self.limit))
 
     def of(self, pool: ItemPool[I]) -> Iterator[tuple[int, I]]:
-        """Yield the instances with their places, made as they are asked for."""
+        """Yield (index, instance) of the selected instances, read one at a time."""
         return ((i, pool.items[i]) for i in self.places(pool))
 
 
@@ -57,7 +57,7 @@ EVERYTHING = Selection()
 
 
 class RunSummary(NamedTuple):
-    """Counts of a run: records that were there, records it wrote, and how many of all these are crashes."""
+    """Counts of a run: records that existed before, records written, and crashes among all of these."""
 
     skipped: int
     written: int
@@ -76,8 +76,8 @@ def run(
 ) -> RunSummary:
     """Answer every selected instance that has no record in the folder yet, and append its record.
 
-    execution: who answers; an instance whose wall budget runs out is then out of budget
-    retry_crashed: run the selected instances again whose record is a crash, which stays until there is an outcome
+    execution: executor and time limit; an instance that exceeds the limit is out of budget
+    retry_crashed: run selected instances whose record is a crash again; it stays until the new record replaces it
     """
     require_startable(protocol)
     config = config_of(protocol, execution.wall_budget)
@@ -115,7 +115,7 @@ def config_of(protocol: Protocol, wall_budget: float | None = None) -> dict[str,
 
 
 def require_startable(protocol: Protocol) -> None:
-    """Raise `CalibrantError` if a protocol cannot start: a library is missing, or it fails at once."""
+    """Raise `CalibrantError` if a protocol cannot start because a library is missing or `require` fails."""
     try:
         protocol.require()
     except CalibrantError:
@@ -143,7 +143,7 @@ class _Batch:
         self.config = config
         digest = config_digest(config)
         self.keys = {i: Key(self.digest, name, protocol, digest) for i, name in selection.places(self.pool).items()}
-        self._item = lru_cache(AT_HAND)(self.pool.items.__getitem__)
+        self._item = lru_cache(MAX_CACHED_ITEMS)(self.pool.items.__getitem__)
 
     @property
     def selected_ids(self) -> Iterator[str]:
@@ -155,10 +155,10 @@ class _Batch:
 
     def _record(self, index: int, answer: Answer) -> Record:
         item, result, steps = self._item(index), answer.result, answer.steps
-        answered = self.benchmark.scoring.no_answer(item) if result.answer is None else result.answer
-        score = self.benchmark.scoring.score(item, answered, steps or ())
-        episodic = steps is not None  # of other items it takes counting, which `table --attribution` does when asked
-        attribution = self.benchmark.attribution(item, answered, steps or (), score) if episodic else None
+        scored_answer = self.benchmark.scoring.no_answer(item) if result.answer is None else result.answer
+        score = self.benchmark.scoring.score(item, scored_answer, steps or ())
+        is_episode = steps is not None  # attributions of other items are expensive; `table --attribution` computes them
+        attribution = self.benchmark.attribution(item, scored_answer, steps or (), score) if is_episode else None
         return Record(
             pool=self.pool.name,
             pool_digest=self.digest,
@@ -170,7 +170,7 @@ class _Batch:
             protocol=self.protocol,
             config=self.config,
             outcome=result.outcome,
-            answer=answered,
+            answer=scored_answer,
             size=result.size,
             score=score,
             provenance=result.provenance,
@@ -183,7 +183,7 @@ class _Batch:
         )
 
     def _tied_scores(self, item: Item[Any, Any], ties: Ties, steps: Sequence[Step[Any]]) -> TiedScores:
-        """Score the equally good answers; distinct scores are few."""
+        """Score the equally good answers; return their distinct scores with multiplicities."""
         times: dict[bytes, int] = {}
         for record in self.benchmark.scoring.score_ties(item, ties.answers, steps):
             score = msgspec.json.encode(record, order="sorted")

@@ -1,4 +1,4 @@
-"""Values that stay in a file: the results of 100,000 items take the memory of those of 2,000."""
+"""Sequences of values stored in a file, so that results of 100,000 items take the memory of those of 2,000."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 
 class StoredLines:
-    """Lines of an open file, in any order; it may be replaced, appended to or deleted meanwhile, but not truncated."""
+    """Lines of an open file, which may be replaced, appended to or deleted meanwhile, but not truncated."""
 
-    def __init__(self, descriptor: int, places: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, descriptor: int, spans: Sequence[tuple[int, int]]) -> None:
         """Open the lines of a file for reading.
 
-        descriptor: of the file, which is duplicated; places: first byte and number of bytes of each line
+        descriptor: of the file; it is duplicated. spans: (offset, number of bytes) of each line
         """
         self._descriptor = os.dup(descriptor)
         weakref.finalize(self, os.close, self._descriptor)
-        self._starts = array("Q", (start for start, _ in places))
-        self._sizes = array("Q", (size for _, size in places))
+        self._starts = array("Q", (start for start, _ in spans))
+        self._sizes = array("Q", (size for _, size in spans))
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -40,20 +40,20 @@ class StoredLines:
         return raw
 
     def read_as(self, read: Callable[[bytes], T]) -> Sequence[T]:
-        """Return the values in the lines: few are read at once, of many each one when it is accessed."""
+        """Return the decoded values: up to MAX_CACHED_ITEMS are read now, of more each one at access."""
         values = _StoredValues(self, range(len(self)), read)
         return tuple(values) if len(self) <= records.MAX_CACHED_ITEMS else values
 
 
 class SpillBuffer(Generic[T]):
-    """Values that arrive in any order and are read in the order of their keys; an unnamed file holds them.
+    """Buffer in an unnamed file for values that arrive in any order and are read in the order of their keys.
 
-    A context manager for as long as values arrive; sequences of them stay readable.
+    Leaving the context ends adding; sequences that `values` returned stay readable.
     """
 
     def __init__(self) -> None:
         self._file = TemporaryFile()  # noqa: SIM115  # closed by `__exit__`
-        self._places: dict[tuple[int, ...], tuple[int, int]] = {}
+        self._spans: dict[tuple[int, ...], tuple[int, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -63,13 +63,13 @@ class SpillBuffer(Generic[T]):
 
     def add(self, key: tuple[int, ...], value: T) -> None:
         raw = pickle.dumps(value)
-        self._places[key] = self._file.tell(), len(raw)
+        self._spans[key] = self._file.tell(), len(raw)
         self._file.write(raw)
 
     def values(self) -> Sequence[T]:
-        """Return the values that were added so far, in the order of their keys."""
+        """Return the values added so far, in the order of their keys."""
         self._file.flush()
-        lines = StoredLines(self._file.fileno(), [self._places[key] for key in sorted(self._places)])
+        lines = StoredLines(self._file.fileno(), [self._spans[key] for key in sorted(self._spans)])
         return lines.read_as(pickle.loads)
 
 

@@ -1,4 +1,4 @@
-"""Workers of a run: how an executor is opened, and what a process of it does."""
+"""Workers of a run: opening an executor, answering an item in a process, and descriptions of crashes."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from calibrant.dsl.item import Item
 from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- The executor that an `Execution` names ---------------------------------------------------------------------------
+# --- The executor of an `Execution` -----------------------------------------------------------------------------------
 J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
 
 def prepare_nothing() -> None:
-    """Do nothing: jobs that need no setup."""
+    """Do nothing; for jobs that need no setup."""
 
 
 def open_executor(
     prepare: Callable[[], None], execution: executors.Execution = executors.HERE
 ) -> AbstractContextManager[executors.Executor]:
-    """Open the executor; one worker without a wall budget is this process: nothing to start, nothing to kill.
+    """Open the executor; one worker without a wall budget is this process, because no process has to be killed.
 
-    prepare: called once by every process before its first job, and before the clock of that job starts
+    prepare: called once in every process before its first job, outside the time of that job
     """
     if execution.cluster is not None:
         from calibrant.bench.runs.cluster import Cluster
@@ -57,22 +57,17 @@ def open_executor(
 def as_completed(
     do: Callable[[J], T], jobs: Mapping[K, J], execution: executors.Execution = executors.HERE
 ) -> Iterator[tuple[K, T | executors.Failure]]:
-    """Run each job once on an executor of its own; yield keys and results in any order."""
+    """Run each job once on a new executor; yield keys and results in any order."""
     with open_executor(prepare_nothing, execution) as executor:
         yield from executor.as_completed(do, jobs)
 
 
-# --- Answering many items: in this process, in spawned ones that are killed when an item takes too long, on a
-# cluster
-#
-# Workers get handouts only: a task, or what an episode is opened from. They import and warm up once, before their first
-# one, and the clock of an instance starts when a worker has picked it up.
-# --- Crashes of methods: where the exception was raised, as records hold it and as people read it ---------------------
-MAX_FRAMES = 5  # last ones of a traceback
+# --- Crashes of methods: where the exception was raised, for records and messages -------------------------------------
+MAX_FRAMES = 5  # last frames of a traceback in a record
 MAX_FRAME_CHARS = 200
-MAX_CRASH_KINDS = 3  # that are printed after a run
-# code in these folders is not the user's
-_OTHERS_CODE = (
+MAX_CRASH_KINDS = 3  # kinds of crashes that are printed after a run
+# folders of code that is not the user's
+_LIBRARY_CODE = (
     str(Path(__file__).parents[2]),
     *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     "<frozen",
@@ -86,29 +81,29 @@ class _Frame(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return folder and name of the file, which are the same on every machine, the line and the function."""
+        """Last folder and name of the file, which do not depend on the machine, line number, and function."""
         return in_one_line(f"{'/'.join(Path(self.file).parts[-2:])}:{self.line} in {self.function}")[:MAX_FRAME_CHARS]
 
     @property
     def text(self) -> str:
-        """Return the place and the line of source code, where it can be read."""
+        """The place and, if readable, the line of source code."""
         source = in_one_line(linecache.getline(self.file, self.line).strip())
         return f"{self.place}: {source}"[:MAX_FRAME_CHARS] if source else self.place
 
 
-def crash_provenance(error: BaseException, raised_by: str) -> dict[str, Any]:
-    """Return error, place and last frames of an exception.
+def crash_provenance(error: BaseException, caller_file: str) -> dict[str, Any]:
+    """Return the error, place and last frames of an exception as provenance of a record.
 
-    raised_by: file that called the method, whose frames are left out
+    raised_by: file that called the method; its frames are omitted
     """
     frames = [
         _Frame(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walk_tb(error.__traceback__)
     ]
-    frames = [frame for frame in frames if frame.file != raised_by]
+    frames = [frame for frame in frames if frame.file != caller_file]
     provenance: dict[str, Any] = {"error": f"{type(error).__name__}: {executors.one_line(error)}"}
     if not frames:
         return provenance
-    users = [frame for frame in frames if not frame.file.startswith(_OTHERS_CODE)]
+    users = [frame for frame in frames if not frame.file.startswith(_LIBRARY_CODE)]
     return provenance | {
         "at": (users or frames)[-1].place,
         "traceback": [frame.text for frame in frames[-MAX_FRAMES:]],
@@ -116,14 +111,14 @@ def crash_provenance(error: BaseException, raised_by: str) -> dict[str, Any]:
 
 
 def crash_text(provenance: Mapping[str, Any]) -> str:
-    """Return the error of a crash in one line, with its place where the record has it."""
+    """Return the error of a crash as one line, with its place if the record has it."""
     error, place = provenance.get("error"), provenance.get("at")
     text = in_one_line(str(error)) if error else "no reason recorded"
     return f"{text}, at {in_one_line(str(place))}" if place else text
 
 
 def crash_lines(record: Record, num_others: int = 0) -> Iterator[str]:
-    """Yield what crashed and why, then the last frames; num_others: further items of the method that crashed alike."""
+    """Yield a line on a crash, then its last frames. num_others: further items on which the method crashed equally."""
     more = f" and {num_others} more" if num_others else ""
     subject = in_one_line(f"{record.protocol} on {record.instance}{more}")
     yield f"{subject} crashed: {crash_text(record.provenance)}"
@@ -135,22 +130,22 @@ def crash_lines(record: Record, num_others: int = 0) -> Iterator[str]:
 
 
 def crash_summary(records: Iterable[Record], keys: Iterable[Key]) -> Iterator[str]:
-    """Yield lines for the crashes with these keys; equal errors of a method are one."""
-    chosen, alike = frozenset(keys), dict[tuple[str, str], list[Record]]()
+    """Yield lines on the crashes with these keys, equal errors of a method together."""
+    chosen, by_error = frozenset(keys), dict[tuple[str, str], list[Record]]()
     for record in records:
         if record.outcome == "crashed" and record.key in chosen:
-            alike.setdefault((record.protocol, crash_text(record.provenance)), []).append(record)
-    for crashes in list(alike.values())[:MAX_CRASH_KINDS]:
+            by_error.setdefault((record.protocol, crash_text(record.provenance)), []).append(record)
+    for crashes in list(by_error.values())[:MAX_CRASH_KINDS]:
         yield from crash_lines(crashes[0], len(crashes) - 1)
-    if len(alike) > MAX_CRASH_KINDS:
-        yield f"{len(alike) - MAX_CRASH_KINDS} more kinds of crash: `calibrant list POOL --scores DIR` shows them"
+    if len(by_error) > MAX_CRASH_KINDS:
+        yield f"{len(by_error) - MAX_CRASH_KINDS} more kinds of crash: `calibrant list POOL --scores DIR` shows them"
 
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 class Answer(NamedTuple):
-    """A protocol's result on one item, when and how long, and in an episode what it did."""
+    """A protocol's result on one item, its timing, and the steps of an episode, None for a question."""
 
     result: ProtocolResult
     timing: Timing
@@ -158,16 +153,16 @@ class Answer(NamedTuple):
 
 
 class Workers:
-    """An executor that answers items by one protocol."""
+    """Executor that answers items by one protocol."""
 
     def __init__(self, protocol: Protocol, executor: executors.Executor, wall_budget: float | None) -> None:
         self._protocol = protocol
-        self._crew = executor
+        self._executor = executor
         self._wall_budget = wall_budget
 
     def answers(self, handouts: Mapping[K, Handout]) -> Iterator[tuple[K, Answer]]:
-        """Results in any order, each exactly once."""
-        for key, answer in self._crew.as_completed(partial(timed_answer, self._protocol), handouts):
+        """Yield each item's answer once, in any order."""
+        for key, answer in self._executor.as_completed(partial(timed_answer, self._protocol), handouts):
             yield key, self._without_answer(answer) if isinstance(answer, executors.Failure) else answer
 
     def _without_answer(self, failure: executors.Failure) -> Answer:
@@ -181,18 +176,17 @@ class Workers:
 
 @contextmanager
 def open_workers(protocol: Protocol, execution: executors.Execution = executors.HERE) -> Iterator[Workers]:
-    """Workers that have warmed up (bench.runs.workers)."""
-    if protocol.code:  # of one's own: what kills its process must not end the command
+    """Open workers for a protocol, which import and warm up once, outside the time of their first item."""
+    if protocol.code:  # a user's code runs in other processes: if it kills its process, the command must go on
         execution = replace(execution, few_jobs=0)
     with open_executor(partial(_warm_up, protocol), execution) as executor:
         yield Workers(protocol, executor, execution.wall_budget)
 
 
 def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
-    """Answer one item. An exception of the protocol is a result too: it must not cost the other instances.
+    """Answer one item. An exception of the protocol becomes the result "crashed", so that other instances are answered.
 
-    A spent budget that no solver turned into its own outcome is one, not a crash. A missing library is no result at
-    all: `MissingExtraError`.
+    `BudgetSpent` becomes "out_of_budget". A missing library is raised as `MissingExtraError`.
     """
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = time.perf_counter()
@@ -201,7 +195,7 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     try:
         presentation = _present(handout) if protocol.reads_canonical else None
         task = (handout if presentation is None else handout.with_content(presentation.content)).open()
-        with redirect_stdout(sys.stderr):  # standard output is the table's
+        with redirect_stdout(sys.stderr):  # standard output is reserved for the command's results
             reason = protocol.refusal(task)
             refused = ProtocolResult("impossible", provenance={"reason": reason})
             result = refused if reason else _check_result(protocol.answer(task))
@@ -215,7 +209,7 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     steps = tuple(task.steps) if isinstance(handout, EpisodeHandout) and task is not None else None
     if presentation is not None:
         answer, provenance = presentation.restore(result.answer), result.provenance
-        if result.outcome != "crashed":  # where a crash was is code, which has names of its own
+        if result.outcome != "crashed":  # names in a traceback are those of code, not of variables
             provenance = presentation.restore(provenance)
         ties = result.ties and Ties(result.ties.count, presentation.restore(result.ties.answers), result.ties.note)
         result = ProtocolResult(result.outcome, answer, result.size, provenance, ties)
@@ -226,9 +220,10 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
 class ExactEpisode(NamedTuple):
     """The episode of `run exact` on an item.
 
-    steps: to its submission
-    class_in_words: what it considers, where that is not the class of attributions; else empty
-    decided_class, decided_at: class of attributions, and moves after which the readings had decided the answer in it
+    steps: all steps, with the submission
+    class_in_words: class of hypotheses that the method considers, if it differs from that of attributions; else empty
+    decided_class, decided_at: class of attributions, and number of moves after which the readings decided the answer in
+        it; None if they did not
     """
 
     steps: Sequence[Step[Any]]
@@ -241,7 +236,7 @@ class ExactEpisode(NamedTuple):
         return sum(step.cost for step in self.steps)
 
     def describe(self) -> str:
-        """Return its moves as the rest of a sentence, with the classes where two are counted."""
+        """Return the end of a sentence on its number of moves, with both classes if they differ."""
         used = f"used {plural(self.num_moves, 'moves')}"
         if not self.class_in_words:
             return used
@@ -253,7 +248,7 @@ class ExactEpisode(NamedTuple):
 
 
 def exact_episode(bench: Benchmark[I], item: I) -> ExactEpisode | None:
-    """Return the episode of `run exact` on an item; None of a question, or without a solution."""
+    """Return the episode of `run exact` on an item; None for a question, or without a solution."""
     if not bench.is_interactive(item):
         return None
     exact = make_protocol(protocols_of(bench), "exact", {})
@@ -273,14 +268,17 @@ def _present(handout: Handout) -> Presentation | None:
 
 
 def _check_result(result: object) -> ProtocolResult:
-    """Return a protocol's result as a record will hold it; a result of another type is an exception of the row."""
+    """Return a protocol's result after encoding and decoding it as for a record; `TypeError` for another type."""
     if not isinstance(result, ProtocolResult):
         raise TypeError(f"answer(task) gave {short_repr(result)}, not a ProtocolResult")
     return msgspec.json.decode(msgspec.json.encode(result), type=ProtocolResult)
 
 
 def _warm_up(protocol: Protocol) -> None:
-    with suppress(Exception, SystemExit), redirect_stdout(sys.stderr):  # what is wrong, the instances will say too
+    with (
+        suppress(Exception, SystemExit),
+        redirect_stdout(sys.stderr),
+    ):  # answering an instance will raise the error again
         protocol.warm_up()
 
 

@@ -1,4 +1,4 @@
-"""The scorer: predictions about items of pools in, verdicts out, for any benchmark."""
+"""Scoring of predictions for items of pools, for any benchmark."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.records import items_by_id, pool_digest
 
-# --- Evaluator of answers that were extracted, or replayed, when they were read ---------------------------------------
+# --- Evaluator of answers that were extracted or replayed before ------------------------------------------------------
 
 
 class AnswerEvaluator:
-    """Gives verdicts on answers to one item by the benchmark's score and attribution."""
+    """Evaluator of answers to one item by the benchmark's score and attribution."""
 
     def __init__(self, benchmark: Benchmark[Any], item: Any) -> None:
         self._benchmark = benchmark
         self._item = item
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> dict[str, Any]:
-        """Return the line: the benchmark's keys, then how it was read, problem, replies, attribution and the place."""
+        """Return the line: the score's keys, then those on reading, problem, replies, attribution and pool."""
         answer, reading = prediction.answer, prediction.reading
         assert isinstance(answer, dict)
         assert reading is not None
@@ -65,7 +65,7 @@ class AnswerEvaluator:
         }
 
     def _is_correct(self, prediction: Prediction, answer: Answer) -> bool | None:
-        """Return the verdict on an answer of another reader, submitted behind the steps that the line states."""
+        """Return whether another rule's answer is correct, submitted after the steps that the line states."""
         assert isinstance(answer, dict)
         steps = prediction.steps[: prediction.num_stated]
         if steps:
@@ -76,7 +76,7 @@ class AnswerEvaluator:
 
 
 def excluded_line(benchmark: Benchmark[Any], prediction: Prediction, context: AnswerContext) -> dict[str, Any]:
-    """Return the line of a response that is in no rate: it has no verdict, and the reason."""
+    """Return the line of a response that is in no rate, with the reason in place of a verdict."""
     assert prediction.reading is not None
     head = {"benchmark": benchmark.name} if is_stated(benchmark.name) else {}
     return {
@@ -91,12 +91,12 @@ def excluded_line(benchmark: Benchmark[Any], prediction: Prediction, context: An
     }
 
 
-# --- Responses to interactive items: their steps replayed, then their answer submitted --------------------------------
+# --- Responses to interactive items: the steps are replayed, then the answer is submitted -----------------------------
 class ReplayedAnswer(NamedTuple):
     """An answer with the episode in which it was submitted.
 
-    answer: the answer that was submitted, or would have been; empty if there is none
-    steps: all of the episode; problem: why nothing was submitted, empty if something was
+    answer: the submitted answer, or the one whose submission was refused; empty if there is none
+    steps: all steps of the episode; problem: why nothing was submitted, empty if an answer was
     gap: the part that the submission lacks, and why; empty if the answer is complete
     """
 
@@ -120,7 +120,7 @@ def replay_answer(
 def _submit_answer(
     benchmark: Benchmark[Any], item: Any, extracted: tuple[dict[str, Any], str, str], steps: Sequence[Step[Any]]
 ) -> ReplayedAnswer:
-    """Replay a transcript, then submit what `extract_answer` has returned."""
+    """Replay a transcript, then submit the result of `extract_answer`."""
     answer, problem, gap = extracted
     episode = replay_transcript(benchmark.play.open(item), steps)
     submitted = benchmark.play.submitted(episode.steps)
@@ -140,7 +140,7 @@ def _submit_answer(
 def extract_answer(
     benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any]
 ) -> tuple[dict[str, Any], str, str]:
-    """Return the answer of a response, empty without one; why it has none; the part that could not be read."""
+    """Return (answer of a response, {} if it has none; why it has none; part that could not be read)."""
     try:
         answer, gap = benchmark.scoring.read_answer(item, response)
     except ActionError as error:
@@ -149,7 +149,7 @@ def extract_answer(
 
 
 def steps_of(value: object) -> list[Step[Any]]:
-    """Return the steps of an episode, a record or JSON; none for None. `CalibrantError` names an entry that is none."""
+    """Return the steps of an episode, a record or JSON, [] for None; `CalibrantError` names a malformed entry."""
     if value is None:
         return []
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
@@ -157,18 +157,18 @@ def steps_of(value: object) -> list[Step[Any]]:
     return [_step(index, entry) for index, entry in enumerate(value)]
 
 
-def _step(number: int, entry: object) -> Step[Any]:
+def _step(index: int, entry: object) -> Step[Any]:
     if isinstance(entry, Step):
         return entry
     try:
         step = entry if isinstance(entry, StepRecord) else msgspec.convert(entry, StepRecord, strict=True)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # half a surrogate pair
-        raise CalibrantError(f"step {number}: {' '.join(str(error).split())[:300]}") from None
+        raise CalibrantError(f"step {index}: {' '.join(str(error).split())[:300]}") from None
     return Step(step.action, step.reading, step.refused, step.cost)
 
 
 class ScoredPrediction(NamedTuple):
-    """A prediction's verdict: the line to write, and where its answer is from."""
+    """A prediction's verdict, the line to write, with its context."""
 
     context: AnswerContext
     line: Mapping[str, Any]
@@ -191,13 +191,13 @@ class _OpenPool(NamedTuple):
 
 
 class PoolScorer:
-    """Scores predictions for one or more pools of one benchmark.
+    """Scorer of predictions for one or more pools of one benchmark.
 
     options: the benchmark's Struct of `calibrant score`, its defaults if None
-    reading: way from a response to its answer
-    has_episodes: lines may have the steps of an episode, which are replayed before they count
-    has_traces: lines may be traces in the benchmark's own format
-    has_replies: lines may have the replies of an episode, which are played before they count
+    reading: options of reading responses
+    has_episodes: whether lines may have the steps of an episode, which are replayed
+    has_traces: whether lines may be traces in the benchmark's own format
+    has_replies: whether lines may have the replies of a dialogue, which are played
     """
 
     def __init__(
@@ -214,13 +214,15 @@ class PoolScorer:
         self._reading = reading
         opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
-        self._settings: dict[tuple[str, str], str] = {}  # few: asked for each prediction
+        self._settings: dict[
+            tuple[str, str], str
+        ] = {}  # (setting, pool digest) -> row group: few, used for each prediction
         self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()
         self._rules: EvaluatorCache[AnswerRules] = EvaluatorCache()
 
     @property
     def items(self) -> list[PoolItems]:
-        """The items that predictions may be about."""
+        """The items that predictions may name, by pool."""
         return [
             PoolItems(
                 pool.digest,
@@ -233,11 +235,11 @@ class PoolScorer:
         ]
 
     def clear_cache(self) -> None:
-        """Drop the evaluators: this process scores no more for a while."""
+        """Drop the evaluators, to free memory while this process does not score."""
         self._evaluators.clear()
 
     def context(self, prediction: Prediction) -> AnswerContext:
-        """Return where a prediction is from."""
+        """Return the context of a prediction."""
         pool, item = self._pools[prediction.pool], self.item(prediction)
         return AnswerContext(
             prediction.model or NO_MODEL,
@@ -258,19 +260,19 @@ class PoolScorer:
         return self._pools[prediction.pool].items[prediction.instance]
 
     def read_answer(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
-        """Return the prediction of a line with its answer, after its steps were replayed; else the reason.
+        """Return the prediction with its answer, after replaying its steps, or with the reason why it has none.
 
         `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
-        Answers of a benchmark with evaluators of its own are read when they are scored.
+        For benchmarks with their own evaluators, answers are read when they are scored.
         """
         if prediction.response.stated_reason in EXCLUDED:
             return prediction._replace(sample=None, answer={}, reading=self._read(prediction))
         if self.benchmark.has(EVALUATOR):
-            return self._replay_played(prediction, line)
+            return self._replay_episode(prediction, line)
         return self._replay(prediction, line) if self.has_episodes else self._extract(prediction)
 
     def answer_of(self, prediction: Prediction) -> str | dict[str, Any]:
-        """Return the answer of a prediction as it is scored, without thoughts; its text if it has none."""
+        """Return the scored answer of a prediction, without thoughts; its text if it has none."""
         return self.answer_and_reason(prediction)[0]
 
     def answer_and_reason(self, prediction: Prediction) -> tuple[str | dict[str, Any], str]:
@@ -288,7 +290,7 @@ class PoolScorer:
         return read_response(rules, prediction.response, self._reading)
 
     def score(self, prediction: Prediction) -> ScoredPrediction:
-        """Return the verdict on a prediction that was read."""
+        """Return the verdict on a prediction of `read_answer`."""
         context = self.context(prediction)
         if prediction.reading is not None and prediction.reading.is_excluded:
             return ScoredPrediction(context, excluded_line(self.benchmark, prediction, context))
@@ -305,8 +307,8 @@ class PoolScorer:
         make = self.benchmark.capability(EVALUATOR)
         return AnswerEvaluator(self.benchmark, item) if make is None else make(item, self._options, self._reading)
 
-    def _replay_played(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
-        """Replay the steps of a line about an item that is played; answers without steps are read when scored."""
+    def _replay_episode(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        """Replay the steps of a line about an interactive item; answers without steps are read when they are scored."""
         if not self.has_episodes or line.get(STEPS_FIELD) is None:
             return prediction
         if self.benchmark.is_interactive(self.item(prediction)):
@@ -326,7 +328,7 @@ class PoolScorer:
 
     def _extract(self, prediction: Prediction) -> Prediction:
         reading = self._read(prediction)
-        # an object that is no answer is scored, too: its verdict states what it lacks
+        # an object that is no legal answer is scored too, so that its verdict states what it lacks
         answer = reading.answer
         if answer is None:
             answer = self.benchmark.scoring.no_answer(self.item(prediction))
@@ -342,15 +344,17 @@ class PoolScorer:
         return self._submit(prediction, item, steps)
 
     def _submit(self, prediction: Prediction, item: Any, steps: Sequence[Step[Any]]) -> Prediction:
-        """Return the prediction after its answer was submitted behind these steps."""
+        """Submit the prediction's answer after these steps; return the prediction with the result."""
         reading = self._read(prediction)
         answer = reading.answer if isinstance(reading.answer, dict) and not reading.reason else {}
-        if answer and not reading.gap:  # as the benchmark's scoring has read it: nothing is left to extract
+        if answer and not reading.gap:  # already extracted by the benchmark's rule
             replayed = _submit_answer(self.benchmark, item, (answer, "", ""), steps)
         else:
             replayed = replay_answer(self.benchmark, item, answer, steps)
         if steps and (not _has_response(prediction) or self.benchmark.play.submitted(steps) is not None):
-            reading = reading._replace(reason="", published=SAME, lenient=SAME)  # no rule has a choice
+            reading = reading._replace(
+                reason="", published=SAME, lenient=SAME
+            )  # the steps fix the answer for every rule
         problem = replayed.problem
         if problem == NO_ANSWER:
             problem = reading.problem or reading.gap or problem
@@ -368,7 +372,7 @@ class PoolScorer:
         )
 
     def _replay_replies(self, prediction: Prediction, item: Any, line: Mapping[str, Any]) -> Prediction:
-        """Play the replies of a line, then submit its answer, if it has one."""
+        """Play the replies of a line, then submit its answer if it has one."""
         replies, options = line[REPLIES_FIELD], line.get(DIALOGUE_FIELD)
         if line.get(STEPS_FIELD) is not None:
             raise CalibrantError(f"it has {STEPS_FIELD} and {REPLIES_FIELD}; give one of them")

@@ -1,7 +1,8 @@
-"""Scores of sets: k hypotheses for an item, how many fit, how many differ, and how much of all that fit they recover.
+"""Scores of sets of k hypotheses for an item: validity, distinctness, and recovery of all consistent hypotheses.
 
-Measures follow HypoSpace (arXiv 2510.15614) where all hypotheses can be listed. Here they are counted, also where 10^12
-are left: so recovery stands beside the share of what k answers can reach. Missing and unreadable entries stay in k.
+The metrics are those of HypoSpace (arXiv 2510.15614). There all consistent hypotheses are listed; here they are
+counted, up to 10^12 and more, so recovery is also reported as a share of the most that k entries can recover. Missing
+and unreadable entries count in k.
 """
 
 from __future__ import annotations
@@ -29,20 +30,22 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.records import items_by_id, pool_digest
 
-FIELD = "hypotheses"  # of a line, or of the last object in its response
+FIELD = "hypotheses"  # field with the list, in a line or in the last object of its response
 TEXT_FIELDS = ("response", "rawResponse", "text", "completion", "output", "answer")
-MISSING = "-"  # in the place of an entry that is missing: a text without an answer
-LARGE = 10**6  # from here on a number has its decimal logarithm beside it
+MISSING = "-"  # stand-in for a missing entry: a text without an answer
+LARGE = 10**6  # counts from it on are also given by their decimal logarithm
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetScore:
     """The score of one set.
 
-    size: k; num_read, num_fitting: entries that are hypotheses, and that fit; num_distinct: different ones that fit
-    count: hypotheses that fit, all of them; mass: share of the class that the distinct ones stand for
-    draws_mass: the same of k independent draws of members
-    prior: name of a prior, empty without any; prior_mass, draws_prior_mass: posterior probability of both under it
+    size: k; num_read: entries that are hypotheses; num_fitting: entries that fit the evidence; num_distinct: number of
+        equivalence classes among these
+    count: number of all equivalence classes that fit; mass: share of the fitting members in the distinct ones
+    draws_mass: expected `mass` of k independent uniform draws of members
+    prior: name of a prior, empty if there is none; prior_mass: posterior probability of the distinct ones under it
+    draws_prior_mass: expected posterior probability of k independent draws from the posterior
     """
 
     benchmark: str
@@ -64,34 +67,34 @@ class SetScore:
 
     @property
     def valid(self) -> float:
-        """Share of the k entries that fit."""
+        """Share of fitting entries among the k entries."""
         return self.num_fitting / self.size
 
     @property
     def distinct(self) -> float | None:
-        """Share of the entries that fit that are different; None without any."""
+        """Number of distinct fitting entries over that of fitting ones; None if none fits."""
         return self.num_distinct / self.num_fitting if self.num_fitting else None
 
     @property
     def recovery(self) -> float:
-        """Share of all hypotheses that fit."""
+        """Share of all fitting hypotheses that the set holds."""
         return float(Fraction(self.num_distinct, self.count)) if self.count else 0.0
 
     @property
     def reach(self) -> float:
-        """Share of what k answers can recover at most."""
+        """Distinct fitting hypotheses over the most that k entries can hold."""
         return self.num_distinct / min(self.size, self.count) if self.count else 0.0
 
     @property
     def draws_reach(self) -> float:
-        """Return `reach` as k independent uniform draws of hypotheses that fit have it on average."""
+        """Expected `reach` of k independent uniform draws of fitting hypotheses."""
         if not self.count:
             return 0.0
         expected = self.count * (1 - (1 - Fraction(1, self.count)) ** self.size)
         return float(expected / min(self.size, self.count))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict line; the number of hypotheses is a text, it may exceed 64 bits."""
+        """Return the verdict line; the number of hypotheses is a text because it may exceed 64 bits."""
         return {
             "set_size": self.size,
             "instanceId": self.instance,
@@ -133,30 +136,30 @@ def score_sets(pools: Sequence[Path], predictions: Path, size: int) -> Iterator[
     scorer = PoolScorer(pools)
     hypotheses: dict[tuple[str, str], Hypotheses] = {}
     with tempfile.TemporaryDirectory(prefix="calibrant-sets-") as folder:
-        lines, places = Path(folder) / "lines.jsonl", []
+        lines, locations = Path(folder) / "lines.jsonl", []
         with lines.open("w", encoding="utf-8") as file:
-            for place, line in _expanded(predictions, size):
-                places.append(place)
+            for location, line in _expand_sets(predictions, size):
+                locations.append(location)
                 file.write(json.dumps(line) + "\n")
-        scored = _scored(lines, scorer, shown_name(predictions), places)
+        scored = _score_entries(lines, scorer, shown_name(predictions), locations)
         for (system, digest, instance), group in _by_set(scored, size):
             key = (digest, instance)
             if key not in hypotheses:
                 hypotheses[key] = make(items[key])
             read_answer = partial(_read_answer, bench.scoring, items[key])
-            yield _set_score(hypotheses[key], group, system, instance, read_answer)
+            yield _score_set(hypotheses[key], group, system, instance, read_answer)
 
 
 class _Entry(NamedTuple):
-    """A scored entry of a set, and its answer as it was read."""
+    """A scored entry of a set, and its answer."""
 
     context: AnswerContext
     line: Mapping[str, Any]
     answer: Any
 
 
-def _scored(lines: Path, scorer: PoolScorer, name: str, places: Sequence[str]) -> Iterator[_Entry]:
-    """Yield the verdicts on single entries; a refusal names the line of the file that was given."""
+def _score_entries(lines: Path, scorer: PoolScorer, name: str, locations: Sequence[str]) -> Iterator[_Entry]:
+    """Yield the verdicts on single entries; errors name the line of the user's file, not that of `lines`."""
     try:
         for prediction in Predictions(lines, scorer):
             yield _Entry(*scorer.score(prediction), prediction.answer)
@@ -164,13 +167,13 @@ def _scored(lines: Path, scorer: PoolScorer, name: str, places: Sequence[str]) -
         stated = re.fullmatch(r".*lines\.jsonl: line (\d+): (.*)", str(error), re.DOTALL)
         if stated is None:
             raise
-        raise CalibrantError(f"{name}: {places[int(stated[1]) - 1]}: {stated[2]}") from None
+        raise CalibrantError(f"{name}: {locations[int(stated[1]) - 1]}: {stated[2]}") from None
 
 
-def _expanded(predictions: Path, size: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield place and line of each of the k entries of each set; an entry that is missing is an empty text."""
-    for place, line in PredictionFile(predictions).objects():
-        where = f"{shown_name(predictions)}: {place}"
+def _expand_sets(predictions: Path, size: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (location of the set, line with one entry) for the k entries of each set; missing ones are MISSING."""
+    for location, line in PredictionFile(predictions).objects():
+        where = f"{shown_name(predictions)}: {location}"
         if line is None:
             raise CalibrantError(f"{where}: no object")
         entries = _entries(line)
@@ -181,10 +184,10 @@ def _expanded(predictions: Path, size: int) -> Iterator[tuple[str, Mapping[str, 
         if len(entries) > size:
             raise CalibrantError(f"{where}: {len(entries)} hypotheses; --set-size allows {size}, as the prompt stated")
         shared_fields = {name: value for name, value in line.items() if name not in (FIELD, *TEXT_FIELDS)}
-        for number in range(size):
-            entry = entries[number] if number < len(entries) else MISSING
+        for index in range(size):
+            entry = entries[index] if index < len(entries) else MISSING
             text = entry if isinstance(entry, str) else json.dumps(entry)
-            yield place, shared_fields | {"response": text if text.strip() else MISSING}
+            yield location, shared_fields | {"response": text if text.strip() else MISSING}
 
 
 def _entries(line: Mapping[str, Any]) -> list[Any] | None:
@@ -199,7 +202,7 @@ def _entries(line: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _by_set(scored: Iterable[_Entry], size: int) -> Iterator[tuple[tuple[str, str, str], list[_Entry]]]:
-    """Yield the k scored entries of each set."""
+    """Yield ((system, pool digest, item), the k scored entries) of each set."""
     scored_sets: set[tuple[str, str, str]] = set()
     group: list[_Entry] = []
     for entry in scored:
@@ -215,7 +218,7 @@ def _by_set(scored: Iterable[_Entry], size: int) -> Iterator[tuple[tuple[str, st
 
 
 def _read_answer(scoring: Scorable[Any], item: Any, answer: Any) -> Mapping[str, Any]:
-    """Return an answer as an object; texts of responses are read again, those without an answer as an empty one."""
+    """Return an answer as an object; extracts it from the text of a response, {} if that has none."""
     if isinstance(answer, Mapping):
         return answer
     try:
@@ -224,44 +227,47 @@ def _read_answer(scoring: Scorable[Any], item: Any, answer: Any) -> Mapping[str,
         return {}
 
 
-def _set_score(
-    of: Hypotheses,
+def _score_set(
+    hypotheses: Hypotheses,
     group: Sequence[_Entry],
     system: str,
     instance: str,
     read_answer: Callable[[Any], Mapping[str, Any]],
 ) -> SetScore:
     keys = [
-        of.key(entry.line) if of.answer_key is None else of.answer_key(read_answer(entry.answer)) for entry in group
+        hypotheses.key(entry.line)
+        if hypotheses.answer_key is None
+        else hypotheses.answer_key(read_answer(entry.answer))
+        for entry in group
     ]
     read = [(entry, key) for entry, key in zip(group, keys, strict=True) if key is not None]
-    fitting = [(entry, key) for entry, key in read if of.fits(entry.line, key)]
+    fitting = [(entry, key) for entry, key in read if hypotheses.fits(entry.line, key)]
     distinct = {key: entry.answer for entry, key in reversed(fitting)}
-    prior = of.prior
+    prior = hypotheses.prior
     return SetScore(
         benchmark=group[0].context.benchmark,
         system=system,
         instance=instance,
         pool=group[0].context.pool,
-        noun=of.noun,
-        in_words=of.in_words,
+        noun=hypotheses.noun,
+        in_words=hypotheses.in_words,
         size=len(group),
         num_read=len(read),
         num_fitting=len(fitting),
         num_distinct=len(distinct),
-        count=of.count,
-        mass=sum((of.mass(key) for key in distinct), Fraction(0)),
-        draws_mass=of.draws_mass(len(group)),
+        count=hypotheses.count,
+        mass=sum((hypotheses.mass(key) for key in distinct), Fraction(0)),
+        draws_mass=hypotheses.draws_mass(len(group)),
         prior="" if prior is None else prior.name,
         prior_mass=None if prior is None else fsum(map(prior.probability, map(read_answer, distinct.values()))),
         draws_prior_mass=None if prior is None else prior.draws_mass(len(group)),
     )
 
 
-# --- Tables of sets: a row a system, beside what independent draws of hypotheses that fit would have ------------------
-MARK = "set_size"  # the field that a verdict on a set alone has
+# --- Tables of sets: a row for each system, beside the expected values of independent draws ---------------------------
+MARK = "set_size"  # field that only verdicts on sets have
 RATES = ("valid_rate", "distinct_rate", "recovery", "reach", "draws_reach", "mass", "prior_mass", "draws_prior_mass")
-REQUIRED = RATES[:6]  # of verdicts of earlier versions too
+REQUIRED = RATES[:6]  # rates that verdicts of earlier versions have too
 LABELS = ("Pool", "System", "n", "k")
 HEADINGS = (*LABELS, "Valid", "Distinct", "Recovery", "Reach", "Draws", "Mass", "Prior", "PriorDraws")
 MEANINGS = (
@@ -277,13 +283,13 @@ def is_set_file(path: Path) -> bool:
         return False
     try:
         first = next((line for _, line in PredictionFile(path).objects()), None)
-    except CalibrantError:  # what reads it says so
+    except CalibrantError:  # the file's reader raises it again
         return False
     return isinstance(first, Mapping) and MARK in first
 
 
 def read_set_lines(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
-    """Yield the verdicts of files of sets; `CalibrantError` names a line that is none."""
+    """Yield the verdicts in files of sets; `CalibrantError` names any other line."""
     for path in paths:
         for place, line in PredictionFile(path).objects():
             if line is None or any(name not in line for name in (MARK, "model", "pool", *REQUIRED)):
@@ -292,7 +298,7 @@ def read_set_lines(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
 
 
 def group_sets(lines: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, str, int], list[Mapping[str, Any]]]]:
-    """Return verdicts by pool, system and size of sets, sorted by these."""
+    """Return verdicts grouped and sorted by (pool, system, size of the sets)."""
     groups: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     for line in lines:
         groups.setdefault((str(line["pool"]), str(line["model"]), int(line[MARK])), []).append(line)
@@ -300,12 +306,12 @@ def group_sets(lines: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, str,
 
 
 def rate_values(lines: Iterable[Mapping[str, Any]], name: str) -> list[float]:
-    """Return a rate of all verdicts that have it."""
+    """Return the values of a rate in the verdicts that have it."""
     return [float(line[name]) for line in lines if line.get(name) is not None]
 
 
 def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each pool, system and size of sets: means over items, None where no item has a rate."""
+    """Return a row of means over items for each pool, system and size of sets; None if no item has the rate."""
     rows = []
     for (pool, system, size), group in group_sets(lines):
         row: dict[str, Any] = {"pool": pool, "system": system, "n": len(group), MARK: size}
@@ -316,7 +322,7 @@ def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def set_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the table; a recovery below a thousandth has its power of ten."""
+    """Yield the lines of the table and its legend."""
     cells = [
         [
             str(row["pool"]),
@@ -332,7 +338,7 @@ def set_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def short_rate(value: float | None) -> str:
-    """Return a rate as tables show it: below a thousandth with its power of ten."""
+    """Return a rate with three decimals, below 0.001 in scientific notation; a dash for None."""
     if value is None:
         return "\N{EN DASH}"
     return f"{value:.1e}" if 0 < value < 0.001 else f"{value:.3f}"
