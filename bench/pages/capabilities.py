@@ -17,37 +17,37 @@ if TYPE_CHECKING:
 
 
 class EpisodeViews(Protocol):
-    """Episodes as people read them.
+    """Texts and pages of episodes.
 
-    systems are named as they are shown; `TranscriptError` if the item does not answer so
+    Systems have display names; `TranscriptError` if the item's answers differ from the readings in the steps.
     """
 
     def text(self, item: Any, steps: Sequence[Step[Any]], system: str) -> str:
-        """Return the course of an episode as text."""
+        """Return an episode step by step as text."""
         ...
 
     def page(self, item: Any, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
-        """Return episodes of an item as an HTML file, each with the name of its system."""
+        """Return an HTML file of episodes of an item, given as (system, steps)."""
         ...
 
 
 class Explainable(Protocol):
-    """Items of which can be said why they are open; `why` is always what `explain` of the same object returned."""
+    """Explanations of why items are open: several hypotheses fit. why: result of `explain` of the same object."""
 
     def explain(self, item: Any, steps: Sequence[Step[Any]], *, reveal_sealed: bool = False) -> Why:
-        """Return the reason for an item after these steps of an episode; nothing sealed is read without the flag."""
+        """Return the reason for an item after these steps; sealed fields are read only if `reveal_sealed`."""
         ...
 
     def body(self, why: Any, prefix: str) -> Markup:
-        """Return the contents of its page; prefix: of ids, unique in a page that shows several items."""
+        """Return the contents of its page. prefix: of ids, unique in a page of several items."""
         ...
 
     def lesson(self, item: Any, why: Any) -> Lesson:
-        """Return the reason in steps for a class, in plain words."""
+        """Return the reason as a lesson in steps, in plain words, for a class of pupils."""
         ...
 
     def drawing(self, why: Any) -> str:
-        """Return one picture as an SVG file; `CalibrantError` where there is none."""
+        """Return a picture as an SVG file; `CalibrantError` if there is none."""
         ...
 
     def lines(self, why: Any) -> Iterator[str]:
@@ -56,14 +56,14 @@ class Explainable(Protocol):
 
 
 class AnswerExplainable(Protocol):
-    """Items of which can be said why an answer fails; `why` is always what `explain` of the same object returned."""
+    """Explanations of why answers fail. why: result of `explain` of the same object."""
 
     def explain(self, item: Any, answer: str | Mapping[str, Any], system: str) -> Why:
-        """Compare an answer object, or a response, with what is sealed; `CalibrantError` for an invalid answer."""
+        """Compare an answer object, or a response, with gold; `CalibrantError` for an invalid answer."""
         ...
 
     def body(self, why: Any, prefix: str) -> Markup:
-        """Return the contents of its page; prefix: of ids, unique in a page that shows several answers."""
+        """Return the contents of its page. prefix: of ids, unique in a page of several answers."""
         ...
 
     def lines(self, why: Any) -> Iterator[str]:
@@ -75,5 +75,5 @@ EXPLANATIONS: Capability[Explainable] = Capability("`show --why`", "why:EXPLANAT
 ANSWER_EXPLANATIONS: Capability[AnswerExplainable] = Capability("`show --run --gold`")
 EPISODE_VIEWS: Capability[EpisodeViews] = Capability("`show --run`")
 REVEALED_VIEWS: Capability[EpisodeViews] = Capability("`show --run --gold`")
-"""Episodes with what is sealed."""
+"""Views of episodes that show sealed fields too."""
 TIMELINES: Capability[TimelineMaker] = Capability("`play --html`")

@@ -1,6 +1,6 @@
-"""Charts as SVG in classes of `templates/design/drawing.css`: widths of text, scales, axes, panels, bars, legends.
+"""Charts as SVG, styled by classes of `templates/design/drawing.css`: text, scales, axes, panels, bars, legends.
 
-They need neither a library nor a network. `standalone_svg` of bench.pages.page makes a file of a chart.
+They need no library and no network. `standalone_svg` of bench.pages.page makes a file of a chart.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Tick: TypeAlias = tuple[float | str, str]  # position along an axis, label
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
-# ems of DejaVu Sans, the widest of the usual system fonts; other capitals have .73, other letters .64
+# widths in em of DejaVu Sans, the widest of the usual system fonts; other capitals have .73, other letters .64
 _LETTER_EMS: Final = {
     letter: width
     for letters, width in (
@@ -31,11 +31,11 @@ _LETTER_EMS: Final = {
     )
     for letter in letters
 }
-_BOLD, _MONO_EM = 1.13, 0.61
+_BOLD, _MONO_EM = 1.13, 0.61  # factor of bold letters; em of every monospaced letter
 
 
 def text_width(text: str, pixels: float = 12, face: Face = "plain") -> float:
-    """Return at least the width of a text in the design's fonts; pixels: its size."""
+    """Return an upper bound of the width of a text in the design's fonts, in pixels. pixels: font size."""
     if face == "mono":
         return pixels * _MONO_EM * len(text)
     ems = fsum(_LETTER_EMS.get(letter) or _other_width(letter) for letter in text)
@@ -49,27 +49,29 @@ def _other_width(letter: str) -> float:
 
 
 def widest(texts: Iterable[str], pixels: float = 12, face: Face = "plain") -> float:
-    """Return the width of the widest text, 0 without any."""
+    """Return the width of the widest text, 0 for no texts."""
     return max((text_width(printable(text), pixels, face) for text in texts), default=0.0)
 
 
 def text_at(text: str, x: float | str, y: float, kind: str = "", anchor: str = "", more: str = "") -> str:
-    """Return a text, escaped; kind: its class, anchor: start, middle or end, more: further attributes."""
+    """Return an escaped text element. kind: its class; anchor: start, middle or end; more: further attributes."""
     attributes = [f'class="{kind}"'] if kind else []
-    attributes.append(f'x="{_at(x)}" y="{_at(y)}"')
+    attributes.append(f'x="{_px(x)}" y="{_px(y)}"')
     attributes += [f'text-anchor="{anchor}"'] if anchor else []
     attributes += [more] if more else []
     return f"<text {' '.join(attributes)}>{escape(printable(text))}</text>"
 
 
-def _at(position: float | str) -> str:
+def _px(position: float | str) -> str:
     return position if isinstance(position, str) else f"{position:.1f}".removesuffix(".0")
 
 
 def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str:
-    """Return an SVG element whose label states the finding; on a phone it shrinks to 9 px letters, then scrolls."""
+    """Return an SVG element; phones shrink it to 9 px letters, then scroll. label: the finding, for screen readers."""
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    size += f' style="--least:{LEAST_SCALE * width:.0f}px"'  # for pages of ours alone: elsewhere it shrinks freely
+    size += (
+        f' style="--least:{LEAST_SCALE * width:.0f}px"'  # read by the design's pages alone; elsewhere it shrinks freely
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(printable(label))}"'
         f" {size}>{''.join(marks)}</svg>"
@@ -78,14 +80,14 @@ def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str
 
 # --- scales and axes --------------------------------------------------------------------------------------------------
 
-LEAST_SCALE = 0.76  # of a figure on a phone: its letters of 12 px have 9 there
-TICK_LINE = 14.0  # from a line of labels below an axis to the next
+LEAST_SCALE = 0.76  # of a figure on a phone: letters of 12 px shrink to 9
+TICK_LINE = 14.0  # pixels between lines of labels below an axis
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale from values in [low, high] to pixels in [start, end]; logarithmic: over positive values; whole: counts."""
+    """Map from values in [low, high] to pixels in [start, end]. whole: ticks at integers alone, for counts."""
 
     low: float
     high: float
@@ -95,7 +97,7 @@ class Scale:
     whole: bool = False
 
     def at(self, value: float) -> float:
-        """Return the pixel of a value; values outside are moved to the border."""
+        """Return the pixel of a value, clipped to the range."""
         low, high, value = (self._transform(number) for number in (self.low, self.high, value))
         share = 0.0 if high == low else min(1.0, max(0.0, (value - low) / (high - low)))
         return self.start + share * (self.end - self.start)
@@ -103,14 +105,14 @@ class Scale:
     def _transform(self, value: float) -> float:
         return log10(max(value, 1e-12)) if self.logarithmic else value
 
-    def ticks(self, number: int = 4) -> list[tuple[float, str]]:
-        """Round values inside, at most about so many: powers of ten, or steps of 1, 2 or 5."""
-        return [(self.at(value), _number_text(value)) for value in self._round_values(number)]
+    def ticks(self, max_ticks: int = 4) -> list[tuple[float, str]]:
+        """Return (pixel, label) of about `max_ticks` round values: powers of ten, or steps of 1, 2 or 5 times one."""
+        return [(self.at(value), _number_text(value)) for value in self._round_values(max_ticks)]
 
-    def _round_values(self, number: int) -> list[float]:
+    def _round_values(self, max_ticks: int) -> list[float]:
         if self.logarithmic:
             first, last = ceil(log10(max(self.low, 1e-12))), floor(log10(max(self.high, 1e-12)))
-            step = max(1, ceil((last - first + 1) / max(1, number)))
+            step = max(1, ceil((last - first + 1) / max(1, max_ticks)))
             powers = [10.0**power for power in range(first, last + 1, step)]
             if len(powers) > 1 or self.low == self.high:
                 return powers
@@ -119,7 +121,7 @@ class Scale:
         span = self.high - self.low
         if span <= 0:
             return [self.low]
-        raw = span / number
+        raw = span / max_ticks
         unit = 10.0 ** floor(log10(raw))
         step_size = max(unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= raw), float(self.whole))
         first, last = ceil(self.low / step_size), floor(self.high / step_size + 1e-9)
@@ -134,7 +136,7 @@ def _number_text(value: float) -> str:
 
 def rule(x1: float | str, y1: float, x2: float | str, y2: float, kind: str = "rule") -> str:
     """Return a straight line."""
-    return f'<line class="{kind}" x1="{_at(x1)}" x2="{_at(x2)}" y1="{_at(y1)}" y2="{_at(y2)}"/>'
+    return f'<line class="{kind}" x1="{_px(x1)}" x2="{_px(x2)}" y1="{_px(y1)}" y2="{_px(y2)}"/>'
 
 
 def side_axis(ticks: Iterable[tuple[float, str]], x: float, right: float) -> Iterator[str]:
@@ -145,7 +147,7 @@ def side_axis(ticks: Iterable[tuple[float, str]], x: float, right: float) -> Ite
 
 
 def foot_axis(ticks: Sequence[Tick], y: float) -> Iterator[str]:
-    """Yield labels below y: their lines below one another, neighbours that would touch in turns."""
+    """Yield labels below y; if neighbours would touch, they alternate between two heights."""
     turns = 2 if _touch(ticks) else 1
     depth = max((text.count("\n") + 1 for _, text in ticks), default=1)
     for index, (x, text) in enumerate(ticks):
@@ -160,21 +162,21 @@ def foot_height(ticks: Sequence[Tick]) -> float:
 
 
 def _touch(ticks: Sequence[Tick]) -> bool:
-    places = [(x, widest(text.split("\n"))) for x, text in ticks if not isinstance(x, str)]
-    return any(x2 - x1 < (width1 + width2) / 2 + 4 for (x1, width1), (x2, width2) in pairwise(places))
+    extents = [(x, widest(text.split("\n"))) for x, text in ticks if not isinstance(x, str)]
+    return any(x2 - x1 < (width1 + width2) / 2 + 4 for (x1, width1), (x2, width2) in pairwise(extents))
 
 
 # --- looks ------------------------------------------------------------------------------------------------------------
 
-COLOURS = ("scale-3", "bad", "warn", "gold", "scale-4", "edge", "scale-2", "ink", "soft")
-RADIUS = 3.6
+COLOURS = ("scale-3", "bad", "warn", "gold", "scale-4", "edge", "scale-2", "ink", "soft")  # tokens, in order of use
+RADIUS = 3.6  # of a mark, pixels
 
 
 def _polygon(corners: int, turn: float = 0.0, inner: float = 1.0, size: float = 1.2) -> tuple[tuple[float, float], ...]:
-    """Return a regular polygon, or a star whose inner corners have that share of the radius; turn: in corners."""
-    number = corners if inner == 1 else 2 * corners
-    radii = [size * (inner if k % 2 and inner != 1 else 1) for k in range(number)]
-    angles = [2 * pi * (k / number + turn / corners) for k in range(number)]
+    """Return a regular polygon, or a star for inner < 1, the radius of inner corners; turn: in units of a corner."""
+    num_points = corners if inner == 1 else 2 * corners
+    radii = [size * (inner if k % 2 and inner != 1 else 1) for k in range(num_points)]
+    angles = [2 * pi * (k / num_points + turn / corners) for k in range(num_points)]
     return tuple((radius * sin(angle), -radius * cos(angle)) for radius, angle in zip(radii, angles, strict=True))
 
 
@@ -194,7 +196,7 @@ SHAPES = {
     "spark": _polygon(6, inner=0.5, size=1.5),
     "burst": _polygon(3, inner=0.35, size=1.7),
     "fan": _polygon(3, 0.5, inner=0.35, size=1.7),
-}  # units: the radius of a mark
+}  # corners (x, y) in units of the mark's radius
 
 
 class Look(NamedTuple):
@@ -205,7 +207,7 @@ class Look(NamedTuple):
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return a look for every name; of up to 135 no two are alike, and neighbours differ in both."""
+    """Return name -> look; up to 135 (9 colours x 15 shapes) are distinct, and neighbours differ in both."""
     shapes = list(SHAPES)
     by_name = {}
     for index, name in enumerate(sorted(set(names))):
@@ -215,7 +217,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def symbol(look: Look, x: float, y: float, *, is_hollow: bool = False, radius: float = RADIUS, more: str = "") -> str:
-    """Return a mark; more: attributes and elements inside, as `title`."""
+    """Return a mark. more: further attributes, then inner elements such as `title`."""
     fill = "var(--paper)" if is_hollow else f"var(--{look.colour})"
     style = f'style="fill:{fill};stroke:var(--{look.colour})"'
     attributes, _, inside = more.partition("<")
@@ -227,7 +229,7 @@ def symbol(look: Look, x: float, y: float, *, is_hollow: bool = False, radius: f
 
 
 def legend(entries: Mapping[str, str], width: float, top: float) -> tuple[list[str], float]:
-    """Return entries in columns below a chart, and the height that they take. entries: name -> mark around (0, 0)."""
+    """Return the entries of a legend in columns, and its height. entries: name -> mark around (0, 0)."""
     entry_width = legend_width(entries)
     columns = max(1, int(width // entry_width)) if entries else 1
     marks = []
@@ -244,11 +246,11 @@ def legend_width(names: Iterable[str]) -> float:
 
 # --- panels of lines and points ---------------------------------------------------------------------------------------
 
-SEVERAL, ALONE = (250.0, 190.0), (480.0, 320.0)  # width and height of a panel beside others, of one alone, pixels
-RIGHT, TOP, FOOT = 12.0, 26.0, 26.0  # room around the plotted area; below it the label, besides those of ticks
+SEVERAL, ALONE = (250.0, 190.0), (480.0, 320.0)  # (width, height) of one of several panels, of a single one, pixels
+RIGHT, TOP, FOOT = 12.0, 26.0, 26.0  # margins of the plotted area, pixels; FOOT: for the axis label below the ticks
 COLUMNS = 3
 LEGEND_LINE = 18.0
-NOTE_LINE, NOTE_STEPS = 13.0, 40  # height of a note; how many heights are tried for it, either way
+NOTE_LINE, NOTE_STEPS = 13.0, 40  # height of a note, pixels; half lines that it may be moved up or down
 
 LineKind: TypeAlias = Literal["joined", "points", "dots", "levels", "reference"]
 
@@ -256,8 +258,8 @@ LineKind: TypeAlias = Literal["joined", "points", "dots", "levels", "reference"]
 class Mark(NamedTuple):
     """A point of a line.
 
-    low, high: ends of its interval, None for none; x_low, x_high: of one along the other axis
-    note: beside it; title: for a pointer; item: what a click opens; shape: if not its line's; radius: pixels
+    low, high: ends of its vertical interval, None for none; x_low, x_high: of its horizontal interval
+    note: text beside it; title: tooltip; item: id that a click opens; shape: empty for its line's; radius: pixels
     """
 
     x: float
@@ -276,8 +278,8 @@ class Mark(NamedTuple):
 class Line(NamedTuple):
     """Points of one system, joined in their order.
 
-    printed: of a paper, with hollow marks; arrow: at its end
-    kind: joined; points alone; small faint dots; levels, intervals without a mark; or a dotted reference
+    printed: whether it is a paper's, drawn with hollow marks; arrow: whether its end has an arrow head
+    kind: joined (by a line), points, dots (small, faint), levels (intervals without marks), reference (a dotted line)
     """
 
     name: str
@@ -293,9 +295,9 @@ class Panel(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """A label with the range of values; None: what the marks span.
+    """Label and range of an axis. low, high: None for the range of the marks.
 
-    ticks: values with their labels, if not round; whole: of counts
+    ticks: (value, label), empty for round values; whole: whether values are counts
     """
 
     label: str
@@ -306,7 +308,7 @@ class Axis(NamedTuple):
     whole: bool = False
 
     def scale(self, values: Sequence[float], start: float, end: float) -> Scale:
-        """Return the scale of the axis for values."""
+        """Return the scale from these values to pixels."""
         low = min(values, default=1.0 if self.logarithmic else 0.0) if self.low is None else self.low
         high = max(values, default=1.0) if self.high is None else self.high
         if low >= high:
@@ -320,7 +322,7 @@ class Axis(NamedTuple):
 
 
 class PanelLayout(NamedTuple):
-    """Size of each panel, its scales, and the room at its left and below."""
+    """Size of each panel, margins for labels at its left and bottom, and its horizontal and vertical scale."""
 
     width: float
     height: float
@@ -341,9 +343,9 @@ def panels_svg(
     size: tuple[float, float] | None = None,
     with_legend: bool = True,
 ) -> str:
-    """Return panels side by side on common scales, with one legend below.
+    """Return panels side by side with common scales, and one legend below.
 
-    look: of each name, where other charts have it too; size: of a panel
+    look: look of each name, if it is shared with other charts; size: width and height of a panel
     """
     visible = [panel for panel in panels if any(line.marks for line in panel.lines)]
     names = list(dict.fromkeys(line.name for panel in visible for line in panel.lines))
@@ -352,8 +354,8 @@ def panels_svg(
     layout = _layout(visible, x, y, size or (SEVERAL if len(visible) > 1 else ALONE))
     parts: list[str] = []
     for index, panel in enumerate(visible):
-        place = (index % columns) * layout.width, (index // columns) * layout.height
-        parts.append(f'<g transform="translate({place[0]:.0f} {place[1]:.0f})">')
+        x_offset, y_offset = (index % columns) * layout.width, (index // columns) * layout.height
+        parts.append(f'<g transform="translate({x_offset:.0f} {y_offset:.0f})">')
         parts += _panel(panel, x, y._replace(label=y.label if index % columns == 0 else ""), look, layout)
         parts.append("</g>")
     height = layout.height * -(-len(visible) // columns)
@@ -425,7 +427,7 @@ def _arrow_head(start: tuple[float, float], end: tuple[float, float], colour: st
 
 
 def _notes(panel: Panel, layout: PanelLayout) -> Iterator[str]:
-    """Yield the notes beside their marks, those of one place together, at the nearest height where nothing stands."""
+    """Yield notes beside their marks, those of one mark joined, at the nearest height where they overlap nothing."""
     across, up = layout.across, layout.up
     notes: dict[tuple[float, float], list[str]] = {}
     taken: list[tuple[float, float, float]] = []
@@ -454,7 +456,7 @@ def _notes(panel: Panel, layout: PanelLayout) -> Iterator[str]:
 
 
 def _key(name: str, panels: Sequence[Panel], look: Mapping[str, Look]) -> str:
-    """Return the mark of a name in the legend: a line of references and levels, hollow if all of it is printed."""
+    """Return the mark of a name in the legend: a line for references and levels; hollow if all lines are printed."""
     lines = [line for panel in panels for line in panel.lines if line.name == name]
     if all(line.kind == "reference" for line in lines):
         return '<path class="path reference" d="M-7 0H7"/>'
@@ -465,7 +467,7 @@ def _key(name: str, panels: Sequence[Panel], look: Mapping[str, Look]) -> str:
 
 # --- bars -------------------------------------------------------------------------------------------------------------
 
-BAR_ROW, BAR = 26.0, 18.0  # from a horizontal bar to the next, and its height
+BAR_ROW, BAR = 26.0, 18.0  # pixels: distance of horizontal bars, and their height
 
 
 class Part(NamedTuple):
@@ -526,7 +528,7 @@ def _fill(part: Part) -> str:
 
 
 def _stripes(token: str) -> str:
-    """Return the definition of stripes, as bench/pages/templates/report/report.html has it for its bars."""
+    """Return the definition of stripes, equal to that in bench/pages/templates/report/report.html."""
     size = 'patternUnits="userSpaceOnUse" width="6" height="6" patternTransform="rotate(45)"'
     rects = "".join(
         f'<rect width="{width}" height="6" style="fill:var(--{colour})"/>'
@@ -536,7 +538,7 @@ def _stripes(token: str) -> str:
 
 
 class BarRow(NamedTuple):
-    """A horizontal bar from 0 to a value, with a text behind its end; kind: its class."""
+    """A horizontal bar from 0 to a value, with a text after its end. kind: CSS class."""
 
     name: str
     value: float
@@ -545,7 +547,7 @@ class BarRow(NamedTuple):
 
 
 def bar_rows(rows: Sequence[BarRow], label: str, *, length: float = 150, high: float | None = None) -> str:
-    """Return horizontal bars, to the left where negative; high: the value of the longest bar, if it is not there."""
+    """Return horizontal bars; negative ones extend to the left. high: value of the full length, default the largest."""
     margin, behind = widest(row.name for row in rows) + 24, widest(row.text for row in rows) + 14
     longest = high or max((abs(row.value) for row in rows), default=1.0) or 1.0
     zero = margin + (length + behind if any(row.value < 0 for row in rows) else 0)
@@ -565,7 +567,7 @@ def bar_rows(rows: Sequence[BarRow], label: str, *, length: float = 150, high: f
 
 
 def bar_chart(labels: Sequence[str], values: Sequence[int], texts: Sequence[str], label: str) -> str:
-    """Bars on a logarithmic scale from 1, each with its text above; a value of 0 has an empty outline."""
+    """Return vertical bars on a logarithmic scale from 1, with texts above; a value of 0 has an empty outline."""
     width, height = 30.0, 90.0
     step = max(width, widest(texts) + 6, widest(labels) + 6)
     scale = Scale(1, max(10, *values), height, 18, logarithmic=True)

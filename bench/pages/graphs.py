@@ -1,7 +1,7 @@
-"""Causal graphs as SVG in classes of `templates/design/drawing.css`: in layers, causes above effects, or on a ring.
+"""Causal graphs as SVG, styled by `templates/design/drawing.css`: in layers, causes above effects, or on a ring.
 
 `Layers` places nodes of acyclic graphs and the edges between them; `draw_together` draws graphs side by side on one
-such layout. `draw_ring` takes any edges, cycles too. Kinds of edges differ in colour and in how their line is broken.
+such layout. `draw_ring` also draws cyclic graphs. Kinds of edges differ in colour and in dashes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from calibrant.dsl.errors import in_one_line
 
 Point: TypeAlias = tuple[float, float]
 Tone: TypeAlias = Literal["", "good", "open", "bad", "missed", "only", "cut"]
-BOX = 42.0  # height of a node
+BOX = 42.0  # height of a node, pixels
 
 
 @dataclass(frozen=True)
 class GraphNode:
     """Node of a drawn graph.
 
-    name; label: below it; tone: empty, open or good
+    label: text below the name; tone: empty, open or good
     """
 
     name: str
@@ -36,12 +36,12 @@ class GraphNode:
 
 
 def node_width(name: str, label: str = "", least: float = 64.0) -> float:
-    """Return the width of a node's box."""
+    """Return the width of a node's box, at least `least` pixels."""
     return max(least, text_width(name, 13, "bold") + 20, text_width(label) + 16)
 
 
 def node_box(node: GraphNode, x: float, y: float, width: float, title: str = "") -> str:
-    """Return the box of a node, with its name and label; x, y: the middle of its upper side."""
+    """Return the box of a node with its name and label. x, y: the middle of its upper side; title: tooltip."""
     texts = text_at(node.name, x, y + (18 if node.label else 26), "name", "middle")
     if node.label:
         texts += text_at(node.label, x, y + 34, "soft", "middle")
@@ -51,14 +51,14 @@ def node_box(node: GraphNode, x: float, y: float, width: float, title: str = "")
 
 
 def arrow(path: str, tone: Tone, heads: str, title: str) -> str:
-    """Return an edge with its head; heads: the prefix of ids that `arrow_heads` has."""
+    """Return an edge with its head. heads: prefix of ids given to `arrow_heads`; title: tooltip."""
     kind = f"arrow {tone}".rstrip()
     end = f'marker-end="url(#{heads}{tone or "plain"})"'
     return f'<path class="{kind}" d="{path}" {end}><title>{escape(title)}</title></path>'
 
 
 def arrow_heads(tones: Iterable[Tone], heads: str) -> str:
-    """Return the definitions of the heads of edges of these tones; heads: a prefix of ids, unique in the page."""
+    """Return the definitions of arrow heads of these tones. heads: prefix of ids, unique in the page."""
     markers = "".join(
         f'<marker id="{heads}{tone or "plain"}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="11"'
         f' markerHeight="11" markerUnits="userSpaceOnUse" orient="auto">'
@@ -69,7 +69,7 @@ def arrow_heads(tones: Iterable[Tone], heads: str) -> str:
 
 
 def graph_figure(width: float, height: float, label: str, marks: Iterable[str], *, x: float = 0, scale: float) -> str:
-    """Return an SVG that narrow pages shrink to that scale and scroll from there on; x: where its view begins."""
+    """Return an SVG that narrow pages shrink down to `scale`, then scroll. x: left end of its view box."""
     size = f'viewBox="{x:.0f} 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     size += f' style="max-width:100%;min-width:{scale * width:.0f}px"'
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" {size}>'
@@ -78,14 +78,14 @@ def graph_figure(width: float, height: float, label: str, marks: Iterable[str], 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
 
-Slot: TypeAlias = tuple[str, str, int]  # ("", name, depth) of a node; (parent, child, depth) where an edge passes
+Slot: TypeAlias = tuple[str, str, int]  # a node: ("", name, depth); an edge that passes a layer: (parent, child, depth)
 
 
 class Spacing(NamedTuple):
     """Pixels of a layered drawing.
 
-    box: height of a node; above: what stands on it; gap: between nodes of a layer; fall: from a layer to the next
-    margin: around all; passing: width of an edge that passes a layer
+    box: height of a node; above: height reserved above it; gap: between nodes of a layer; fall: between layers
+    margin: around the drawing; passing: width reserved for an edge that passes a layer
     """
 
     box: float
@@ -97,42 +97,42 @@ class Spacing(NamedTuple):
 
 
 class Layers:
-    """Layout of an acyclic graph in layers, which crosses few edges: places of nodes and paths of edges.
+    """Layout of an acyclic graph in layers with few crossings: positions of nodes and routes of edges.
 
-    parents: of each node, in an order in which they come first; widths: of the nodes
+    parents: node -> parents, parents before children; widths: of the nodes, pixels
     """
 
     def __init__(self, parents: Mapping[str, Sequence[str]], widths: Mapping[str, float], spacing: Spacing) -> None:
         self.widths, self.spacing = widths, spacing
         self._depths: dict[str, int] = {}
-        for name, of_node in parents.items():
-            self._depths[name] = 1 + max((self._depths[parent] for parent in of_node), default=-1)
+        for name, node_parents in parents.items():
+            self._depths[name] = 1 + max((self._depths[parent] for parent in node_parents), default=-1)
         layers = self._ordered_layers(parents)
         totals = [sum(map(self._slot_width, layer)) + spacing.gap * (len(layer) - 1) for layer in layers]
         broadest = max(totals, default=0.0)
         self.width = broadest + 2 * spacing.margin
         step = spacing.box + spacing.fall
         self.height = len(layers) * step - spacing.fall + 2 * spacing.margin + spacing.above
-        self._places: dict[Slot, Point] = {}
+        self._positions: dict[Slot, Point] = {}
         for depth, (layer, total) in enumerate(zip(layers, totals, strict=True)):
             x = spacing.margin + (broadest - total) / 2
             for slot in layer:
                 width = self._slot_width(slot)
-                self._places[slot] = x + width / 2, spacing.margin + spacing.above + depth * step
+                self._positions[slot] = x + width / 2, spacing.margin + spacing.above + depth * step
                 x += width + spacing.gap
 
     def _slot_width(self, slot: Slot) -> float:
         return self.spacing.passing if slot[0] else self.widths[slot[1]]
 
     def _ordered_layers(self, parents: Mapping[str, Sequence[str]]) -> list[list[Slot]]:
-        """Return nodes by depth with the slots of edges that pass, each layer in an order that crosses few edges."""
+        """Return the slots of nodes and passing edges by depth, ordered by six sweeps of barycentres (`_reorder`)."""
         depths = self._depths
         layers: list[list[Slot]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
         near: dict[Slot, list[Slot]] = {}
         for name in parents:
             layers[depths[name]].append(("", name, depths[name]))
-        for name, of_node in parents.items():
-            for parent in of_node:
+        for name, node_parents in parents.items():
+            for parent in node_parents:
                 chain = self._edge_slots(parent, name)
                 for slot in chain[1:-1]:
                     layers[slot[2]].append(slot)
@@ -150,27 +150,27 @@ class Layers:
         return [("", parent, depths[parent]), *inner, ("", child, depths[child])]
 
     def is_above(self, name: str, lower_name: str) -> bool:
-        """Return whether a node lies in a higher layer than another."""
+        """Return whether a node is in a layer above that of another."""
         return self._depths[name] < self._depths[lower_name]
 
     def place(self, name: str) -> Point:
         """Return the middle of the upper side of a node."""
-        return self._places["", name, self._depths[name]]
+        return self._positions["", name, self._depths[name]]
 
     def points(self, parent: str, child: str) -> list[Point]:
-        """Return where an edge passes the layers between its ends."""
-        passed = (self._places[slot] for slot in self._edge_slots(parent, child)[1:-1])
+        """Return the points at which an edge passes the layers between its ends."""
+        passed = (self._positions[slot] for slot in self._edge_slots(parent, child)[1:-1])
         return [point for x, y in passed for point in ((x, y - self.spacing.above), (x, y + self.spacing.box))]
 
     def route(self, parent: str, child: str, share: float) -> list[Point]:
-        """Return the points of an edge; share: where it enters along the child's upper side, 0 to 1."""
+        """Return the points of an edge. share: position of its end along the child's upper side, 0 to 1."""
         (x1, y1), (x2, y2) = self.place(parent), self.place(child)
         end = x2 + (share - 0.5) * self.widths[child], y2 - 2
         return [(x1, y1 + self.spacing.box), *self.points(parent, child), end]
 
 
 def _reorder(layers: list[list[Slot]], depth: int, near: Mapping[Slot, Sequence[Slot]]) -> None:
-    """Sort a layer by the mean place of each slot's neighbours, as a share of their layers."""
+    """Sort a layer by the mean relative position of each slot's neighbours in their layers."""
     share = {slot: (k + 0.5) / len(layer) for layer in layers for k, slot in enumerate(layer)}
 
     def key(slot: Slot) -> float:
@@ -181,7 +181,7 @@ def _reorder(layers: list[list[Slot]], depth: int, near: Mapping[Slot, Sequence[
 
 
 def curve_path(points: Sequence[Point]) -> str:
-    """Return the path through points from one layer to another that leaves and enters each vertically."""
+    """Return the path of Bezier curves through these points, vertical at each of them."""
     path = "M{:.1f} {:.1f}".format(*points[0])
     for (x1, y1), (x2, y2) in pairwise(points):
         middle = (y1 + y2) / 2
@@ -190,28 +190,28 @@ def curve_path(points: Sequence[Point]) -> str:
 
 
 def curve_points(points: Sequence[Point]) -> Iterator[Point]:
-    """Yield points close to one another on that path."""
+    """Yield 25 points on each curve of `curve_path`."""
     for (x1, y1), (x2, y2) in pairwise(points):
         for share in (k / 24 for k in range(25)):
             eased = share * share * (3 - 2 * share)
-            height = 1.5 * share * (1 - share) + share**3  # of a curve whose control points are half-way down
+            height = 1.5 * share * (1 - share) + share**3  # the control points are half-way down
             yield x1 + eased * (x2 - x1), y1 + height * (y2 - y1)
 
 
 # --- graphs side by side ----------------------------------------------------------------------------------------------
 
-NOTE = 24.0  # room of a note at the side
+NOTE = 24.0  # pixels for a note at the side
 SPACING = Spacing(BOX, gap=24, fall=46, margin=14 + NOTE, passing=18)
-LEAST_SCALE = 0.8  # smaller, a label of 12 px would be below 9: the drawing scrolls
-MAX_NODES = 24  # more are not drawn
+LEAST_SCALE = 0.8  # of a drawing in a narrow page, so that labels of 12 px stay above 9; then it scrolls
+MAX_NODES = 24  # of a drawn graph
 
 
 @dataclass(frozen=True)
 class Graph:
     """Graph to draw beside others.
 
-    parents: of each node, in this graph; nodes: as they look in it; label: the finding, for readers of the page
-    only_note: beside edges that only this graph has; tones: of (parent, child), where an edge is not plain
+    parents: node -> parents; nodes: name -> its look; label: the finding, for screen readers
+    only_note: text beside edges that the other graphs lack; tones: (parent, child) -> tone, where it is not plain
     """
 
     parents: Mapping[str, Sequence[str]]
@@ -222,9 +222,9 @@ class Graph:
 
 
 def draw_together(graphs: Sequence[Graph], name: str) -> list[str]:
-    """Return an SVG of each graph on the layout of all edges together; name: a prefix of ids, unique in the page.
+    """Return an SVG of each graph, all with the layout of the union of edges. name: prefix of ids, unique in the page.
 
-    Edges that not all graphs have are thick. Graphs whose edges close a cycle together are laid out apart.
+    Edges that some graph lacks are thick. If the union has a cycle, every graph has its own layout.
     """
     names = list(graphs[0].nodes)
     if len(names) > MAX_NODES:
@@ -238,13 +238,13 @@ def draw_together(graphs: Sequence[Graph], name: str) -> list[str]:
     routes = [_routes(g, layout) for g, layout in zip(graphs, layouts, strict=True)]
     parts = [*zip(graphs, layouts, routes, strict=True)]
     notes = [_note_places(*part, shared) for part in parts]
-    sides = (max(n.end - part[1].width, -n.start) for part, of in zip(parts, notes, strict=True) for n in of)
+    sides = (max(n.end - part[1].width, -n.start) for part, spots in zip(parts, notes, strict=True) for n in spots)
     room = max(0.0, max(sides, default=0.0))
     return [_draw_layered(*part, notes[k], shared, f"{name}-{k}-", room) for k, part in enumerate(parts)]
 
 
 def _layers(parents: Mapping[str, Sequence[str]], graphs: Sequence[Graph]) -> Layers:
-    """Return the layout of these edges, with room for the widest label that a node has in the graphs."""
+    """Return the layout of these edges; boxes fit the widest label that a node has in the graphs."""
     nodes = graphs[0].nodes
     order = _order({v: parents.get(v, ()) for v in nodes}) or list(nodes)
     labels = {v: max((g.nodes[v].label for g in graphs), key=text_width) for v in nodes}
@@ -253,7 +253,7 @@ def _layers(parents: Mapping[str, Sequence[str]], graphs: Sequence[Graph]) -> La
 
 
 def _order(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """Return the nodes, causes first, by name where there is a choice; None if there is a cycle."""
+    """Return a topological order of the nodes, ties in the given order; None if there is a cycle."""
     placed: list[str] = []
     waiting = list(parents)
     while waiting:
@@ -269,7 +269,7 @@ Edges: TypeAlias = Mapping[tuple[str, str], list[Point]]  # by parent and child
 
 
 def _routes(graph: Graph, layout: Layers) -> dict[tuple[str, str], list[Point]]:
-    """Return the points that each edge passes; edges enter a node side by side."""
+    """Return (parent, child) -> points of the edge; the edges of a node end side by side."""
     routes = {}
     for child, parents in graph.parents.items():
         ordered = sorted(parents, key=lambda p: layout.place(p)[0])
@@ -279,17 +279,17 @@ def _routes(graph: Graph, layout: Layers) -> dict[tuple[str, str], list[Point]]:
 
 
 def _note_places(graph: Graph, layout: Layers, edges: Edges, shared: set[tuple[str, str]]) -> list[_Rectangle]:
-    """Return where notes of edges that only this graph has stand: over the least of boxes, notes and edges."""
+    """Return the rectangles of notes on edges that other graphs lack, with the least overlap with other marks."""
     middles = {name: (x, y + BOX / 2) for name, (x, y) in ((name, layout.place(name)) for name in graph.nodes)}
     taken = [_rectangle(middle, layout.widths[name], BOX) for name, middle in middles.items()]
     points = [point for route in edges.values() for point in curve_points(route)]
     width, notes = text_width(graph.only_note), list[_Rectangle]()
     for parent, child in (edge for edge in edges if edge not in shared and graph.only_note):
         (x1, _), (x2, y2) = layout.place(parent), layout.place(child)
-        aside = (layout.widths[child] / 2 + 4 + width / 2) * (1 if x1 >= x2 else -1)  # where the edge comes from
+        aside = (layout.widths[child] / 2 + 4 + width / 2) * (1 if x1 >= x2 else -1)  # first on the side of the parent
         places = [(x2 + x, y2 + y) for y in (-12, BOX / 2, BOX + 12) for x in (aside, -aside)]
-        candidates = [_rectangle(place, width, LABEL_HEIGHT) for place in places]
-        notes.append(min(candidates, key=lambda place: _covered(place, [*taken, *notes], points)))
+        candidates = [_rectangle(candidate, width, LABEL_HEIGHT) for candidate in places]
+        notes.append(min(candidates, key=lambda candidate: _covered(candidate, [*taken, *notes], points)))
     return notes
 
 
@@ -316,13 +316,13 @@ def _draw_layered(
 # --- a ring -----------------------------------------------------------------------------------------------------------
 
 MARGIN = 12.0  # border of the drawing
-STRAIGHT, BENT = 0.06, 0.22  # how far an edge is bent, as a share of its length; edges both ways need room
-LABEL_PLACES = (0.45, 0.55, 0.35, 0.65, 0.27, 0.73, 0.2, 0.8)  # along an edge: the first where a label covers nothing
-ASIDE = (9, -9, 13, -13, 18, -18, 24, -24)  # of a label beside its edge, first on the side to which the edge is bent
+STRAIGHT, BENT = 0.06, 0.22  # bend of an edge as a share of its length; BENT if there is an edge back
+LABEL_PLACES = (0.45, 0.55, 0.35, 0.65, 0.27, 0.73, 0.2, 0.8)  # positions of a label along an edge, in order of trial
+ASIDE = (9, -9, 13, -13, 18, -18, 24, -24)  # its distances from the edge, pixels; positive: the side of the bend
 LABEL_HEIGHT = 14
-LABEL_ROOM = 6  # pixels of half the width and height for each label
-RING_SCALE = 0.77  # in narrow pages: labels of 12 px stay above 9
-MAX_LABELS = 8  # more would cover each other: pointers over edges and the matrix still show them
+LABEL_ROOM = 6  # pixels added to the half axes of the ellipse for each label
+RING_SCALE = 0.77  # least scale in narrow pages: labels of 12 px stay above 9
+MAX_LABELS = 8  # edges with labels; of more, tooltips and the matrix show the labels
 TONE_WORDS: Mapping[str, str] = {"good": "proven", "open": "open", "bad": "contradicted", "missed": "not stated"}
 
 
@@ -330,7 +330,7 @@ TONE_WORDS: Mapping[str, str] = {"good": "proven", "open": "open", "bad": "contr
 class GraphEdge:
     """Edge of a drawn graph: proven is good and solid, open is dashed, contradicted is bad and dotted.
 
-    label: beside it, where there are few; title: for a pointer, its label or status if empty
+    label: text beside it, if there are few; title: tooltip, empty for the label or status
     """
 
     cause: str
@@ -341,7 +341,7 @@ class GraphEdge:
 
 
 class Ring(NamedTuple):
-    """Marks of a graph whose nodes stand on an ellipse, the last one at the bottom, with their size."""
+    """Marks of a graph with its nodes on an ellipse, the last one at the bottom; width and height in pixels."""
 
     width: float
     height: float
@@ -349,7 +349,7 @@ class Ring(NamedTuple):
 
 
 def draw_ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], label: str, prefix: str) -> str:
-    """Return an SVG; label: the finding, for readers of the page; prefix: of ids, unique in the page."""
+    """Return an SVG of a graph on a ring. label: the finding, for screen readers; prefix: of ids, unique in a page."""
     heads = f"{prefix}-"
     width, height, marks = _ring(nodes, edges, heads)
     defined = arrow_heads(dict.fromkeys(edge.tone for edge in edges), heads)
@@ -392,7 +392,7 @@ def _ring(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], heads: str) ->
 
 
 def _apart(widths: Sequence[float], angles: Sequence[float], along: float) -> float:
-    """Return how wide the ellipse has to be, from its middle, so that no two boxes cover each other."""
+    """Return the least horizontal half axis with which no two boxes overlap. along: vertical half axis."""
     least = 0.0
     for (width, angle), (next_width, next_angle) in combinations(zip(widths, angles, strict=True), 2):
         aside = abs(sin(angle) - sin(next_angle))
@@ -425,7 +425,7 @@ def _curve(start: Point, end: Point, start_width: float, end_width: float, bend:
 
 
 def _border(at: Point, towards: Point, width: float, gap: float) -> Point:
-    """Return where a line from a node's centre leaves its box, and a little further."""
+    """Return the point `gap` pixels outside a box on the line from its centre."""
     x, y = towards[0] - at[0], towards[1] - at[1]
     length = hypot(x, y) or 1.0
     x, y = x / length, y / length
@@ -434,7 +434,7 @@ def _border(at: Point, towards: Point, width: float, gap: float) -> Point:
 
 
 def _labels(curves: Sequence[tuple[GraphEdge, _Curve]], boxes: Sequence[_Rectangle]) -> list[str]:
-    """Place a label beside each edge where it covers the least of boxes, earlier labels and edges."""
+    """Return labels beside the edges, each with the least overlap with boxes, earlier labels and edges."""
     taken = list(boxes)
     points = [curve.at(k / 32) for _, curve in curves for k in range(33)]
     texts = []
@@ -464,7 +464,7 @@ def _rectangle(middle: Point, width: float, height: float) -> _Rectangle:
 
 
 def _covered(place: _Rectangle, taken: Sequence[_Rectangle], points: Sequence[Point]) -> float:
-    """Return the area that is covered twice, then a little for each point of another edge."""
+    """Return the overlap of a rectangle: its area on other rectangles, plus 4 for each point of an edge in it."""
     area = sum(
         max(0.0, min(place.end, box.end) - max(place.start, box.start))
         * max(0.0, min(place.bottom, box.bottom) - max(place.top, box.top))
@@ -481,8 +481,8 @@ def _beside(curve: _Curve, at: float, aside: float) -> Point:
 
 # --- stated graphs ----------------------------------------------------------------------------------------------------
 
-HEAD, LEGEND_LINE = 40.0, 20.0  # height of title and remark above a graph, and of a line of the legend below
-MAX_ROW_WIDTH = 960  # of all panels of a row: what a report has beside its contents
+HEAD, LEGEND_LINE = 40.0, 20.0  # pixels: height of title and remark above a graph, and of a line of the legend
+MAX_ROW_WIDTH = 960  # pixels of a row of panels: the width of a report's text
 MAX_LABEL_CHARS = 24
 
 
@@ -521,9 +521,9 @@ TONES: Mapping[EdgeStatus, Tone] = {
 class GraphPicture:
     """One stated graph.
 
-    title: whose it is; remark: what came of it, in words
-    nodes: names, the last one at the bottom; edges: (parent, child) by what the evidence makes of them
-    settings: (name, value) in the order in which they were made
+    title: name of its author; remark: outcome of the answer
+    nodes: names, the last one at the bottom; edges: status under the evidence -> (parent, child)
+    settings: interventions (name, value) in order
     """
 
     title: str
@@ -534,7 +534,7 @@ class GraphPicture:
 
     @property
     def values(self) -> dict[str, str]:
-        """By name: the values that it was set to, in their order."""
+        """Name -> text of the values that the node was set to, in order."""
         texts: dict[str, list[str]] = {}
         for name, value in self.settings:
             texts.setdefault(name, []).append(f"{value:g}")
@@ -542,7 +542,7 @@ class GraphPicture:
 
 
 def graph_text(picture: GraphPicture) -> str:
-    """Return a table of causes by effects with a sign for every edge, and a legend."""
+    """Return a text matrix of causes by effects with a sign for every edge, and a legend."""
     sign = {edge: SIGNS[kind] for kind, edges in picture.edges.items() for edge in edges}
     rows = [[cause, *(sign.get((cause, effect), "-") for effect in picture.nodes)] for cause in picture.nodes]
     headings = ["cause \\ effect", *map(in_one_line, picture.nodes)]
@@ -556,9 +556,9 @@ def graph_text(picture: GraphPicture) -> str:
 
 
 def graphs_svg(pictures: Sequence[GraphPicture], prefix: str = "") -> str:
-    """Return stated graphs side by side on rings, with a legend below them.
+    """Return stated graphs side by side on rings, with a legend.
 
-    prefix: of ids, unique in a page that has several such drawings
+    prefix: of ids, unique in a page with several such drawings
     """
     rings = [_stated_ring(picture, prefix) for picture in pictures]
     width = max((ring.width for ring in rings), default=0.0)

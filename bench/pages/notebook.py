@@ -1,4 +1,4 @@
-"""Pictures in notebooks: one HTML element each, self-contained, with its own ground in light and dark themes."""
+"""Pictures in notebooks: a self-contained HTML element each, with its own background in light and dark themes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from calibrant.bench.pages.tokens import scoped_token_rules
 from calibrant.dsl.pictures import MAX_PICTURE_LINES, Picture
 from calibrant.dsl.text import plural
 
-# themes of the frontends: JupyterLab and Notebook, VS Code, Colab, marimo
+# selectors of the frontends' themes: JupyterLab and Notebook, VS Code, Colab, marimo
 LIGHT = ("[data-jp-theme-light=true]", ".vscode-light", "html[theme=light]", "html.light")
 DARK = ("[data-jp-theme-light=false]", ".vscode-dark", "html[theme=dark]", "html.dark")
-MAX_EDGES = 120  # more are a tangle
-MAX_COLUMNS = 40
+MAX_EDGES = 120  # of a drawn graph
+MAX_COLUMNS = 40  # of a shown table
 RULES = """
 {s} {{ color: var(--ink); background: var(--paper); font: 14px/20px system-ui, sans-serif; padding: 8px 12px; }}
 {s} p {{ margin: 0 0 6px; overflow-wrap: anywhere; white-space: pre-line; }}
@@ -39,7 +39,7 @@ _RULE = re.compile(r"^(svg[^{]*)\{", re.MULTILINE)
 
 
 def draw_picture(picture: Picture) -> str:
-    """Return a picture as HTML; ids in it are a digest of its contents, so that several do not share any."""
+    """Return a picture as HTML; ids begin with a digest of its contents, so that they are unique in a notebook."""
     prefix = f"calibrant-{blake2b(repr(picture).encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
     notes = []
     if picture.num_rows > len(picture.rows):
@@ -70,7 +70,7 @@ def draw_picture(picture: Picture) -> str:
 
 
 def _rules(scope: str) -> str:
-    """Return the rules of the page for one element; by its id they go before those of the notebook."""
+    """Return the design's rules for one element; selecting it by id, they override those of the notebook."""
     drawing = html_page("design/drawing.css", {})
     scoped = _RULE.sub(lambda rule: _scoped(rule[1], scope) + "{", drawing)
     return scoped_token_rules(scope, LIGHT, DARK) + RULES.format(s=scope).strip() + "\n" + scoped
@@ -81,7 +81,7 @@ def _scoped(selectors: str, scope: str) -> str:
 
 
 def _draw_graph(picture: Picture, prefix: str) -> str:
-    """Draw in layers, causes above effects; on a ring what has cycles, or edges of several kinds."""
+    """Draw a graph in layers, causes above effects; on a ring if it has cycles or labelled edges."""
     label = f"Graph of {picture.title}"
     nodes = {name: GraphNode(name, label_below) for name, label_below in picture.nodes.items()}
     parents: dict[str, list[str]] = {name: [] for name in nodes}

@@ -1,4 +1,4 @@
-"""Pages that are one HTML file, plain or in the design system: everything escaped, no network needed."""
+"""Self-contained HTML pages, plain or in the design system, with all content escaped."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from calibrant.dsl.text import plural
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# --- Pages that are one HTML file: filled in from bench/pages/templates, everything escaped, no network needed --------
+# --- Self-contained HTML pages from bench/pages/templates, with all content escaped -----------------------------------
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _WORD_END = re.compile(r"(?<=[a-z|_])(?=[A-Z])|(?<=[|_])(?=[a-z])")
-MAX_UNBROKEN = 8  # characters: ten columns of such names fit a page of 1280
+MAX_UNBROKEN_CHARS = 8  # ten columns of names broken so fit into 1280 pixels
 
 
 def html_page(template: str, content: Mapping[str, Any]) -> str:
-    """Return a template with its content; what the template asks for and is not there is an error, not a gap.
+    """Render a template; a name that the content lacks is an error, not a gap.
 
-    Characters that act on a terminal, or reorder and hide text, are spelled out: pages are also read with `less`.
+    Control characters, and those that reorder or hide text, are spelled out, for pages are also read with `less`.
     """
     return printable(_environment().get_template(template).render(content))
 
 
 def breakable(name: str) -> Markup:
-    """Return a name that may be broken every MAX_UNBROKEN characters: a column of it is no wider."""
-    parts = [name[k : k + MAX_UNBROKEN] for k in range(0, len(name), MAX_UNBROKEN)]
+    """Return a name that browsers may break every MAX_UNBROKEN_CHARS characters."""
+    parts = [name[k : k + MAX_UNBROKEN_CHARS] for k in range(0, len(name), MAX_UNBROKEN_CHARS)]
     return Markup("<wbr>").join(parts)
 
 
 def between_words(heading: str) -> Markup:
-    """Return a heading that may be broken between its words, such as HeldoutExact or Right|undecided."""
+    """Return a heading that browsers may break between its words, as in HeldoutExact or Right|undecided."""
     return Markup("<wbr>").join(_WORD_END.split(heading))
 
 
 def code_spans(text: str) -> Markup:
-    """Return a text in which what stands between backticks is code; one backtick without another stays."""
+    """Mark text between backticks as code; an unpaired backtick stays."""
     pieces = text.split("`")
     last = len(pieces) - 1
     marked = [
@@ -59,7 +59,7 @@ def code_spans(text: str) -> Markup:
 
 @cache  # a board has hundreds of pages of one template
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # 40 ms, and most commands write no page
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # takes 40 ms, and most commands write no page
 
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
@@ -80,7 +80,7 @@ _COLOUR = re.compile(r"var\(--([a-z0-9-]+)\)")
 
 
 def design_page(template: str, content: Mapping[str, Any]) -> str:
-    """Render a template that extends `design/base.html`; content: as `html_page`, `title` and `crumbs` at least."""
+    """Render a template that extends `design/base.html`. content: at least `title` and `crumbs`."""
     shared = {
         "tokens": Markup(token_rules()),
         "program": program_version(),
@@ -93,10 +93,10 @@ def design_page(template: str, content: Mapping[str, Any]) -> str:
 
 
 def standalone_svg(svg: str) -> str:
-    """Return an SVG element as a file of its own, with the rules of drawings inside.
+    """Return an SVG element as a file, with the rules of drawings inside.
 
-    Colours are numbers, since programs that convert SVG know no custom properties; a browser takes the dark ones where
-    the reader prefers them.
+    Colours are literal, for converters of SVG do not support custom properties; browsers switch to the dark ones if the
+    reader prefers them.
     """
     start = svg.index(">") + 1
     rules = html_page("design/drawing.css", {}) + "svg{background:var(--paper)}"
@@ -115,16 +115,16 @@ def _coloured(text: str, theme: str) -> str:
     return _COLOUR.sub(lambda match: str(getattr(TOKENS[match[1]], theme)), text)
 
 
-# --- Parts of pages of reasons, as data: a table, and an item in steps for a class ------------------------------------
+# --- Data of pages on reasons: a table, and a lesson in steps ---------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class WhyTable:
     """A table of an explanation.
 
-    caption: meaning of the rows; rows: texts; look: numbers of the rows to look at
-    chart: an SVG above the table, empty for none; numeric: columns that are numbers; sealed: columns that only gold
-    tells
+    caption: meaning of the rows; rows: texts; look: indices of highlighted rows
+    chart: an SVG above the table, empty for none; numeric: indices of columns of numbers; sealed: indices of columns
+    with sealed content
     """
 
     title: str
@@ -139,7 +139,7 @@ class WhyTable:
 
 @dataclass(frozen=True)
 class LessonModel:
-    """A hypothesis that fits, for a class; lines: formulas or rules; chart: an SVG, empty for none."""
+    """A fitting hypothesis in a lesson. lines: formulas or rules; chart: an SVG, empty for none."""
 
     title: str
     lines: tuple[str, ...]
@@ -148,11 +148,11 @@ class LessonModel:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A reason in four steps for a class: what is known, a vote, what fits, what settles it.
+    """A reason as a lesson in four steps: the evidence, a vote, the fitting hypotheses, the deciding experiment.
 
-    intro: sentences above the evidence; code: a program beside it; words: plain word and technical term
-    choices: of the vote; answer: index of the one that the evidence supports, None where that was not counted
-    heading, verdict, models, comparison: of the step that answers; advice: heading and sentences of the last step
+    intro: sentences above the evidence; code: a program beside it; words: pairs of plain word and technical term
+    choices: of the vote; answer: index of the choice that the evidence supports, None if that was not counted
+    heading, verdict, models, comparison: of the third step; advice: heading and sentences of the last step
     """
 
     item: str

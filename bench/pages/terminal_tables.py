@@ -1,4 +1,4 @@
-"""Tables as text that a terminal, a pipe and a diff all show alike."""
+"""Tables as plain text, equal on terminals, in pipes and in diffs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import nearest_names
 
 ALL = "all"
-REASONS_VIEW = "reasons"  # of every benchmark: why responses hold no answer
-NOT_RUN_COLUMN, NO_ANSWER_COLUMN = "num_not_run", "num_no_answer"  # `no_answer` is a share of attributions
+REASONS_VIEW = "reasons"  # view of every benchmark: reasons why responses hold no answer
+NOT_RUN_COLUMN, NO_ANSWER_COLUMN = "num_not_run", "num_no_answer"  # `no_answer` is the key of a share of attributions
 OF_READERS = ("published", "lenient")
-OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # which few tables have
+OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # columns of tables of `score` alone
 LABELS = {"setting": "Setting", "system": "System", GROUP: "Group", "pool": "Pool", "stratum": "Stratum"}
-NEEDED = 4  # columns that come before labels
-MIN_RATES = 3  # n and two rates, before which a label is shortened
-MIN_LABEL = 12  # columns of a shortened label
-GAP = 2  # columns between two cells
-ASKED = {KEY: ("n", *SHARES), REASONS_VIEW: ("n",)}  # by view: what it is asked for; nothing of such a view is left out
-MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or two words
+NEEDED = 4  # metric columns that are kept rather than label columns
+MIN_RATES = 3  # n and two rates: if not even these fit, a label is shortened
+MIN_LABEL = 12  # least width of a shortened label, in characters
+GAP = 2  # spaces between two cells
+ASKED = {
+    KEY: ("n", *SHARES),
+    REASONS_VIEW: ("n",),
+}  # view -> its first columns; such views are shown in full, in blocks
+MIN_TEXT_WIDTH = 24  # least width of wrapped cells; narrower lines would hold one or two words
 
 
 class UnknownColumnError(CalibrantError):
     """A column that a benchmark lacks.
 
-    name: of the column
+    name: name of the column
     """
 
     def __init__(self, name: str, allowed: Sequence[str], more: str = "") -> None:
@@ -51,14 +54,14 @@ class UnknownColumnError(CalibrantError):
 
 
 def reason_key(reason: str) -> str:
-    """Return the key of the column of a reason: metrics have such names, too."""
+    """Return the key of a reason's column, distinct from keys of metrics."""
     return f"reason:{reason}"
 
 
 class Fitted(NamedTuple):
     """A table as text.
 
-    left_out: headings of the columns that did not fit; included: of the others
+    left_out: headings of the columns that did not fit; included: headings of the others
     """
 
     text: str
@@ -67,7 +70,7 @@ class Fitted(NamedTuple):
 
 
 def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
-    """Key and heading of every column of a view, labels first."""
+    """Return key -> heading for the columns of a view, labels first."""
     keys = LABELS | {"n": "n", "samples": "Samples", "coverage": "Coverage"}
     if view == REASONS_VIEW:
         return keys | {reason_key(reason): reason for reason in REASONS}
@@ -90,13 +93,13 @@ def table_text(
     width: int | None = None,
     line_width: int | None = None,
 ) -> Fitted:
-    """Return rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
+    """Return rows as aligned columns, without those undefined in every row and those beyond the width.
 
-    Of views in ASKED the columns beyond the width follow in further blocks.
+    For views in ASKED the columns beyond the width follow in further blocks.
 
-    view: the name of one, by default the first; `all`; or headings or keys of columns with commas between them, which
-        are shown whatever the width; `CalibrantError` says which there are
-    line_width: columns of a terminal, on which all of them are blocks too; a program reads one block
+    view: name of a view, by default the first; `all`; or comma-separated headings or keys of columns, which are shown
+        whatever the width; `CalibrantError` for an unknown one
+    line_width: width of the terminal, in which `all` is shown in blocks; None for one block
     """
     rows = list(rows)
     view = measures.default_view if view is None else view
@@ -122,7 +125,7 @@ def table_text(
 
 
 def _with_readers(measures: MetricSet, rows: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return what is kept longest: the rates of the other readers beside the first rate, where they differ."""
+    """Return the columns to keep longest; the rates of the other readers follow the first rate if they differ."""
     if all(row.get("lenient", UNDEFINED) == UNDEFINED for row in rows):
         return measures.first
     number, rate, *others = measures.first
@@ -130,7 +133,7 @@ def _with_readers(measures: MetricSet, rows: Sequence[Mapping[str, str]]) -> tup
 
 
 def _absent_columns(rows: Sequence[Mapping[str, str]], measures: MetricSet) -> frozenset[str]:
-    """Return the columns of optional views of which no row has any."""
+    """Return the columns that no row has, of OF_LINES and of optional views without any value."""
     absent = [key for key in OF_LINES if all(row.get(key, UNDEFINED) == UNDEFINED for row in rows)]
     for view in measures.views.values():
         keys = [column.key for column in view.metrics]
@@ -140,7 +143,7 @@ def _absent_columns(rows: Sequence[Mapping[str, str]], measures: MetricSet) -> f
 
 
 def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
-    """Return the labels and the columns of these headings or keys; `CalibrantError` names those there are."""
+    """Return key -> heading of the labels and the named columns; `UnknownColumnError` for an unknown name."""
     if names == ALL:
         return {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     chosen = dict(LABELS)
@@ -152,7 +155,7 @@ def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
 
 
 def named_column(measures: MetricSet, name: str) -> tuple[str, str] | None:
-    """Return key and heading of the first column that has this heading or key; None if none has."""
+    """Return key and heading of the first column with this heading or key; None if there is none."""
     for view in (*measures.views, REASONS_VIEW):
         for key, heading in headings_of(measures, view).items():
             if name in (key, heading):
@@ -169,11 +172,11 @@ def fit_columns(
     needed: int = NEEDED,
     width: int | None,
 ) -> Fitted:
-    """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ by them.
+    """Return the rows with as many columns as fit into the width, those of `first` before others.
 
-    needed: so many of the first rather than a label without which the rows are still distinct
+    A label is dropped only if rows stay distinct without it, to make room for the first `needed` columns.
 
-    Below 60 columns a row that does not fit is a paragraph, and nothing is left out.
+    If the width is below RECORDS_BELOW, rows that do not fit are paragraphs with all columns.
     """
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
     widths = {key: max(map(len, (heading, *cells[key]))) + GAP for key, heading in headings.items()}
@@ -181,7 +184,7 @@ def fit_columns(
     if width is not None and sum(widths.values()) - GAP > width:
         if width < RECORDS_BELOW:
             return Fitted("\n\n".join(paragraphs(headings, rows, labels, width)), (), tuple(headings.values()))
-        chosen = _chosen(list(headings), labels, first, needed, cells, widths, width + GAP)
+        chosen = _choose_columns(list(headings), labels, first, needed, cells, widths, width + GAP)
         if len({*first} & {*chosen}) < min(needed, MIN_RATES, len({*first} & headings.keys())):
             fitted = _shorten(headings, labels, first, cells, widths, width + GAP)
             chosen, shortened = fitted or (chosen, "")
@@ -194,16 +197,16 @@ def fit_columns(
 
 
 def blocks_text(rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int) -> str:
-    """Return rows that have the same keys as blocks of as many columns as fit the width, each with labels.
+    """Return rows with equal keys as blocks of as many columns as fit into the width, each with labels.
 
-    first: keys of the first block; a column that is undefined in every row is left out
+    first: keys of the first block; columns that are undefined in every row are omitted
     """
     headings = {key: key for key in rows[0] if key in LABELS or any(row[key] != UNDEFINED for row in rows)}
     return "\n\n".join(_blocks(headings, rows, first, width))
 
 
 def _distinct_labels(labels: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return the fewest labels by which the rows differ, the first of several; all where no choice does that."""
+    """Return the first smallest set of labels by which all rows differ; all labels if there is none."""
     choices = chain.from_iterable(combinations(labels, number) for number in range(1, len(labels)))
     is_distinct = (keys for keys in choices if len({tuple(map(row.get, keys)) for row in rows}) == len(rows))
     return next(is_distinct, tuple(labels))
@@ -212,16 +215,16 @@ def _distinct_labels(labels: Sequence[str], rows: Sequence[Mapping[str, str]]) -
 def _blocks(
     headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int | None
 ) -> Iterator[str]:
-    """Yield the rows with as many columns as fit the width, then the other columns, by labels that tell rows apart."""
+    """Yield blocks of as many columns as fit into the width; later ones have just the labels that separate rows."""
     fitted = fit_columns(headings, rows, first=first, needed=len(first), width=width)
     yield fitted.text
     first_labels = [key for key in LABELS if key in headings and headings[key] not in fitted.left_out]
     labels = {key: headings[key] for key in _distinct_labels(first_labels, rows)}
-    rest = {key: heading for key, heading in headings.items() if heading in fitted.left_out and key not in LABELS}
-    while rest:
-        fitted = fit_columns(labels | rest, rows, needed=1, width=width)
+    remaining = {key: heading for key, heading in headings.items() if heading in fitted.left_out and key not in LABELS}
+    while remaining:
+        fitted = fit_columns(labels | remaining, rows, needed=1, width=width)
         yield fitted.text
-        rest = {key: heading for key, heading in rest.items() if heading in fitted.left_out}
+        remaining = {key: heading for key, heading in remaining.items() if heading in fitted.left_out}
 
 
 def paragraphs(
@@ -233,12 +236,12 @@ def paragraphs(
         title = "  ".join(text for key, text in cells.items() if key in labels and text)
         stated = {key: text for key, text in cells.items() if key not in labels and text not in ("", UNDEFINED)}
         pairs = [f"{headings[key]} {text}".strip() for key, text in stated.items()]
-        body = [line for pair in _lines_of(pairs, width - GAP) for line in textwrap.wrap(pair, width - GAP)]
+        body = [line for pair in _fill_lines(pairs, width - GAP) for line in textwrap.wrap(pair, width - GAP)]
         yield "\n".join([*textwrap.wrap(title, width), *(f"{'':{GAP}}{line}" for line in body)])
 
 
-def _lines_of(pairs: Iterable[str], width: int) -> Iterator[str]:
-    """Yield the pairs, as many in a line as fit."""
+def _fill_lines(pairs: Iterable[str], width: int) -> Iterator[str]:
+    """Yield lines of as many pairs as fit into the width."""
     line = ""
     for pair in pairs:
         if line and len(line) + GAP + len(pair) > width:
@@ -250,39 +253,41 @@ def _lines_of(pairs: Iterable[str], width: int) -> Iterator[str]:
 
 
 def wrapped_row(cells: Sequence[str], width: int) -> Iterator[list[str]]:
-    """Yield the row, then a row for each further line of its last cell, which is wrapped to the width."""
+    """Yield the row with its last cell wrapped to the width, one row for each line of it."""
     *labels, text = cells
     for line in textwrap.wrap(text, width, break_on_hyphens=False) or [""]:
         yield [*labels, line]
         labels = [""] * len(labels)
 
 
-def _chosen(
+def _choose_columns(
     keys: Sequence[str],
     possible_labels: Collection[str],
-    most: Sequence[str],
+    first_keys: Sequence[str],
     num_needed: int,
     cells: Mapping[str, Sequence[str]],
     widths: Mapping[str, int],
     width: int,
 ) -> list[str]:
     labels = [key for key in keys if key in possible_labels]
-    first = [key for key in most if key in keys]
+    first = [key for key in first_keys if key in keys]
     candidates = first + [key for key in keys if key not in labels and key not in first]
     needed = set(candidates[:num_needed])
     chosen: set[str] = set()
-    number = len(next(iter(cells.values()), ()))
-    are_distinct = _distinct([cells[key] for key in labels], number)  # samples of one system are not
+    num_rows = len(next(iter(cells.values()), ()))
+    are_distinct = _are_distinct(
+        [cells[key] for key in labels], num_rows
+    )  # rows of several samples of a system are not
     for dropped in ((), ("pool",), ("pool", "setting"), ("setting",)):
         shown_labels = [key for key in labels if key not in dropped]
-        if are_distinct and not _distinct([cells[key] for key in shown_labels], number):
+        if are_distinct and not _are_distinct([cells[key] for key in shown_labels], num_rows):
             continue
-        room = width - sum(widths[key] for key in shown_labels)
+        remaining_width = width - sum(widths[key] for key in shown_labels)
         chosen = set(shown_labels)
         for key in candidates:
-            if widths[key] <= room:
+            if widths[key] <= remaining_width:
                 chosen.add(key)
-                room -= widths[key]
+                remaining_width -= widths[key]
         if needed <= chosen:
             break
     if not any(key in chosen for key in candidates):
@@ -298,19 +303,19 @@ def _shorten(
     widths: Mapping[str, int],
     width: int,
 ) -> tuple[list[str], str] | None:
-    """Cut the middles of the widest label, so that MIN_RATES of `first` fit; None where rows would be alike.
+    """Cut the middles of the widest label, so that MIN_RATES of `first` fit; None if rows would become equal.
 
-    Return the keys that fit then, and the key of that label.
+    Return the keys that fit then, and the key of the label.
     """
     labels = [key for key in headings if key in possible_labels]
     rates = [key for key in first if key in headings][:MIN_RATES]
-    number = len(next(iter(cells.values()), ()))
+    num_rows = len(next(iter(cells.values()), ()))
     for dropped in ((), ("pool",), ("setting",)):
         remaining = [key for key in labels if key not in dropped]
         widest = max(remaining, key=lambda key: widths[key])
         room = width - sum(widths[key] for key in (*remaining, *rates) if key != widest) - GAP
         short = [text if len(text) <= room else _cut(text, room) for text in cells[widest]]
-        if room >= MIN_LABEL and _distinct([short if key == widest else cells[key] for key in remaining], number):
+        if room >= MIN_LABEL and _are_distinct([short if key == widest else cells[key] for key in remaining], num_rows):
             cells[widest] = short
             return [key for key in headings if key in (*remaining, *rates)], widest
     return None
@@ -321,17 +326,17 @@ def _cut(text: str, width: int) -> str:
     return f"{text[: width - 1 - end]}\N{HORIZONTAL ELLIPSIS}{text[-end:]}"
 
 
-def _distinct(columns: Sequence[Sequence[str]], number: int) -> bool:
-    return len(set(zip(*columns, strict=True))) == number if columns else number <= 1
+def _are_distinct(columns: Sequence[Sequence[str]], num_rows: int) -> bool:
+    return len(set(zip(*columns, strict=True))) == num_rows if columns else num_rows <= 1
 
 
 def aligned(headings: list[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a plain text table: columns of numbers to the right, others to the left; every cell stays in its line."""
+    """Return a plain text table; numbers are right-aligned, other columns left-aligned, each cell on one line."""
     return "\n".join(aligned_lines(headings, rows))
 
 
 def aligned_lines(headings: list[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Return the lines of such a table, made one at a time."""
+    """Return an iterator of the lines of the table of `aligned`."""
     rows = [[in_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     number = re.compile(rf"[\d.{SUPPRESSED}{UNDEFINED}]*")
@@ -346,11 +351,11 @@ def aligned_lines(headings: list[str], rows: Sequence[Sequence[str]]) -> Iterato
 
 
 def wrapped_lines(headings: list[str], rows: Iterable[Sequence[str]], width: int | None) -> Iterator[str]:
-    """Yield the lines of a table whose last cells continue below themselves where they end beyond the width.
+    """Yield the lines of a table whose last column is wrapped to the width.
 
-    Below 60 columns each row is a paragraph: its last cell in full below the others.
+    If the width is below RECORDS_BELOW, each row is a paragraph.
 
-    width: columns of a line, as far as the other cells leave MIN_TEXT_WIDTH of them; None: one line for each row
+    width: of a line, exceeded if the last column would get less than MIN_TEXT_WIDTH; None: one line for each row
     """
     cells = [[in_one_line(cell) for cell in row] for row in rows]
     if width is not None and width < RECORDS_BELOW:

@@ -1,7 +1,7 @@
 """Timeline of an episode: actions, readings and remaining hypotheses step by step.
 
-A benchmark describes each moment; they are drawn in the same way for every benchmark: as text, and as HTML with a strip
-of all moments, a scene and the remaining answers, which a reader steps through.
+A benchmark describes each moment; all benchmarks share the drawing as text, and as HTML with a strip of all moments, a
+scene and the remaining answers, which a reader steps through.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from calibrant.dsl.text import plural
 
 
 class Light(StrEnum):
-    """Reaction of the environment: a reading of either kind, a refusal, a submission, or nothing yet."""
+    """Reaction of the environment: a positive or negative reading, a refusal, a submission, or none yet."""
 
     ON = "on"
     OFF = "off"
@@ -36,24 +36,24 @@ class Light(StrEnum):
 
 
 class News(StrEnum):
-    """Information in a step."""
+    """Effect of a step on the set of remaining hypotheses."""
 
-    TOLD = "informative"  # something that was possible before is not any more
+    TOLD = "informative"  # some hypothesis was excluded
     SHIFTED = "shifts the odds"
     NOTHING = "nothing new"
-    NONE = ""  # nothing was read
+    NONE = ""  # there was no reading
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The state after one step; the first moment of a timeline is that before any.
+    """The state after a step; the first moment of a timeline is that before all steps.
 
-    caption: the step's number and what was done; reading: what the environment said
-    things: numbers of the things in place, in order; touched: those that the step was about
-    members: hypotheses of the class that are left
-    answers: shares of the answers that are left, by number; empty where they are not listed
-    remark: what the step did to the hypotheses, in words
-    behind: what a solver is not told: the mechanism behind the reading; marked: numbers of the things that it names
+    caption: number and action of the step; reading: the environment's response
+    objects: indices of the objects in place, in order of placing; touched: indices of the objects of the step
+    members: number of remaining hypotheses of the class
+    answers: index of a remaining answer -> its share; empty if they are not listed
+    remark: sentence on the effect of the step on the hypotheses
+    behind: the sealed mechanism behind the reading; marked: indices of the objects that it names
     """
 
     caption: str
@@ -71,7 +71,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class AnswerGroup:
-    """Answers that are shown together; answers are numbered through all groups."""
+    """Answers that are shown together; their indices are counted through all groups."""
 
     title: str
     names: tuple[str, ...]
@@ -81,9 +81,9 @@ class AnswerGroup:
 class Decision:
     """End of an episode.
 
-    said, truth: the answer and the right one, in words; given, right: their numbers among the answers, if they have one
+    answer, truth: texts of the given and of the right answer; answer_number, right: their indices, None if not listed
     correct: the benchmark's verdict, None where nothing is held out; kind: earned, missed, lucky or short
-    why: what that means here
+    why: sentence on the kind
     """
 
     answer: str
@@ -97,9 +97,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class StateGraph:
-    """Graph of the states that an agent moves between, as it was from some moment on.
+    """Transition graph of an agent's states, valid from some moment on.
 
-    nodes: those that were just added are marked; edges: between nodes that are there
+    nodes: new ones are marked
     """
 
     title: str
@@ -111,11 +111,12 @@ class StateGraph:
 class Timeline:
     """One episode.
 
-    item, system: what and whose it is; place: what the things stand on
-    things: their names; labels: of one or two letters, to stand on them
+    place: where objects are placed, such as a detector
+    objects: their names; labels: one or two letters for each, written on it
     groups: the possible answers; in_words: the class of the hypotheses
-    decided: the first moment in which one answer is left; changed: moments after which the mechanism is another one
-    graphs: of states of agents that have one, before and after each change
+    decided: index of the first moment with one remaining answer; None if there is none
+    changed: indices of moments after which the mechanism changed
+    graphs: state graphs of agents that have one, before and after each change
     """
 
     item: str
@@ -133,15 +134,15 @@ class Timeline:
 
 
 TimelineMaker: TypeAlias = Callable[[Any, Sequence[Step[Any]], str], Timeline]
-"""Makes the timeline of an episode: (item, steps, system); `TranscriptError` if the item does not answer so."""
+"""(item, steps, system) -> timeline; `TranscriptError` if the item's readings differ from those of the steps."""
 
 
-# --- Timelines as text: a line a step ---------------------------------------------------------------------------------
+# --- Timelines as text: a line for each step --------------------------------------------------------------------------
 HEADINGS = ["Step", "In place", "Reading", "Left", "Answers", "What it did"]
 
 
 def timeline_text(timeline: Timeline) -> str:
-    """Return the steps of an episode in words, then its decision."""
+    """Return the steps of an episode as a table, then its decision."""
     decision = timeline.decision
     wrong = UNDEFINED_VERDICT if decision.correct is None else f"not right, the right answer was {decision.truth}"
     verdict = "right" if decision.correct else wrong
@@ -163,18 +164,18 @@ def _text_row(moment: Moment, timeline: Timeline) -> list[str]:
 
 
 # --- Timelines as HTML ------------------------------------------------------------------------------------------------
-MAX_LARGE_ANSWERS = 80  # more answers are drawn small
-MAX_NAMED_ANSWERS = 8  # so many are named in words, more are counted
+MAX_LARGE_ANSWERS = 80  # of a timeline; more answers are drawn small
+MAX_NAMED_ANSWERS = 8  # remaining answers that are listed by name; more are counted
 
 
 def timeline_page(title: str, timelines: Sequence[Timeline]) -> str:
-    """Return one HTML file with every timeline; it needs no network, and all texts are escaped."""
+    """Return one self-contained HTML file with every timeline."""
     contents = [timeline_content(timeline, f"episode-{index}") for index, timeline in enumerate(timelines)]
     return design_page("timeline.html", {"title": title, "crumbs": ["episodes", title], "timelines": contents})
 
 
 def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
-    """Return what the template `timeline_part.html` needs. anchor: its id in the page."""
+    """Return the content of the template `timeline_part.html`. anchor: its id in the page."""
     names = [name for group in timeline.groups for name in group.names]
     numbered, start = [], 0
     for group in timeline.groups:
@@ -217,13 +218,13 @@ def _step_content(moment: Moment, number: int, timeline: Timeline, names: Sequen
 
 # --- Scene --------------------------------------------------------------------------------------------------------
 
-OBJECT_WIDTH = 54  # from one object to the next, in pixels as all sizes here
+OBJECT_WIDTH = 54  # pixels between objects; all sizes here are in pixels
 
 
 def _scene(timeline: Timeline) -> dict[str, Any]:
-    """Return the home of each object, where it lies while it is not in place.
+    """Return the position of each object while it is not in place.
 
-    Objects in place stand side by side in the order of placing; the script of the page moves them.
+    The page's script moves objects in place side by side, in the order of placing.
     """
     number = len(timeline.objects)
     width = max(360, OBJECT_WIDTH * number + 40)
@@ -242,7 +243,7 @@ TOP, ROW, LAMP, CHART = 18, 15, 22, 70
 # widths: names of the rows, a moment at most, margin on the right; MAX_WIDTH of the whole strip
 LABELS, COLUMN, MARGIN, MAX_WIDTH = 98, 44, 12, 1100
 MAX_NAME_CHARS = 9  # letters of a name beside its row
-NOTE_WIDTH = 116  # of the words at a line, in the widest of the usual fonts
+NOTE_WIDTH = 116  # of the text at a line, in the widest of the usual fonts
 
 
 def _strip(timeline: Timeline) -> dict[str, Any]:
@@ -282,23 +283,23 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
 
 
 def _row_label(name: str, label: str) -> str:
-    """Return the label of an object's row: the end of a long name, and its short label where that is not in it."""
+    """Return the label of an object's row: the end of a long name, followed by its short label unless it ends so."""
     short = name if len(name) <= MAX_NAME_CHARS else "\N{HORIZONTAL ELLIPSIS}" + name[-MAX_NAME_CHARS:]
     return short if short.endswith(label) else f"{short} ({label})"
 
 
 def _cells(timeline: Timeline, column: float) -> list[dict[str, Any]]:
-    """Return a bar for every stretch of moments in which an object is in place."""
+    """Return a bar for every run of moments in which an object is in place."""
     cells = []
-    for number in range(len(timeline.objects)):
-        inside = [number in moment.objects for moment in timeline.moments]
+    for index in range(len(timeline.objects)):
+        is_in_place = [index in moment.objects for moment in timeline.moments]
         # a stretch begins and ends where presence changes, so that edges alternate between start and end
-        edges = [k for k, (before, after) in enumerate(pairwise([False, *inside, False])) if before != after]
+        edges = [k for k, (before, after) in enumerate(pairwise([False, *is_in_place, False])) if before != after]
         for start, end in zip(edges[::2], edges[1::2], strict=True):
             cells.append(
                 {
                     "x": round(LABELS + column * start + 1, 1),
-                    "y": TOP + ROW * number + 2,
+                    "y": TOP + ROW * index + 2,
                     "width": round(column * (end - start) - 2, 1),
                     "height": ROW - 4,
                 }
@@ -307,9 +308,9 @@ def _cells(timeline: Timeline, column: float) -> list[dict[str, Any]]:
 
 
 def _bar(moment: Moment, max_members: int, x: float, column: float) -> dict[str, Any]:
-    """Return the bar of a moment: its height by the logarithm of the remaining hypotheses, its kind by the answers."""
+    """Return the bar of a moment: height by the logarithm of remaining hypotheses, kind by remaining answers."""
     full = CHART - 8
-    # one hypothesis at most in all moments has no logarithm to divide by
+    # max_members of 1 has the logarithm 0
     height = full if max_members < 2 else full * log(max(1, moment.members)) / log(max_members)
     kind = "one" if len(moment.answers) == 1 else "many"
     if not moment.members:
@@ -324,27 +325,27 @@ def _bar(moment: Moment, max_members: int, x: float, column: float) -> dict[str,
 
 
 def _line(column: float, moment: int, width: float) -> dict[str, Any]:
-    """Return a line before a moment.
+    """Return the vertical line before a moment.
 
-    left: whether its words stand on its left, for want of room on the right
+    left: whether its text stands on its left because it does not fit on the right
     """
     x = LABELS + column * moment
     return {"x": round(x, 1), "left": x + NOTE_WIDTH > width}
 
 
 def _tick_step(column: float) -> int:
-    """Return the moments from one number under the strip to the next: two digits take 18 pixels."""
+    """Return the step between numbers below the strip; two digits take 18 pixels."""
     if column > 18:
         return 1
     return 5 if column > 8 else 10
 
 
-# --- Views of episodes that have a timeline: as text, and as a page that a reader steps through -----------------------
+# --- Views of episodes by timelines -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TimelineViews:
-    """Implements EpisodeViews (bench.pages.capabilities) by timelines."""
+    """Implementation of EpisodeViews (bench.pages.capabilities) by timelines."""
 
     timeline: TimelineMaker
 

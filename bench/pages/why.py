@@ -1,4 +1,4 @@
-"""Pages of reasons: of one item, of many, and sections that benchmarks share."""
+"""Pages on the reasons why items are open: of one item, of many, and tables that benchmarks share."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from calibrant.bench.runs.workers import as_completed
 from calibrant.dsl.text import plural
 
 # --- The page of a `Why` of any benchmark -----------------------------------------------------------------------------
-POOL = Markup('<span class="pool">POOL</span>')  # stands for the path in commands of a body; no escaped text is this
+POOL = Markup('<span class="pool">POOL</span>')  # placeholder of the pool's path; escaped texts cannot contain it
 
 
 def with_pool(body: Markup, pool: Path) -> Markup:
-    """Return the body of a page with the path of the pool in its commands."""
+    """Replace the placeholder POOL in the commands of a page's body."""
     return body.replace(POOL, escape(quote(str(pool))))
 
 
 def why_page(why: Why, body: Markup, *crumbs: str) -> str:
-    """Return one HTML file; body: of the benchmark; crumbs: file and item, or command and file."""
+    """Return one HTML file. body: the benchmark's part; crumbs: file and item, or command and file."""
     return design_page("why/why.html", {"title": why.title, "crumbs": crumbs, "body": body, "item": why.item})
 
 
-# --- Class mode: the same reason step by step, with a vote before the answer ------------------------------------------
+# --- Lessons for a class: the reason step by step, with a vote before the answer --------------------------------------
 NOT_DECIDED = "The data do not say"
 THEN = "Nothing settles it at once: add what it shows to the data, and ask again."
 
 
 def general_lesson(why: Why, evidence: WhyTable, words: tuple[tuple[str, str], ...], advice: Sequence[str]) -> Lesson:
-    """Return the lesson of any reason: the vote is on whether the data leave one answer."""
+    """Return a lesson for any reason, with a vote on whether the data leave one answer."""
     choices = ("Yes, exactly one", "No, more than one fits", "No, nothing fits")
     answer = {"decided": 0, "open": 1, "empty": 2}.get(why.state)
     headings = {"decided": "One answer is left", "open": "More than one fits", "empty": "Nothing fits"}
@@ -58,9 +58,9 @@ def general_lesson(why: Why, evidence: WhyTable, words: tuple[tuple[str, str], .
 
 
 def class_advice(experiments: Sequence[Experiment], look_at: str, hypotheses: str) -> tuple[str, ...]:
-    """Return the heading and sentences about the best next experiment; empty where nothing is told apart.
+    """Return heading and sentences on the best next experiment; () if it cannot separate hypotheses.
 
-    look_at: what is observed after it; hypotheses: plural noun of what is left
+    look_at: what to observe after it; hypotheses: plural noun
     """
     if not experiments or len(experiments[0].outcomes) < 2:
         return ()
@@ -74,9 +74,9 @@ def class_advice(experiments: Sequence[Experiment], look_at: str, hypotheses: st
 
 
 def steps_page(lessons: Sequence[Lesson], *crumbs: str, title: str = "") -> str:
-    """Return one HTML file of lessons, large enough to project; votes are counted in the page and sent nowhere.
+    """Return one HTML file of lessons in large type; votes are counted in the page and sent nowhere.
 
-    title: by default a question that leaves the answer to the vote
+    title: by default a neutral question
     """
     title = title or "What do the data say?"
     items = [
@@ -91,10 +91,10 @@ def steps_page(lessons: Sequence[Lesson], *crumbs: str, title: str = "") -> str:
     return design_page("why/steps.html", {"title": title, "crumbs": crumbs, "items": items})
 
 
-# --- One page for many items: id, verdict, count and reason of each, and the pages of the first ones inside it --------
-MAX_EMBEDDED = 200  # pages inside the index; a page has 20 to 120 kB
-MAX_BYTES = 15_000_000  # bytes of embedded pages together
-MAX_PLAIN_BYTES = 1_000_000  # larger lists are compressed: 100,000 reasons have about 20 MB
+# --- Index page of many items: id, verdict, count and reason of each, with the pages of the first ones embedded -------
+MAX_EMBEDDED = 200  # embedded pages, of 20 to 120 kB each
+MAX_BYTES = 15_000_000  # of all embedded pages
+MAX_PLAIN_BYTES = 1_000_000  # of an uncompressed list: 100,000 reasons have about 20 MB
 HEADINGS = ("item", "verdict", "fit", "reason")
 STATES = ("open", "decided", "empty", "uncounted", "unexplained")
 
@@ -103,8 +103,8 @@ STATES = ("open", "decided", "empty", "uncounted", "unexplained")
 class IndexItem:
     """A line of the list.
 
-    reason: in short; body: contents of its page, empty for none; verdict: by default the state of the reason
-    cells: further columns
+    reason: summary; body: contents of its page, empty for none; verdict: by default the state of the reason
+    cells: texts of further columns
     """
 
     id: str
@@ -118,8 +118,8 @@ class IndexItem:
 class IndexText:
     """Texts around the list.
 
-    title; crumb: name of the kind of page; command: that makes the page of one item, with ID and FILE in it
-    columns: headings of the further cells; chips: short facts; sections: below the list; footer: after the version
+    crumb: name of the kind of page; command: command for the page of one item, with placeholders ID and FILE
+    columns: headings of the further cells; chips: (value, text) facts; sections: HTML below the list; footer: its end
     """
 
     title: str
@@ -134,7 +134,7 @@ class IndexText:
 def index_page(pool: str, items: Iterable[IndexItem], text: IndexText | None = None) -> str:
     """Return one HTML file of the items of a pool.
 
-    At most MAX_EMBEDDED pages of MAX_BYTES together are embedded; ids in each have to be unique in the file.
+    At most MAX_EMBEDDED pages, of MAX_BYTES in all, are embedded; ids in them must be unique in the file.
     """
     if text is None:
         command = f"calibrant show {pool} ID --why --html FILE"
@@ -145,13 +145,13 @@ def index_page(pool: str, items: Iterable[IndexItem], text: IndexText | None = N
     size = 0
     for item in items:
         states[item.reason.state] += 1
-        place = None
+        body_index = None
         if item.body and len(bodies) < MAX_EMBEDDED and size + len(item.body) <= MAX_BYTES:
-            place = len(bodies)
+            body_index = len(bodies)
             bodies.append(item.body)
             size += len(item.body)
         verdict = item.verdict or item.reason.state
-        rows.append([place, item.id, verdict, item.reason.fit, item.reason.reason, *item.cells])
+        rows.append([body_index, item.id, verdict, item.reason.fit, item.reason.reason, *item.cells])
     packed, is_compressed = _packed(rows)
     content = {
         "text": text,
@@ -168,7 +168,7 @@ def index_page(pool: str, items: Iterable[IndexItem], text: IndexText | None = N
 
 
 def _packed(rows: Sequence[Sequence[str | int | None]]) -> tuple[Markup, bool]:
-    """Return the rows as JSON for a script element, compressed and in base64 where they are long."""
+    """Return the rows as JSON for a script element, and whether it is gzipped and in base64, as long lists are."""
     packed = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
     if len(packed) > MAX_PLAIN_BYTES:
         compressed = gzip.compress(packed.encode("utf-8", "replace"), mtime=0)
@@ -176,46 +176,46 @@ def _packed(rows: Sequence[Sequence[str | int | None]]) -> tuple[Markup, bool]:
     return Markup(packed.replace("<", "\\u003c").replace("&", "\\u0026")), False
 
 
-def _summary(number: int, states: Counter[str]) -> str:
+def _summary(num_items: int, states: Counter[str]) -> str:
     parts = [f"{number_text(states[state])} {state}" for state in STATES if states[state]]
-    return f"{number_text(number)} item{'s' * (number != 1)}: {', '.join(parts) or 'none'}."
+    return f"{number_text(num_items)} item{'s' * (num_items != 1)}: {', '.join(parts) or 'none'}."
 
 
-def _note(number: int, embedded: int, command: str) -> str:
-    if embedded == number:
+def _note(num_items: int, num_embedded: int, command: str) -> str:
+    if num_embedded == num_items:
         return "Every item has its page here."
-    have = "has its page" if embedded == 1 else "have their page"
-    return f"{embedded} of {number_text(number)} items {have} here; for another: {command}"
+    have = "has its page" if num_embedded == 1 else "have their page"
+    return f"{num_embedded} of {number_text(num_items)} items {have} here; for another: {command}"
 
 
 # --- Pages of the reasons of many items, made by several processes ----------------------------------------------------
 
 
-def page_bodies(name: str, items: Sequence[Any], places: Iterable[int], execution: Execution) -> Mapping[int, Markup]:
-    """Return the contents of the pages of the first MAX_EMBEDDED of these items, by their place in the pool.
+def page_bodies(name: str, items: Sequence[Any], indices: Iterable[int], execution: Execution) -> Mapping[int, Markup]:
+    """Return index in the pool -> contents of the page, for the first MAX_EMBEDDED of these items that have a reason.
 
-    name: of the benchmark; items and places: of the same length. Items without a reason have none.
+    name: of the benchmark; indices: index of each of `items` in the pool
     """
-    chosen = dict(zip(places, range(MAX_EMBEDDED), strict=False))
-    jobs = Jobs(chosen, lambda place: (place, items[chosen[place]]))
+    chosen = dict(zip(indices, range(MAX_EMBEDDED), strict=False))
+    jobs = Jobs(chosen, lambda index: (index, items[chosen[index]]))
     bodies = dict(as_completed(partial(_body, name), jobs, execution))
-    return {place: body for place, body in sorted(bodies.items()) if body and not isinstance(body, Failure)}
+    return {index: body for index, body in sorted(bodies.items()) if body and not isinstance(body, Failure)}
 
 
 def _body(name: str, job: tuple[int, Any]) -> Markup:
-    place, item = job
+    index, item = job
     why = explain_item(benchmark(name), item)
-    return Markup("") if isinstance(why, str) else benchmark(name).require(EXPLANATIONS).body(why, f"i{place}")
+    return Markup("") if isinstance(why, str) else benchmark(name).require(EXPLANATIONS).body(why, f"i{index}")
 
 
-# --- Reasons shown as a few tables and one recommendation: what blickets, CausaLab and CauSim have in common ----------
-MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
-MAX_UNFOLDED = 12  # rows in view of a page: further rows are folded, so that what follows the table is in view
-MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
+# --- Reasons as a few tables and one recommendation, for blickets, CausaLab and CauSim --------------------------------
+MAX_ROWS = 60  # of a table on a page or terminal; JSON has all
+MAX_UNFOLDED = 12  # rows that a page shows unfolded, so that the text after the table stays in view
+MAX_OUTCOMES = 6  # of an experiment; more are not listed one by one
 
 
 def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], prefix: str) -> Markup:
-    """Return the contents of a page; advice: heading of what would settle it, then sentences; empty for none."""
+    """Return the contents of a page. advice: heading and sentences on the deciding experiment, empty for none."""
     content = {
         "why": why,
         "prefix": prefix,
@@ -227,7 +227,7 @@ def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], pre
 
 
 def page_json(why: Why) -> str:
-    """Return the JSON of a page; of an experiment with many outcomes the first, and how many others there are."""
+    """Return the JSON of a page, with at most MAX_ROWS outcomes of an experiment and the number of omitted ones."""
     content = why.to_dict()
     for experiment in content.get("experiments", ()):
         outcomes = experiment["outcomes"]
@@ -238,7 +238,7 @@ def page_json(why: Why) -> str:
 
 
 def shown_table(table: WhyTable) -> dict[str, Any]:
-    """Return a table as templates show it."""
+    """Return the content of a table for templates."""
     lines = [{"cells": row, "look": k in table.look} for k, row in enumerate(table.rows[:MAX_ROWS])]
     num_unfolded = MAX_UNFOLDED if len(lines) > MAX_UNFOLDED + 3 else len(lines)
     return {
@@ -257,7 +257,7 @@ def shown_table(table: WhyTable) -> dict[str, Any]:
 def tables_lines(
     why: Why, tables: Sequence[WhyTable], advice: Sequence[str], decided: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Yield the lines of the terminal; decided: lines of the only answer that fits."""
+    """Yield lines for a terminal. decided: lines on the only fitting answer, empty if there is none."""
     yield why.title
     yield why.reason_text
     yield "  ".join(f"[{fact.text}]" for fact in (*why.facts, *why.sealed))
@@ -285,9 +285,9 @@ def experiment_table(
     *,
     lists_outcomes: bool = True,
 ) -> WhyTable:
-    """Return every next experiment: how many readings it may give, and what they leave.
+    """Return a table of the next experiments: number of possible readings, and of hypotheses that these leave.
 
-    lists_outcomes: with a column of single outcomes, where these are few
+    lists_outcomes: add a column of single outcomes, for experiments with at most MAX_OUTCOMES
     """
     rows = []
     revealed = any(experiment.sealed is not None for experiment in experiments)
@@ -331,22 +331,22 @@ def experiment_table(
 def drop_empty(
     headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], column: int
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return headings and rows without a column in which nothing stands."""
+    """Return headings and rows, without this column if all its cells are empty."""
     if any(row[column] for row in rows):
         return headings, tuple(rows)
     return headings[:column] + headings[column + 1 :], tuple(row[:column] + row[column + 1 :] for row in rows)
 
 
 def number_range(numbers: Sequence[int]) -> str:
-    """Return the least and the largest of some numbers, once where they are equal."""
+    """Return the text "least to largest", one number if they are equal."""
     low, high = number_text(min(numbers, default=0)), number_text(max(numbers, default=0))
     return low if low == high else f"{low} to {high}"
 
 
 def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str, compared: str = "") -> tuple[str, ...]:
-    """Return the heading and sentence about the best experiment; empty where nothing is told apart.
+    """Return heading and sentences on the best experiment; () if it cannot separate hypotheses.
 
-    compared: which experiments were compared, in words, where that is not all of them
+    compared: description of the compared experiments, if these are not all
     """
     if not experiments or len(experiments[0].outcomes) < 2:
         return ()

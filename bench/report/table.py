@@ -103,9 +103,7 @@ def _aggregate_samples(row: Row, rights: Rights, by: Grouping) -> list[SampleRow
     sizes = row.frame.sizes.tolist()
     counts = {key: [*zip(sizes, row.frame.num_right(right).tolist(), strict=True)] for key, _, right in rights}
     rows = [
-        SampleRow(
-            row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts}, by
-        )  # the mean is pass@1
+        SampleRow(row, way, k, {key: _estimate_passes(row, counts[key], k or 1) for key in counts}, by)  # mean: pass@1
         for way, k in ways
     ]
     votes = {key: row.frame.majorities(right) for key, _, right in rights}
@@ -363,15 +361,11 @@ class ResultTable:
         if self._by is Grouping.STRATUM:
             return
         same_group = [peer for peer in rows if (peer.system, peer.pool) == (row.system, row.pool)]
-        num_by_participant = sum((peer.num_taken for peer in same_group), start=Counter[str]())
-        low, high = min(num_by_participant.values()), max(num_by_participant.values())
+        num_taken = sum((peer.num_taken for peer in same_group), start=Counter[str]())
+        low, high = min(num_taken.values()), max(num_taken.values())
         if low < row.num_expected:
             reach = f"{low}" if low == high else f"{low} to {high}"
-            mean = (
-                "rates are over those"
-                if len(num_by_participant) == 1
-                else "rates are means over participants, each alike"
-            )
+            mean = "rates are over those" if len(num_taken) == 1 else "rates are means over participants, each alike"
             yield f"{row.pool}: {row.system} took {reach} of {plural(row.num_expected, 'items')}; {mean}"
 
     def luck(self) -> str:

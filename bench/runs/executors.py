@@ -52,7 +52,7 @@ MAX_ERROR_CHARS = 300  # of an exception in a record
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Where jobs run, and their time limit. Results depend on it only through the time limit.
+    """Place and time limit of jobs. Results depend on it only through the time limit.
 
     workers: processes on this machine; ignored with a cluster
     wall_budget: seconds after which the process of a job is killed

@@ -213,7 +213,7 @@ class Predictions:
             try:
                 if entry.line is None:
                     raise LineError(entry.problem, entry.kind)
-                for prediction in self._predictions_of_line(entry.line, samples, entry):
+                for prediction in self._read_line(entry.line, samples, entry):
                     is_excluded = prediction.sample is None
                     num_rated += not is_excluded
                     self.num_scored += 1
@@ -264,9 +264,7 @@ class Predictions:
         """Yield the lines of the file."""
         yield from self._source.entries()
 
-    def _predictions_of_line(
-        self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry
-    ) -> Iterator[Prediction]:
+    def _read_line(self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry) -> Iterator[Prediction]:
         field, fault = AnswerField("", "", ()), None
         try:
             field = self._answer_field(line)
@@ -596,9 +594,7 @@ class PredictionLines(Predictions):
                 problem = "" if fields is not None else NO_OBJECT
                 yield FileEntry(f"line {number}", number, fields, problem)
 
-    def _predictions_of_line(
-        self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry
-    ) -> Iterator[Prediction]:
+    def _read_line(self, line: Mapping[str, Any], samples: SampleNumbers, entry: FileEntry) -> Iterator[Prediction]:
         if line.get("steps") is not None:
             raise CalibrantError("it has steps of an episode; `calibrant score` replays those")
-        return super()._predictions_of_line(line, samples, entry)
+        return super()._read_line(line, samples, entry)

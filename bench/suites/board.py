@@ -1,4 +1,4 @@
-"""A board of submissions, and its pages."""
+"""Boards (ranked tables of submissions to a suite) and their pages."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ from calibrant.bench.variants import KEY, read_maps
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 
-# --- Pages of a board: static files that need neither a server nor a network, under the address of the suite's
-# version
+# --- Pages of a board: static, self-contained files in a folder named after the suite's version -----------------------
 NONE = "\N{EN DASH}"
-MAX_SHOWN_CHARS = 600  # characters of an answer in a page; the shard has more of it
+MAX_SHOWN_CHARS = 600  # of an answer on a page; the JSON file beside it (shard) has more
 
 
 @dataclass(frozen=True)
 class Board:
-    """Everything that a board shows; rows: in their order, calibration rows of the suite among them."""
+    """A suite with its scored and refused submissions. rows: ranked, with the suite's own methods among them."""
 
     suite: OpenSuite
     rows: Sequence[BoardRow]
@@ -66,7 +65,7 @@ class Board:
 
 
 def write_pages(board: Board, site: Path) -> None:
-    """Write the first page, a page for each pool, and one for each system and pool."""
+    """Write the index page, a page for each pool, and one for each system and pool."""
     (site / "index.html").write_text(index_page(board), encoding="utf-8")
     for pool in board.manifest.pools:
         (site / f"{pool.name}.html").write_text(pool_page(board, pool), encoding="utf-8")
@@ -78,7 +77,7 @@ def write_pages(board: Board, site: Path) -> None:
 
 
 def index_page(board: Board) -> str:
-    """Return the first page: systems by pools, refused submissions, damaged pools."""
+    """Return the index page: systems by pools, refused submissions, damaged pools."""
     manifest = board.manifest
     num_rows = sum(row.submission.is_row for row in board.rows)
     content = {
@@ -102,7 +101,7 @@ def index_page(board: Board) -> str:
 
 
 def pool_page(board: Board, pool: PoolEntry) -> str:
-    """Return the table of a pool."""
+    """Return the page of a pool: its ranked systems."""
     manifest = board.manifest
     ranked = rank_pool(board.rows, pool.name)
     cells = [row.cells[pool.name] for _, row in ranked]
@@ -124,7 +123,7 @@ def pool_page(board: Board, pool: PoolEntry) -> str:
 
 
 def cell_page(board: Board, row: BoardRow, cell: BoardCell) -> str:
-    """Return the answers of a system to a pool, item by item."""
+    """Return the page of a system's answers to a pool, item by item."""
     card = row.submission.card
     result = cell.result
     content = {
@@ -145,7 +144,7 @@ def cell_page(board: Board, row: BoardRow, cell: BoardCell) -> str:
 
 
 def unranked_text(refused: Sequence[RefusedSubmission], unscored: Sequence[str]) -> str:
-    """Return why a board has no systems."""
+    """Return the sentence on why a board has no ranked systems."""
     number = len(refused)
     if unscored:
         return f"Answers to damaged pools are not scored: {', '.join(unscored)}."
@@ -189,7 +188,7 @@ def _index_cell(row: BoardRow, pool: str) -> dict[str, str]:
 
 
 def interval_text(cells: Sequence[BoardCell]) -> str:
-    """Return what the intervals beside these rates are (bench.answers.rates)."""
+    """Return the note on the intervals of these rates (bench.answers.rates)."""
     shared = any(len({item.unit or item.id for item in c.result.items}) < len(c.result.items) for c in cells)
     clustered = ", where items share a latent model clustered by it (Student's t; Wilson's near 0 and 1)"
     return f"In brackets: 95 % intervals over items, Wilson's{clustered if shared else ''}."
@@ -259,15 +258,15 @@ def share_consistent(pool: Path, result: CellResult) -> float | None:
     originals = original_by_id(pool)
     if originals is None:
         return None
-    rights: dict[str, set[float]] = {}
+    right_by_original: dict[str, set[float]] = {}
     for item in result.items:
-        rights.setdefault(originals[item.id], set()).add(item.right)
-    return sum(len(values) == 1 for values in rights.values()) / len(rights)
+        right_by_original.setdefault(originals[item.id], set()).add(item.right)
+    return sum(len(values) == 1 for values in right_by_original.values()) / len(right_by_original)
 
 
 @lru_cache(maxsize=16)
 def original_by_id(pool: Path) -> Mapping[str, str] | None:
-    """Return the original of each copy by its public id."""
+    """Return public id of a copy -> id of its original; None if the pool has no variants. Cached."""
     content: Any = benchmark_of(pool).items.read_pool(pool)
     if KEY not in content.metadata:
         return None
@@ -275,11 +274,11 @@ def original_by_id(pool: Path) -> Mapping[str, str] | None:
     return {public.public(name): stated.of for name, stated in read_maps(pool).copies.items()}
 
 
-# --- Scoring of the files of submissions, each a job of its own with a limit of time ----------------------------------
+# --- Scoring of submissions: a job with a time limit for each file ----------------------------------------------------
 
 
 class ScoredFile(NamedTuple):
-    """Result of a file, or why there is none."""
+    """Result of scoring a file, or the reason why there is none."""
 
     result: CellResult | None
     reason: str = ""
@@ -295,9 +294,9 @@ class _Job(NamedTuple):
 def score_submissions(
     suite: OpenSuite, submissions: Sequence[Submission], execution: Execution, progress: Progress
 ) -> tuple[dict[str, dict[str, CellResult]], list[RefusedSubmission]]:
-    """Score all files; return results by folder and pool, and the submissions that are refused.
+    """Score all files; return (folder -> pool -> result, refused submissions).
 
-    A submission is refused whole if one of its files cannot be scored. Pools whose gold is damaged are left out.
+    A submission is refused if one of its files cannot be scored. Pools with damaged gold are skipped.
     """
     by_folder = {submission.folder: submission for submission in submissions}
     sound = {pool.name for pool in suite.sound_pools}
@@ -345,10 +344,10 @@ BOARD_FILE = "board.json"
 
 
 class BoardSummary(NamedTuple):
-    """Result of a board.
+    """Result of building a board.
 
-    page: the first one; num_ranked: scored systems on it, calibration rows apart; unscored: submissions to damaged
-    pools alone; damage: of the suite, by pool
+    page: index page; num_ranked: scored systems, without the suite's methods; unscored: submissions to damaged pools
+    alone; damage: pool -> damage of its gold
     """
 
     page: Path
@@ -367,9 +366,9 @@ def build_board(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> BoardSummary:
-    """Build the board of submissions to a suite into `out`, which must not be there, or empty; all of it or nothing.
+    """Build the board of submissions to a suite in the new or empty folder `out`, atomically.
 
-    expected: digest of the release; empty for any
+    expected: required digest of the release; empty for any
     """
     require_free(out, "a board")
     if not submissions.is_dir():
@@ -382,7 +381,7 @@ def build_board(
             board = _score(suite, submissions, scratch, execution, progress)
             _write(board, site)
     finally:
-        judge_of.cache_clear()  # the next board may have other pools under the same paths
+        judge_of.cache_clear()  # keyed by paths, under which the next board may have other pools
         original_by_id.cache_clear()
     page = out / suite.manifest.slug / "index.html"
     return BoardSummary(page, board.num_ranked, board.unscored, board.refused, suite.damage)
@@ -415,7 +414,7 @@ def _row(submission: Submission, cells: Mapping[str, CellResult], suite: OpenSui
 
 
 def _write(board: Board, out: Path) -> None:
-    """Write pages, a shard of each system and pool, the summary, and results in the common schema."""
+    """Write pages, results by system and pool (shards), the summary, and results in Every Eval Ever's schema."""
     site = out / board.manifest.slug
     write_pages(board, site)
     for row in board.rows:

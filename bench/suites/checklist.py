@@ -1,8 +1,8 @@
-"""Checklist and data sheet of a release, and the questions that they answer.
+"""Checklist and datasheet of a release.
 
 ABC: the Agentic Benchmark Checklist, numbered as its repository's docs/checklist.md has it (I, II, III; the paper,
-arXiv:2507.02825, has O, T, R). BetterBench: arXiv:2411.12990. The wording is ours. A statement is taken from the
-table `statements` of suite.toml, under the question's key, or is not stated.
+arXiv:2507.02825, has O, T, R). BetterBench: arXiv:2411.12990. The questions are paraphrased. Statements are taken from
+the table `statements` of suite.toml by the question's key.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from calibrant.bench.terminal import printable
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 
-# --- Questions of checklists for benchmarks, and how a release answers each -------------------------------------------
+# --- Questions of checklists for benchmarks, and the kind of answer to each -------------------------------------------
 Kind: TypeAlias = Literal["proof", "measured", "statement", "not applicable"]
 NOT_STATED = "not stated"
 
 
 class Question(NamedTuple):
-    """A question; source: its numbers; key: of its answer by proof or measurement, or of its statement."""
+    """A question. source: checklist and number; key: key in `_ANSWERS`, or of the authors' statement."""
 
     source: str
     text: str
@@ -89,15 +89,15 @@ DATASHEET_KEYS = {
     "personal_information": "Does it hold personal or sensitive information?",
     "maintenance": "Who maintains it, and how are errors reported?",
 }
-"""Further statements, of the datasheet (Gebru et al., arXiv:1803.09010) and of Croissant's RAI fields."""
+"""Keys of further statements: datasheets (Gebru et al., arXiv:1803.09010) and Croissant's RAI fields."""
 KEYS = (*dict.fromkeys((*STATEMENT_KEYS, *DATASHEET_KEYS)),)
 
 
-# --- Checklist of a release: every question with its answer, and for proofs and measurements the file that shows it
+# --- Checklist of a release: every question with its answer, and with the file that proves or measures it
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """A file of the release; digest: its SHA-256, of a file beside private gold under a salt, which is opened later."""
+    """A file of the release. digest: SHA-256; salted: whether it is a commitment to a private file, opened later."""
 
     file: str
     digest: str
@@ -116,11 +116,11 @@ class Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """Facts of a release that answers are made of.
+    """Facts of a release for the answers.
 
-    folder: with `public` and `gold`; measures: by pool; num_certificates: those in the index, all verified
-    items: files of the public items
-    digest: of a file of the release, as evidence states it
+    folder: has the folders `public` and `gold`; measures: by pool; num_certificates: in the index, all verified
+    items: files of the public items; statements: key -> the authors' statement
+    digest: file of the release -> its evidence
     """
 
     folder: Path
@@ -145,7 +145,7 @@ def answer_questions(facts: ReleaseFacts) -> list[Answer]:
 
 
 def require_checkable(answer: Answer, folder: Path) -> None:
-    """Raise `CalibrantError` if a proof or a measurement has no file, or one that is not there or differs."""
+    """Raise `CalibrantError` if the file of a proof or measurement is not stated, missing, or has another digest."""
     if answer.kind in ("statement", "not applicable"):
         return
     if not answer.evidence:
@@ -176,7 +176,7 @@ def _total(facts: ReleaseFacts, name: str) -> int:
 
 
 def _share(facts: ReleaseFacts, part: str, whole: str, noun: str = "items") -> str:
-    """Return two sums over the pools in words, such as 3 of 4 items."""
+    """Return two sums over the pools as a text such as "3 of 4 items"."""
     return f"{_total(facts, part)} of {plural(_total(facts, whole), noun)}"
 
 
@@ -297,7 +297,7 @@ _ANSWERS: Mapping[str, tuple[Callable[[ReleaseFacts], str | None], Callable[[Rel
 }
 
 
-# --- The datasheet of a release: what its files show, and statements of its authors; nothing else ---------------------
+# --- The datasheet of a release: facts from its files, and statements of its authors ----------------------------------
 
 
 def datasheet(spec: SuiteSpec, measures: Mapping[str, PoolMeasures], answers: Sequence[Answer]) -> str:
@@ -348,5 +348,5 @@ def _stated_fields(spec: SuiteSpec) -> Mapping[str, str]:
 
 
 def _cell(text: str) -> str:
-    """Return a text on one line, without what ends a cell of a table or begins markup."""
+    """Return a text on one line, with pipes and markup escaped."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

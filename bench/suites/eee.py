@@ -1,7 +1,7 @@
 """Results in the schema of Every Eval Ever, version 0.3.0: an aggregate file and a file of items for each system.
 
-The schema wants texts as values of every `details`, `metadata` and `additional_details`, and accepts scores outside
-their bounds, which this writer refuses. References are always empty: right answers are many, and gold may be private.
+The schema requires texts as values of every `details`, `metadata` and `additional_details`, and accepts scores outside
+their bounds, which this writer refuses. References are empty: many answers may be right, and gold may be private.
 Identifiers and timestamps are derived from a submission and its card (the submitter's metadata), never from the clock,
 so that a board (the pages of ranked submissions) written twice has the same bytes.
 """
@@ -38,7 +38,7 @@ OPTIONAL = {"evaluation_timestamp": str, "detailed_evaluation_results": dict}
 
 
 def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
-    """Write the two files of a system below a site."""
+    """Write the two files of a system below the folder of a site."""
     card = row.submission.card
     identity = sha256(f"{manifest.slug}\0{row.submission.digest}".encode()).digest()
     result_uuid = str(uuid.UUID(bytes=identity[:16], version=4))
@@ -71,7 +71,7 @@ def path_part(name: str) -> str:
 
 
 def aggregate_of(row: BoardRow, manifest: Manifest, result_uuid: str) -> dict[str, Any]:
-    """Return the content of the aggregate file, but for the entry that refers to the file of items."""
+    """Return the content of the aggregate file, without the reference to the file of items."""
     card = row.submission.card
     stamp = _timestamp(card)
     return {
@@ -179,7 +179,7 @@ def _result(
 
 
 def _metric(name: str, kind: str, low: float | str, high: float | str) -> dict[str, Any]:
-    """Return the description of a metric; bounds that are infinite are texts, as JSON has no such number."""
+    """Return the description of a metric; infinite bounds are texts because JSON lacks infinities."""
     return {
         "metric_id": name,
         "metric_kind": kind,
@@ -195,7 +195,7 @@ def _interval(low: float, high: float, method: str) -> dict[str, Any]:
 
 
 def source_of(manifest: Manifest) -> dict[str, Any]:
-    """Return the source of the items: the address of the suite, where it has one."""
+    """Return the source of the items: the suite's name and, if it has one, its address."""
     if not manifest.url:
         return {"dataset_name": manifest.slug, "source_type": "other"}
     return {"dataset_name": manifest.slug, "source_type": "url", "url": [manifest.url]}

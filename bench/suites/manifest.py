@@ -1,4 +1,4 @@
-"""The specification of a release, and the manifest of what it has."""
+"""The specification of a release, its manifest, digests of its files, and commitments to gold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMESPACE = uuid.UUID("0c5b9e0e-6d0d-5a4b-8a53-5d9d2c8f4a11")
 Slug: TypeAlias = Annotated[
     str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="lower-case letters, digits, -")
 ]
-# beside the folders of pools in `gold`, beside their pages on a board, and names that Windows does not take
+# names of other entries beside pools in `gold` and on boards, and names that Windows reserves
 RESERVED_NAMES = frozenset({"rows", "certificates", "hardening", "public", "gold", "index", "con", "prn", "aux", "nul"})
 RESERVED_NAMES |= {f"{device}{number}" for device in ("com", "lpt") for number in range(10)}
 Sentence: TypeAlias = Annotated[str, Meta(min_length=1, max_length=20_000)]
@@ -40,10 +40,10 @@ Sentence: TypeAlias = Annotated[str, Meta(min_length=1, max_length=20_000)]
 class PoolSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One pool of a suite: items from a seed, from a file, or of the package.
 
-    name: of its folder and in addresses
-    benchmark, seed, strata, per_stratum, generate, item_options: as `calibrant generate` takes them
-    file: a pool beside the specification; bundled: one that comes with the package
-    harden: options of `calibrant harden`; absent: the pool stays as it is
+    name: of its folder, and in addresses
+    benchmark, seed, strata, per_stratum, generate, item_options: options of `calibrant generate`
+    file: a pool file, relative to the specification; bundled: name of a pool that comes with the package
+    harden: options of `calibrant harden`; None: the pool is not hardened
     audit: options of `calibrant audit`; rows: protocols of `calibrant run`
     """
 
@@ -75,11 +75,11 @@ class PoolSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"pools": "pool"}):
     """A suite.
 
-    gold: private gold is committed to and revealed later; public gold is there for everybody
-    master: of private gold, a file with 64 hexadecimal digits, the key of all salts
-    url: address of the suite, where it has one
-    canary: GUID; by default one that follows from the name
-    statements: of its authors, by the key of a question (bench.suites.checklist)
+    gold: private gold is committed to and revealed later; public gold is published
+    master: for private gold, a file with 64 hexadecimal digits, the key of all salts
+    url: address of the suite, None if it has none
+    canary: GUID; by default derived from the name
+    statements: key of a question (bench.suites.checklist) -> the authors' statement
     """
 
     name: Slug
@@ -114,7 +114,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def canary_text(self) -> str:
-        """Return the warning with the suite's GUID."""
+        """The canary: a warning against training on the items, with the suite's GUID."""
         guid = self.canary or str(uuid.uuid5(_NAMESPACE, self.name))
         return (
             "Benchmark data; it should never appear in training corpora of models that are evaluated on it. "
@@ -123,7 +123,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 def read_specification(path: Path) -> SuiteSpec:
-    """Return the specification in a file; `CalibrantError` names field and problem."""
+    """Read a specification; `CalibrantError` names field and problem."""
     return read_toml(path, SuiteSpec)
 
 
@@ -133,7 +133,7 @@ def resolve_beside(specification: Path, name: str) -> Path:
 
 
 # --- Manifests of a suite: digests, commitments to sealed parts, and certificates -------------------------------------
-# An unsalted digest gives gold away: whoever lists the answers that fit can hash each. The salt of an item is
+# An unsalted digest would reveal gold: anyone can list the fitting answers and hash each. The salt of an item is
 # HMAC-SHA256(master, id), 32 bytes; its leaf is SHA-256(salt, gold). Inner nodes hash a byte 1 before their children,
 # leaves a byte 0 (RFC 6962, section 2.1), so that no inner node can be shown as a leaf.
 # --- The manifest of a release, `public/suite.json` -------------------------------------------------------------------
@@ -142,7 +142,7 @@ MANIFEST = "suite.json"
 
 
 class PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pool of a suite; rows: its calibration rows."""
+    """A pool of a suite. rows: names of the methods that answered it for comparison (calibration rows)."""
 
     name: str
     benchmark: str
@@ -153,9 +153,9 @@ class PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A released suite.
 
-    url: address of the suite; empty where it has none
+    url: address of the suite, empty if it has none
     root: Merkle root of the commitments to gold
-    sealed: salted digest of each file below `gold`, by a keyed label that hides its name
+    sealed: keyed label that hides the name of a file below `gold` -> salted digest of the file
     """
 
     name: str
@@ -191,7 +191,7 @@ def read_manifest(suite: Path) -> Manifest:
         raise CalibrantError(f"{path}: not the manifest of a suite: {' '.join(str(error).split())[:200]}") from None
 
 
-# --- Digests of all files of a folder, as `sha256sum` writes them, and what differs from them -------------------------
+# --- Digests of all files of a folder in the format of `sha256sum`, and differences from them -------------------------
 SUMS = "SHA256SUMS"
 MAX_SUMS_BYTES = 1 << 26
 _DIGITS = 64
@@ -215,7 +215,7 @@ def sha256_of(path: Path) -> str:
 
 
 def read_sums(folder: Path) -> dict[str, str]:
-    """Return the digests that a folder states; `CalibrantError` for a line of another form."""
+    """Return file -> digest from a folder's SHA256SUMS; `CalibrantError` for a malformed line."""
     path = folder / SUMS
     if path.is_symlink() or not path.is_file():
         raise CalibrantError(f"{folder.name}/{SUMS}: missing")
@@ -233,7 +233,7 @@ def read_sums(folder: Path) -> dict[str, str]:
 
 
 def differences(folder: Path) -> dict[str, str]:
-    """Return, by file, what differs from the folder's digests: changed, missing, not listed."""
+    """Return file -> how it differs from the folder's digests: changed, missing or not listed."""
     stated, actual = read_sums(folder), tree_digests(folder)
     actual.pop(SUMS, None)
     return dict(sorted(_differences(stated, actual)))
@@ -261,14 +261,13 @@ def file_names(folder: Path) -> Iterator[str]:
                 raise CalibrantError(f"{path.relative_to(folder).as_posix()}: a link or a device, not a file")
 
 
-# --- Commitments to gold: salted digests that reveal nothing, and their Merkle root, so that items can be
-# opened singly
+# --- Commitments to gold: salted digests that reveal nothing, with a Merkle root, so that each item can be opened alone
 MASTER_DIGITS = 64
-PUBLIC_MASTER = sha256(b"calibrant public gold").hexdigest()  # of suites whose gold is there for everybody
+PUBLIC_MASTER = sha256(b"calibrant public gold").hexdigest()  # master of suites with public gold
 
 
 class Opening(NamedTuple):
-    """Everything that shows one item's gold to be the committed one; path: digests beside the way to the root."""
+    """Proof that an item's gold is the committed one. path: (side, sibling's digest) from the leaf up to the root."""
 
     id: str
     salt: str
@@ -278,7 +277,7 @@ class Opening(NamedTuple):
 
 @dataclass(frozen=True)
 class Commitments:
-    """Leaves of the items of a suite, in the order of their ids; root: of their tree."""
+    """Merkle tree of a suite's items. leaves: (id, digest), sorted by id."""
 
     leaves: Sequence[tuple[str, str]]
 
@@ -292,14 +291,14 @@ class Commitments:
         return self._nodes[-1][0].hex()
 
     def path(self, name: str) -> tuple[tuple[str, str], ...]:
-        """Return (side, digest) of the nodes beside the way from a leaf to the root; `KeyError` for an unknown id."""
-        place = self._places[name]
+        """Return (side, digest) of the siblings on the way from a leaf to the root; `KeyError` for an unknown id."""
+        index = self._indices[name]
         steps = []
         for level in self._nodes[:-1]:
-            sibling = place ^ 1
+            sibling = index ^ 1
             if sibling < len(level):
-                steps.append(("left" if sibling < place else "right", level[sibling].hex()))
-            place //= 2
+                steps.append(("left" if sibling < index else "right", level[sibling].hex()))
+            index //= 2
         return tuple(steps)
 
     @cached_property
@@ -307,7 +306,7 @@ class Commitments:
         return _levels([_leaf(name, digest) for name, digest in self.leaves])
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _indices(self) -> dict[str, int]:
         return {name: k for k, (name, _) in enumerate(self.leaves)}
 
 
@@ -317,7 +316,7 @@ def item_salt(master: str, name: str) -> str:
 
 
 def file_label(master: str, name: str) -> str:
-    """Return what a file beside gold is called in public: its name may be an item's, which tells of what is hidden."""
+    """Return the public label of a file beside gold; its name may be an item's id, which may reveal sealed facts."""
     return hmac.digest(bytes.fromhex(master), b"name " + name.encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
 
 
@@ -358,7 +357,7 @@ def _inner(first: bytes, second: bytes) -> bytes:
 
 
 def _levels(leaves: list[bytes]) -> list[list[bytes]]:
-    """Return the nodes from the leaves to the root; a node without a sibling moves up as it is."""
+    """Return the levels of the tree from the leaves to the root; a node without a sibling moves up unchanged."""
     levels = [leaves]
     while len(levels[-1]) > 1:
         level = levels[-1]
@@ -367,7 +366,7 @@ def _levels(leaves: list[bytes]) -> list[list[bytes]]:
     return levels
 
 
-# --- Certificates of a suite's pool, checked by plain counting: alike when it is built and before a board ranks by it
+# --- Certificates of a suite's pool, checked by recounting when it is built and before a board ranks by it
 FOLDER = "certificates"  # beside the pool's file
 
 
@@ -377,7 +376,7 @@ def certificate_names(pool: Path) -> tuple[str, ...]:
 
 
 def certificate_problem(bench: Benchmark[Any], pool: Path, progress: Progress = lambda name, done, total: None) -> str:
-    """Check all certificates of a pool; return why the first does not hold or stays open, empty if all are verified."""
+    """Check all certificates of a pool; return why the first one is refused or open, empty if all are verified."""
     check = bench.require(VERIFY).check_against(pool)
     names = certificate_names(pool)
     for index, name in enumerate(names):

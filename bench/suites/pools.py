@@ -1,4 +1,4 @@
-"""Pools of a release, and what is measured on them."""
+"""Pools of a release, and measurements of them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from calibrant.bench.suites.manifest import FOLDER, PoolSpec, certificate_names,
 from calibrant.bench.suites.rescoring import PoolJudge
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-# --- The pools of a release: made or copied, hardened, audited with certificates, verified, and answered by rows ------
+# --- The pools of a release: generated or copied, hardened, audited, verified, and answered by calibration rows -------
 
 
 @dataclass(frozen=True)
 class BuiltPool:
     """A pool of a release.
 
-    file: its native file; num_items: in it
-    states: of what the evidence leaves, by item, from the audit; empty in a draft
-    certificates: names of their files below the pool's folder, all verified; none in a draft
+    file: its native file; num_items: number of items in it
+    states: id -> state of the item by the audit (open, decided, ...); empty in a draft
+    certificates: names of files below the pool's folder, all verified; empty in a draft
     """
 
     spec: PoolSpec
@@ -51,14 +51,14 @@ class BuiltPool:
 
     @property
     def state_counts(self) -> dict[str, int]:
-        """Return how many items are in each state."""
+        """Return state -> number of items."""
         return dict(sorted(Counter(self.states.values()).items()))
 
 
 def build_pool(
     spec: PoolSpec, specification: Path, gold: Path, scratch: Path, execution: Execution, progress: Progress
 ) -> BuiltPool:
-    """Build one pool below `gold`, and the lines of its rows below `gold`/rows.
+    """Build one pool below `gold`, and the answers of its calibration rows below `gold`/rows.
 
     `CalibrantError` if an item cannot be audited, or if a certificate does not hold.
     """
@@ -74,7 +74,7 @@ def build_pool(
 
 
 def draft_pool(spec: PoolSpec, specification: Path, gold: Path, answered: Mapping[Key, Record]) -> BuiltPool:
-    """Build one pool below `gold` without audits, and the lines of its rows from records that are there already."""
+    """Build one pool below `gold` without audits, with the answers of its rows from given records."""
     pool = _draw(spec, specification, gold, HERE, lambda name, done, total: None)
     for protocol in _row_protocols(pool):
         keys = selected_keys([protocol], [pool.file], EVERYTHING, HERE.wall_budget)
@@ -93,7 +93,7 @@ def _draw(spec: PoolSpec, specification: Path, gold: Path, execution: Execution,
 
 
 def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execution, progress: Progress) -> Path:
-    """Write the items as they are drawn or given; return their file."""
+    """Write the generated, bundled or given items; return their file."""
     target = folder / f"{spec.name}.jsonl"
     if spec.seed is not None:
         bench = benchmark(str(spec.benchmark))
@@ -122,7 +122,7 @@ def _bundled(name: str) -> Path:
 
 
 def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress) -> Path:
-    """Return the hardened pool's file; the pool from before, its report and its proofs stay beside it."""
+    """Return the hardened pool's file; the original pool, the report and the proofs are kept beside it."""
     if spec.harden is None:
         return file
     bench = benchmark_of(file)
@@ -137,7 +137,7 @@ def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress
 
 
 def _require_verdicts(spec: PoolSpec, bench: Benchmark[Any], file: Path) -> None:
-    """Refuse an item whose answers are neither right nor wrong, or whose own gold is not right."""
+    """Raise `CalibrantError` for an item without a criterion of right answers, or whose gold is not right."""
     for item in bench.items.read_pool(file).items:
         score = bench.scoring.score(item, bench.scoring.no_answer(item), ())
         if not bench.metrics.success.is_defined(score, item.setting):
@@ -179,7 +179,7 @@ def _row_protocols(pool: BuiltPool) -> Iterator[Protocol]:
 
 
 def _write_row(pool: BuiltPool, protocol: Protocol, rows: Path, records: Iterable[Record]) -> None:
-    """Write a row's answers as a submission has them, under public ids."""
+    """Write a method's answers as a file of a submission, under public ids."""
     public = PublicIds.of_pool(pool.file, pool.bench.items.read_pool(pool.file).items)
     records = sorted(records, key=lambda record: public.public(record.instance))
     crashed = [record.instance for record in records if record.outcome == "crashed"]
@@ -199,11 +199,11 @@ def submission_line(record: Record, public: PublicIds) -> dict[str, Any]:
     return line | {"answer": record.answer}
 
 
-# --- Measurements of a built pool that questions of checklists are answered by ----------------------------------------
+# --- Measurements of a built pool, which answer questions of checklists -----------------------------------------------
 
 
 class RowMeasures(msgspec.Struct, frozen=True):
-    """Answers of a row: rate, and what guessers with its evidence expect; equal: a second scoring gave the same."""
+    """A method's rates. chance, best: expected rates of guessers with its evidence; kinds: class -> share of items."""
 
     rate: float
     num_answered: int
@@ -216,13 +216,13 @@ class RowMeasures(msgspec.Struct, frozen=True):
 class PoolMeasures(msgspec.Struct, frozen=True):
     """Measurements of a pool.
 
-    num_sound: items that `pool check` found no fault in
-    num_gold, num_gold_right: items with an answer that is right when submitted at once, and those that score so
-    num_text_equal: gold in a fenced block of prose scores as gold itself
-    num_empty_right: items for which the answer that stands in for none scores right
-    num_listed_right: items for which gold and an empty answer together, as two samples, score more than one half
-    num_forged, num_forged_refused: answers of rows with a changed step or item, and those that were refused
-    states: items by what the evidence leaves; num_certificates: verified ones
+    num_sound: items without a fault by `pool check`
+    num_gold: items whose gold can be submitted without steps; num_gold_right: those of them whose gold scores right
+    num_text_equal: items whose gold scores equally inside a fenced block in prose
+    num_empty_right: items on which the stand-in for a missing answer scores right
+    num_listed_right: items on which gold and an empty answer, as two samples, score more than one half
+    num_forged, num_forged_refused: answers with a changed step or item, and those of them that were refused
+    states: state by the audit -> number of items; num_certificates: number of verified certificates
     """
 
     benchmark: str
@@ -242,7 +242,7 @@ class PoolMeasures(msgspec.Struct, frozen=True):
 
 
 def measure_pool(pool: BuiltPool, rows: Path, scratch: Path) -> PoolMeasures:
-    """Measure a pool; rows: folder of the rows' answers."""
+    """Measure a pool. rows: folder of the calibration rows' answers."""
     judge = PoolJudge(pool.file)
     items = pool.bench.items.read_pool(pool.file).items
     counts = [_measure_item(judge, item) for item in items]
@@ -270,7 +270,7 @@ def _measure_row(judge: PoolJudge, file: Path) -> RowMeasures:
 
 
 def _forged_lines(file: Path) -> Iterator[str]:
-    """Yield the first answer of a row about another item, and with another cost of its first step."""
+    """Yield two forgeries of the first answer: for another item, and with another cost of its first step."""
     with file.open(encoding="utf-8") as lines:
         line = json.loads(lines.readline())
     yield json.dumps(line | {"instanceId": f"{line['instanceId']}0"})
@@ -296,7 +296,7 @@ def _count_sound(pool: BuiltPool) -> int:
 
 
 def _measure_item(judge: PoolJudge, item: Any) -> dict[str, int]:
-    """Return what an item adds to each count."""
+    """Return the addends of an item to the counts of `PoolMeasures`."""
     bench = judge.bench
     no_answer = bench.scoring.no_answer(item)
     empty = judge.is_right(bench.scoring.score(item, no_answer, ()), item.setting)
@@ -318,6 +318,6 @@ def _is_right(judge: PoolJudge, item: Any, answer: Mapping[str, Any]) -> bool:
 
 
 def _is_text_right(judge: PoolJudge, item: Any, answer: Mapping[str, Any]) -> bool:
-    """Return whether an answer is right when it stands in a fenced block after a sentence."""
+    """Return whether an answer scores right inside a fenced block after a sentence."""
     response = f"My answer is below.\n\n```json\n{json.dumps(answer, indent=2)}\n```\n"
     return _is_right(judge, item, judge.bench.scoring.extract(item, response))

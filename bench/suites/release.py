@@ -1,7 +1,7 @@
-"""A release: a folder with everything that may be published, and one with gold, each complete or not at all.
+"""Releases of suites: a folder that may be published and one with gold, both written atomically.
 
-Croissant 1.1 requires more than its validator complains about: missing `description`, `url` or `creator` pass silently,
-and a wrong digest is met only when files are loaded (mlcroissant 1.1.1).
+Croissant 1.1 requires more than its validator checks: missing `description`, `url` or `creator` pass silently, and a
+wrong digest is noticed only when files are loaded (mlcroissant 1.1.1).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.text import plural
 
-# --- The lock of a release: digests of its inputs and versions of what wrote it, which a second build must share ------
+# --- The lock of a release: digests of inputs and versions of programs, which a second build must have ----------------
 FORMAT, VERSION = "calibrant-suite-lock", 1
 
 
@@ -67,7 +67,7 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Inputs of a release.
 
     program: version of calibrant; parquet: version of pyarrow, null without Parquet files
-    inputs: SHA-256 of specification, master and pools, by their names in the specification
+    inputs: name in the specification -> SHA-256, of specification, master and pools
     """
 
     program: str
@@ -78,7 +78,7 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def make_lock(path: Path, spec: SuiteSpec) -> Lock:
-    """Return the lock of a specification on this machine; `OSError` names an input that is missing."""
+    """Return the lock of a specification with this machine's versions; `OSError` names a missing input."""
     inputs = {"suite.toml": sha256_of(path)}
     if spec.master is not None:
         inputs["master"] = sha256_of(resolve_beside(path, spec.master))
@@ -102,7 +102,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def require_equal(lock: Lock, actual: Lock, name: str) -> None:
-    """Raise `CalibrantError` naming what differs from a lock."""
+    """Raise `CalibrantError` that names a difference from a lock."""
     for field, stated, value in (
         ("version of calibrant", lock.program, actual.program),
         ("version of pyarrow", lock.parquet, actual.parquet),
@@ -125,7 +125,7 @@ ITEMS = "items"
 
 
 def write_items(spec: SuiteSpec, pool: BuiltPool, public: Path, scratch: Path) -> list[tuple[str, str]]:
-    """Write the items of a pool; return public id and canonical gold of each, for commitments."""
+    """Write the items of a pool; return (public id, canonical gold) of each, for commitments."""
     rows = ExportRows([pool.file], scratch / f"{pool.spec.name}.rows.jsonl")
     folder = public / pool.spec.name
     folder.mkdir()
@@ -156,7 +156,7 @@ def _write(path: Path, rows: Iterable[Row], columns: Sequence[Column], canary: s
         file.writelines(json.dumps({name: row.get(name) for name in names}) + "\n" for row in rows)
 
 
-# --- Croissant metadata of a release's public items, and its own check of what the specification requires -------------
+# --- Croissant metadata of a release's public items, and a check of the fields that Croissant requires ----------------
 REQUIRED = (
     *("@context", "@type", "conformsTo", "name", "description", "license", "url", "creator", "datePublished"),
     "distribution",
@@ -201,7 +201,7 @@ def describe_release(spec: SuiteSpec, public: Path) -> dict[str, Any]:
 
 
 def check_described(described: Mapping[str, Any], public: Path) -> None:
-    """Raise `CalibrantError` for a required field that is missing or empty, and for a file with another digest."""
+    """Raise `CalibrantError` for a missing or empty required field, or a file with another digest."""
     for name in REQUIRED:
         if not described.get(name):
             raise CalibrantError(f"croissant.json: {name} is missing")
@@ -211,7 +211,7 @@ def check_described(described: Mapping[str, Any], public: Path) -> None:
 
 
 def _citation(spec: SuiteSpec) -> str:
-    """Return a BibTeX entry of what the specification states."""
+    """Return a BibTeX entry from the specification."""
     fields = {
         "title": f"{spec.title} {spec.version}",
         "author": " and ".join(spec.creators),
@@ -267,10 +267,10 @@ def build_release(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> Manifest:
-    """Build the release of a specification into `out`, which must not be there, or empty; all of it or nothing.
+    """Build the release of a specification in the new or empty folder `out`, atomically.
 
-    lock: of an earlier build, whose inputs and versions must be the same. The same specification and lock give the
-    same bytes, whatever the number of workers.
+    lock: of an earlier build; its inputs and versions are required. Equal specifications and locks give equal bytes,
+    whatever the number of workers.
     """
     spec = read_specification(specification)
     _check_statements(spec, specification.name)
@@ -280,18 +280,18 @@ def build_release(
     master = _master(specification, spec)
     require_free(out, "a release")
     with making_folder(out) as (suite, scratch):
-        return _Making(spec, specification, master, suite, scratch, actual).build(execution, progress)
+        return _UnfinishedRelease(spec, specification, master, suite, scratch, actual).build(execution, progress)
 
 
 def draft_release(specification: Path, out: Path, answered: Mapping[Key, Record]) -> None:
-    """Build as much of a release as a board shows into `out`: no audits, certificates, checklist or data sheet.
+    """Build a release in `out` without audits, certificates, checklist and datasheet, enough for a board.
 
-    answered: records of the suite's rows, of which there is one for each item
+    answered: records of the suite's methods, one for each item
     """
     spec = read_specification(specification)
     lock, master = make_lock(specification, spec), _master(specification, spec)
     with making_folder(out) as (suite, scratch):
-        _Making(spec, specification, master, suite, scratch, lock).draft(answered)
+        _UnfinishedRelease(spec, specification, master, suite, scratch, lock).draft(answered)
 
 
 def _master(specification: Path, spec: SuiteSpec) -> str:
@@ -305,10 +305,10 @@ def _check_statements(spec: SuiteSpec, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Making:
-    """A release in the making.
+class _UnfinishedRelease:
+    """An unfinished release.
 
-    suite: folder that becomes the release; scratch: for files that do not stay
+    suite: folder that becomes the release; scratch: folder for temporary files
     """
 
     spec: SuiteSpec
@@ -340,7 +340,7 @@ class _Making:
             folder.mkdir(parents=True)
 
     def _seal(self, pools: Sequence[BuiltPool]) -> Manifest:
-        """Write public items, all of gold, and the manifest with commitments to both."""
+        """Write public items, gold, and the manifest with commitments to gold."""
         gold = [pair for pool in pools for pair in write_items(self.spec, pool, self._public, self.scratch)]
         commitments = Commitments.of_gold(self.master, gold)
         self._write_gold(pools, dict(gold), commitments)
@@ -381,7 +381,7 @@ class _Making:
             self._write_card(row, [pool.spec.name for pool in pools if row in pool.spec.rows])
 
     def _write_card(self, row: str, pools: Sequence[str]) -> None:
-        """Write the card of a row, as submissions have one."""
+        """Write the card of a method, in the form of submissions."""
         folder = self._gold / ROWS / row
         fields = {
             "system": row,
@@ -417,7 +417,7 @@ class _Making:
         )
 
     def _describe(self, pools: Sequence[BuiltPool], manifest: Manifest, measures: Mapping[str, PoolMeasures]) -> None:
-        """Write what people read of a release: measurements, metadata, checklist, data sheet and page."""
+        """Write the documents of a release: measurements, metadata, checklist, datasheet and page."""
         write_json(self.suite / MEASURES, {name: msgspec.to_builtins(value) for name, value in measures.items()})
         write_json(self._public / "croissant.json", describe_release(self.spec, self._public))
         facts = ReleaseFacts(
@@ -435,7 +435,7 @@ class _Making:
         (self._public / "index.html").write_text(self._page(manifest, measures, answers), encoding="utf-8")
 
     def _evidence(self, name: str, manifest: Manifest) -> Evidence:
-        """Return a file of the release with its digest, of one below `gold` the salted one."""
+        """Return a file of the release with its digest, salted for a file below private `gold`."""
         part, _, inside = name.partition("/")
         if part == GOLD:
             return Evidence(name, manifest.sealed[file_label(self.master, inside)], salted=True)

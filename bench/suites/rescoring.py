@@ -1,8 +1,8 @@
-"""Suites opened and checked, and submissions to them scored again.
+"""Opening and checking of suites, and scoring of submissions to them.
 
-Items that the file leaves out count as wrong, several answers to an item by their mean.
+Items that a file omits count as wrong, several answers to an item by their mean.
 
-Damage of one pool's files keeps that pool out of rankings; damage of what all pools share keeps all out.
+Damaged files of a pool exclude it from rankings; damage of shared files excludes all pools.
 """
 
 from __future__ import annotations
@@ -50,22 +50,27 @@ from calibrant.bench.suites.manifest import (
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 
-# --- Scoring of one file of answers against one pool, item by item: nothing that the file states about itself counts
+# --- Scoring of a file of answers against a pool, item by item; scores that the file states are ignored
 MAX_SAMPLES = 64  # answers to one item
 MAX_ANSWER_CHARS, MAX_REASON_CHARS = 4_000, 300
 NO_LINE = "no line is about this item"
 Expected = Mapping[str, float | None]  # rates of guessers: `draw` and `best`, null where they are not known
-REASON_FIELDS = ("problem", "parseError", "failureExplanation", "why")  # of verdicts, the first that states something
+REASON_FIELDS = (
+    "problem",
+    "parseError",
+    "failureExplanation",
+    "why",
+)  # fields of verdicts; the first nonempty one counts
 
 
 class ItemResult(msgspec.Struct, frozen=True):
     """Answers of a system to one item.
 
-    id: public id; right: mean over its answers; answered: whether one of them is an answer
-    kinds: what each answer is, of SHARES (bench.core.attribution); reason: why it is not right, of the first answer
-    answer: the first one, as text; num_steps: of its episode
-    chance, best: of the guessers with the same evidence, means over the answers; null where they are not known
-    unit: of clustering, which items of one latent model share
+    id: public id; right: mean over its answers; answered: whether some response holds an answer
+    kinds: share of each answer (bench.core.attribution.SHARES); reason: why the first answer is not right
+    answer: text of the first answer; num_steps: of its episode
+    chance, best: expected rates of guessers with the same evidence, means over the answers; null if not known
+    unit: id of the item's unit, a group of items about one latent model
     """
 
     id: str
@@ -83,7 +88,7 @@ class ItemResult(msgspec.Struct, frozen=True):
 
 
 class CellResult(msgspec.Struct, frozen=True):
-    """Answers of a system to a pool, an entry for every item of the pool, by public id."""
+    """Answers of a system to a pool. items: one entry for every item of the pool."""
 
     items: tuple[ItemResult, ...]
 
@@ -105,7 +110,7 @@ class CellResult(msgspec.Struct, frozen=True):
 
     @property
     def kinds(self) -> dict[str, float]:
-        """Return the share of items in each class of answers, together 1; several answers to one by their mean."""
+        """Share of items in each class of answers, together 1; several answers to an item count by their mean."""
         parts = ((kind, Fraction(1, len(item.kinds))) for item in self.items for kind in item.kinds)
         sums = dict.fromkeys(SHARES, 0) | sum_classes(parts)
         return {kind: float(Fraction(number) / len(self.items)) for kind, number in sums.items()}
@@ -127,7 +132,7 @@ class _Answer(NamedTuple):
 
 
 class PoolJudge:
-    """Scores files against a pool; evaluators and levels of items are cached."""
+    """Scorer of files against a pool; evaluators and chance levels of items are cached."""
 
     def __init__(self, pool: Path) -> None:
         self._pool = pool
@@ -137,24 +142,24 @@ class PoolJudge:
         self._expected: dict[str, Expected] = {}
 
     def fresh(self) -> PoolJudge:
-        """Return a judge of the same pool that replays and scores everything anew; only levels of items are shared."""
+        """Return a judge of the same pool without cached evaluators; only chance levels are shared."""
         judge = PoolJudge(self._pool)
         judge._expected = self._expected
         return judge
 
     @cached_property
     def ids(self) -> Mapping[str, str]:
-        """Return the public id of each item, in their order."""
+        """Item id -> public id, in the order of the pool."""
         public = self._items.public
         assert public is not None
         return dict(sorted(((name, public.public(name)) for name in self._items.instances), key=lambda pair: pair[1]))
 
     def score_file(self, file: Path) -> CellResult:
-        """Score a file; `CalibrantError` names the first line that cannot be scored or is forged."""
+        """Score a file; `CalibrantError` names the first line that cannot be scored or whose steps are false."""
         answers: dict[str, list[_Answer]] = {name: [] for name in self.ids}
         models: set[str | None] = set()
         for read in Predictions(file, self.scorer, with_excluded=True):
-            # an item cannot be left out: a request that failed counts as an empty response
+            # items cannot be excluded: a failed request counts as an empty response
             is_excluded = read.reading is not None and read.reading.is_excluded
             prediction = (
                 self.scorer.read_answer(read._replace(response=Response(), sample=0), {}) if is_excluded else read
@@ -163,11 +168,11 @@ class PoolJudge:
             if len(models) > 1:
                 names = ", ".join(sorted(map(short_repr, models)))
                 raise CalibrantError(f"{file.name}: lines of several models: {names}; a submission is of one")
-            listed = answers[prediction.instance]
-            if len(listed) == MAX_SAMPLES:
+            item_answers = answers[prediction.instance]
+            if len(item_answers) == MAX_SAMPLES:
                 raise CalibrantError(f"{file.name}: more than {MAX_SAMPLES} answers to {self.ids[prediction.instance]}")
-            listed.append(self._score(prediction))
-        return CellResult(tuple(self._result(name, listed) for name, listed in answers.items()))
+            item_answers.append(self._score(prediction))
+        return CellResult(tuple(self._result(name, item_answers) for name, item_answers in answers.items()))
 
     def _score(self, prediction: Prediction) -> _Answer:
         scored = self.scorer.score(prediction)
@@ -193,7 +198,7 @@ class PoolJudge:
         return self.bench.metrics.success.is_right(score, setting)
 
     def _expected_rates(self, item: Any, steps: Sequence[Any], score: Mapping[str, Any]) -> Expected:
-        """Return what guessers with the same evidence expect, as `table --attribution` has it; once for each item."""
+        """Return the expected rates of guessers with the same evidence, as in `table --attribution`; cached."""
         if self.bench.is_interactive(item):
             return expected_rates(self.bench, item, {**score, STEPS: steps})
         if item.id not in self._expected:
@@ -229,11 +234,11 @@ class PoolJudge:
 
 @lru_cache(maxsize=16)
 def judge_of(pool: Path) -> PoolJudge:
-    """Return the judge of a pool file that does not change meanwhile; one for each process."""
+    """Return the judge of a pool file, cached by its path; the file must not change."""
     return PoolJudge(pool)
 
 
-# --- A released suite as a board opens it: everything checked again, and what is wrong stated by pool -----------------
+# --- Opening of a released suite: everything is checked again, and damage is stated by pool ---------------------------
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,7 @@ class OpenSuite:
     """A suite whose files were checked.
 
     digest: SHA-256 of the list of public digests, which identifies the release
-    damage: by pool, why its cells stay out of rankings; row_damage: the same by row
+    damage: pool -> why it is excluded from rankings; row_damage: calibration row -> why it is excluded
     """
 
     folder: Path
@@ -260,14 +265,14 @@ class OpenSuite:
 
 
 def pool_path(suite: Path, name: str) -> Path:
-    """Return where a suite has the pool of that name."""
+    """Return the path of the pool of that name in a suite."""
     return suite / GOLD / name / f"{name}.jsonl"
 
 
 def open_suite(folder: Path, progress: Progress = lambda name, done, total: None, *, expected: str = "") -> OpenSuite:
-    """Check a suite's folder; `CalibrantError` if it is none, has no gold, or is not the expected release.
+    """Open and check a suite's folder; `CalibrantError` if it is no suite, has no gold, or is not the expected release.
 
-    expected: digest of the release, as its authors published it; empty if it is not given
+    expected: digest of the release as published by its authors; empty for any
     """
     manifest = read_manifest(folder)
     digest = sha256_of(folder / PUBLIC / SUMS) if (folder / PUBLIC / SUMS).is_file() else ""
@@ -295,7 +300,7 @@ def open_suite(folder: Path, progress: Progress = lambda name, done, total: None
 
 
 def _faults(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield files that differ from the digests and commitments of the suite, with the difference."""
+    """Yield (file, difference) for files that differ from the digests and commitments of the suite."""
     yield from ((f"{PUBLIC}/{name}", reason) for name, reason in differences(folder / PUBLIC).items())
     gold = folder / GOLD
     master = read_master(gold / "master.key")
@@ -315,7 +320,7 @@ def _faults(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _pool_problem(folder: Path, manifest: Manifest, pool: PoolEntry) -> str:
-    """Return why a pool whose files are unchanged cannot be ranked by; empty if it can."""
+    """Return why a pool with unchanged files is unfit for ranking; empty if it is fit."""
     path = pool_path(folder, pool.name)
     try:
         bench = benchmark_of(path)

@@ -1,9 +1,9 @@
 """Submissions to a board: their files, names that look alike, and their ranking.
 
-Bounds: number and size of files, names, ordinary files only. Each file is copied before it is read, so that what was
-checked is what is scored.
+Number and size of files are bounded; links and devices are refused. Each file is copied before it is read, so that the
+checked bytes are those that are scored.
 
-Its full table of confusable characters is large; here are the letters of other scripts that look like Latin ones.
+Names are compared by letters of other scripts that look like Latin ones, a part of Unicode's confusable characters.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.atomic_write import open_unlinked
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
-# --- Names that read alike, so that no submission passes for another: after Unicode Technical Standard 39, in small
-INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # fillers and a blank that count as letters or symbols
+# --- Names that look alike, so that no submission passes for another (a part of Unicode Technical Standard 39)
+INVISIBLE = frozenset(
+    "\u115f\u1160\u2800\u3164\uffa0"
+)  # fillers and a blank that Unicode classes as letters or symbols
 _CYRILLIC = dict(zip("авекмнорстухіјѕһԁԛԝгьѵ", "abekmhopctyxijshdqwrbv", strict=True))
 _GREEK = dict(zip("αβεζηικμνοπρστυχωγ", "abezhikmvonpotuxwy", strict=True))
 _OTHERS = dict(zip("\u0131\u0251\u0261\u0585\u0578\u057d\u0570", "iagonuh", strict=True))
@@ -48,12 +50,12 @@ _KINDS = {"Pd": "-", "Zs": " "}
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text shows all that it holds: no controls, no invisible letters, no spaces beside words."""
+    """Return whether a text has no controls, no invisible letters, and no spaces at its ends or in a row."""
     return text.isprintable() and text == " ".join(text.split()) and INVISIBLE.isdisjoint(text)
 
 
 def skeleton(text: str) -> str:
-    """Return what names that read alike have in common: `0`, `O` and `o` are one letter, so are `1`, `I` and `l`."""
+    """Return a key that is equal for names that look alike: `0`, `O` and `o` become one letter, as do `1`, `I`, `l`."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     letters = (_letter(letter) for letter in plain if unicodedata.category(letter) not in ("Mn", "Cf"))
     return " ".join("".join(letters).split())
@@ -63,33 +65,32 @@ def _letter(letter: str) -> str:
     return _KINDS.get(unicodedata.category(letter)) or _LETTERS.get(letter, letter)
 
 
-# --- Submissions to a board: a folder each, with a card and a file of answers for each pool. Nothing in them is
-# believed
+# --- Submissions to a board, which are untrusted: a folder with a card and a file of answers for each pool
 CARD = "card.toml"
-ROW_SUBMITTER = "row of the suite"  # what boards show for calibration rows
+ROW_SUBMITTER = "row of the suite"  # submitter of calibration rows on boards
 MAX_SUBMISSIONS = 2_000
 MAX_FILES = 100  # files of a submission
 MAX_CARD_BYTES = 1 << 16
 MAX_FILE_BYTES = 1 << 26
-MAX_SUBMISSION_BYTES = 1 << 28  # of its files together
-MAX_BOARD_BYTES = 1 << 34  # of all submissions together: they are copied before they are read
+MAX_SUBMISSION_BYTES = 1 << 28  # of all files of a submission
+MAX_BOARD_BYTES = 1 << 34  # of all submissions, which are copied before they are read
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _BLOCK = 1 << 20
-_PACKED = (b"\x1f\x8b", b"PK")  # gzip and zip: a few bytes of them can hold anything
+_PACKED = (b"\x1f\x8b", b"PK")  # gzip and zip, refused because few bytes can expand to any size
 
 Line: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 60)]
 
 
 class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tokens that a system read and wrote, as its submitter states them."""
+    """Numbers of tokens that a system read and wrote, stated by the submitter."""
 
     input: Count
     output: Count
 
 
 class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Statements of a submitter about a submission; files: SHA-256 of each file of answers."""
+    """A submitter's statements about a submission. files: file of answers -> SHA-256."""
 
     system: Line
     version: Line
@@ -124,8 +125,8 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Submission:
     """A submission that can be scored.
 
-    name: of its folder; files: copies of its files, by pool; digest: of card and files
-    is_row: a calibration row of the suite
+    name: of its folder; files: pool -> copy of its file; digest: of card and files
+    is_row: whether it is a calibration row, a method that the suite brings for comparison
     """
 
     name: str
@@ -136,18 +137,18 @@ class Submission:
 
     @property
     def folder(self) -> str:
-        """Return its folder in the site."""
+        """Its folder in the site."""
         return f"{'rows' if self.is_row else 'systems'}/{self.name}"
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return system and version as they read."""
+        """Skeletons of system and version (`skeleton`)."""
         return skeleton(self.card.system), skeleton(self.card.version)
 
 
 @dataclass(frozen=True)
 class RefusedSubmission:
-    """A submission that stays out of the ranking; system: as its card has it, empty without a readable card."""
+    """A submission that is excluded from the ranking. system: from its card, empty if that is unreadable."""
 
     name: str
     system: str
@@ -157,15 +158,15 @@ class RefusedSubmission:
 def read_submissions(
     folder: Path, manifest: Manifest, scratch: Path, *, are_rows: bool = False, rows: Iterable[Submission] = ()
 ) -> Iterator[Submission | RefusedSubmission]:
-    """Yield the submissions in a folder, in the order of their names; `CalibrantError` if there are too many.
+    """Yield the submissions in a folder, sorted by name; `CalibrantError` if there are too many.
 
-    rows: calibration rows of the suite, whose names no submission may have; their answers it may
+    rows: calibration rows of the suite, whose names submissions must not have; equal answers are allowed
     """
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     if len(names) > MAX_SUBMISSIONS:
         raise CalibrantError(f"{folder}: more than {MAX_SUBMISSIONS} submissions")
     prefix, num_bytes = "row" if are_rows else "submission", 0
-    earlier = _Earlier({row.names: f"the row {row.name}" for row in rows})
+    earlier = _EarlierSubmissions({row.names: f"the row {row.name}" for row in rows})
     for index, name in enumerate(names):
         system = ""
         try:
@@ -187,10 +188,10 @@ def read_submissions(
             yield submission
 
 
-class _Earlier:
-    """Names as they read, folders and files of the submissions before another.
+class _EarlierSubmissions:
+    """Skeletons of names, folders and files of earlier submissions.
 
-    systems: by system and version as they read, whose they are
+    systems: skeletons of (system, version) -> submission
     """
 
     def __init__(self, systems: Mapping[tuple[str, str], str]) -> None:
@@ -199,7 +200,7 @@ class _Earlier:
         self._files: dict[tuple[tuple[str, str], ...], str] = {}
 
     def check(self, submission: Submission) -> None:
-        """Raise `CalibrantError` for a submission that passes for an earlier one, or is a copy of it."""
+        """Raise `CalibrantError` for a submission whose names look like an earlier one's, or that copies its files."""
         name, files = submission.name, tuple(sorted(submission.card.files.items()))
         if (holder := self._folders.setdefault(name.casefold(), name)) != name:
             raise CalibrantError(f"its folder is that of {holder} where case is ignored")
@@ -210,7 +211,7 @@ class _Earlier:
 
 
 def refusal_text(error: Exception, scratch: Path) -> str:
-    """Return the reason of a refusal in one line, without folders of this machine."""
+    """Return the reason of a refusal as one line, without paths of this machine."""
     text = error.strerror or "cannot be read" if isinstance(error, OSError) else str(error)
     return in_one_line(text.replace(f"{scratch}{os.sep}", ""))[:400]
 
@@ -220,7 +221,7 @@ def _safe_name(name: str, number: int) -> str:
 
 
 def read_card(folder: Path, name: str, manifest: Manifest) -> Card:
-    """Return the card of a submission to this suite; refuse links, other entries, and another suite or version."""
+    """Return the card of a submission; `CalibrantError` for links, other entries, and another suite or version."""
     if not _FOLDER_NAME.fullmatch(name):
         raise CalibrantError("a name of a submission is 1 to 64 letters, digits, dots, - and _")
     if not stat.S_ISDIR((folder / name).lstat().st_mode):
@@ -247,7 +248,7 @@ def read_card(folder: Path, name: str, manifest: Manifest) -> Card:
 
 
 def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> tuple[dict[str, Path], str]:
-    """Copy the files of a submission; return the copies by pool, and the digest of card and files."""
+    """Copy the files of a submission; return (pool -> copy, digest of card and files)."""
     pools = {f"{pool.name}.jsonl": pool.name for pool in manifest.pools}
     files: dict[str, Path] = {}
     num_bytes = 0
@@ -268,7 +269,7 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
 
 
 def copy_file(source: Path, target: Path) -> str:
-    """Copy a file within bounds, never through a link; return its SHA-256."""
+    """Copy a file of bounded size that is no link; return its SHA-256."""
     digest, size = sha256(), 0
     with open_unlinked(source) as reading, target.open("xb") as writing:
         while block := reading.read(_BLOCK):
@@ -282,15 +283,13 @@ def copy_file(source: Path, target: Path) -> str:
     return digest.hexdigest()
 
 
-# --- A folder that a board reads: copies of files of answers, and a card with their digests ---------------------------
+# --- Writing of a submission: copies of files of answers, and a card with their digests -------------------------------
 
 
 def write_submission(manifest: Manifest, answers: Sequence[Path], statements: dict[str, Any], out: Path) -> Card:
-    """Write a submission to a suite into `out`, which must not be there, or empty; all of it or nothing.
+    """Write a submission to a suite in the new or empty folder `out`, atomically; return its card as a board reads it.
 
-    answers: files called POOL.jsonl, at most one for each pool; statements: fields of the card beside suite and files
-
-    Return the card, as a board reads it.
+    answers: files named POOL.jsonl, at most one for each pool; statements: the card's fields without suite and files
     """
     require_free(out, "a submission")
     pools = [f"{pool.name}.jsonl" for pool in manifest.pools]
@@ -316,7 +315,7 @@ def write_submission(manifest: Manifest, answers: Sequence[Path], statements: di
 
 
 def _require_one_model(path: Path) -> None:
-    """Refuse a file whose lines name several models, as a board would (bench.suites.rescoring)."""
+    """Raise `CalibrantError` for a file whose lines name several models, as a board does (bench.suites.rescoring)."""
     models: dict[str, str] = {}
     for where, line in PredictionFile(path).objects():
         parsed = None if line is None else parse_line(line)
@@ -332,7 +331,7 @@ def _require_one_model(path: Path) -> None:
 
 
 def _format_lines(card: Card) -> Iterator[str]:
-    """Yield the card's fields that are not their defaults, tables last; its texts have no characters to escape."""
+    """Yield lines for the card's fields that differ from their defaults, tables last."""
     fields = {name: value for name, value in msgspec.to_builtins(card).items() if value not in (None, {})}
     tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
     for name, value in fields.items():
@@ -344,19 +343,19 @@ def _format_lines(card: Card) -> Iterator[str]:
 
 
 def _format_toml(value: str | float) -> str:
-    """Return a text or a number as TOML, whose texts are those of JSON."""
+    """Return a text or a number as TOML; texts are written as in JSON, which TOML accepts."""
     return json.dumps(value, ensure_ascii=False)
 
 
-# --- Rows and cells of a board: rates with intervals beside what guessers expect, and the order of systems ------------
+# --- Rows and cells of a board: rates with intervals and chance levels, and the order of systems ----------------------
 
 
 @dataclass(frozen=True)
 class BoardCell:
     """A system on a pool.
 
-    low, high: 95 % interval over items, each of which counts the mean of its answers (bench.answers.rates)
-    consistency: share of originals whose copies score alike; None for a pool without variants
+    low, high: 95 % interval of the rate over items (bench.answers.rates)
+    consistency: share of originals whose copies score equally; None for a pool without variants
     """
 
     pool: str
@@ -368,7 +367,7 @@ class BoardCell:
     @classmethod
     def of_result(cls, pool: str, result: CellResult, consistency: float | None = None) -> BoardCell:
         rate = estimate((item.id, item.unit or item.id, item.right) for item in result.items)
-        low, high = (rate and rate.interval) or (0.0, 1.0)  # of one unit nothing is known
+        low, high = (rate and rate.interval) or (0.0, 1.0)  # a single unit has no interval
         return cls(pool, result, low, high, consistency)
 
     @cached_property
@@ -389,9 +388,9 @@ class BoardCell:
 
     @property
     def skill(self) -> tuple[float, float, float] | None:
-        """Return (rate - chance) / (best - chance) with its interval; None where a level is missing or both agree.
+        """(rate - chance) / (best - chance) with its interval; None if a level is missing or best equals chance.
 
-        The interval takes both levels as exact, so it is that of the rate on another scale.
+        The levels count as exact, so the interval is that of the rate, rescaled.
         """
         chance, best = self.chance, self.best
         if chance is None or best is None or best <= chance:
@@ -401,13 +400,13 @@ class BoardCell:
 
     @property
     def is_above_best(self) -> bool:
-        """Return whether the rate is significantly above that of the best guesser: a sign of leaked gold."""
+        """Whether the rate is significantly above that of the best guesser, a sign of leaked gold."""
         return self.best is not None and self.low > self.best
 
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A system on all pools; cells: of the pools that can be ranked by."""
+    """A system on all pools. cells: pool -> result, for the undamaged pools that it answered."""
 
     submission: Submission
     cells: Mapping[str, BoardCell]
@@ -415,7 +414,7 @@ class BoardRow:
 
     @property
     def is_ranked(self) -> bool:
-        """Return whether it is a submission with a scored file: files for damaged pools are not scored."""
+        """Whether it is a submission with a scored file; files for damaged pools are not scored."""
         return not self.submission.is_row and bool(self.cells)
 
     @property
@@ -424,30 +423,30 @@ class BoardRow:
 
     @property
     def mean(self) -> float | None:
-        """Return the mean rate over all pools; None unless it answered all of them."""
+        """Mean rate over all pools; None unless it answered all of them."""
         return self.partial_mean if len(self.cells) == self.num_pools else None
 
     @property
     def partial_mean(self) -> float | None:
-        """Return the mean rate over the pools that it answered."""
+        """Mean rate over the pools that it answered."""
         return mean_if_known([cell.rate for cell in self.cells.values()])
 
 
 def sort_rows(rows: Iterable[BoardRow]) -> list[BoardRow]:
-    """Return systems and calibration rows by mean rate, highest first, then those that answered fewer pools.
+    """Sort systems and calibration rows that answered all pools by mean rate, highest first, then the others.
 
-    Equal ones are sorted by name.
+    Ties are sorted by name.
     """
     return sorted(rows, key=lambda row: (row.mean is None, -(row.partial_mean or 0.0), row.submission.name))
 
 
 def rank_pool(rows: Iterable[BoardRow], pool: str) -> list[tuple[int | None, BoardRow]]:
-    """Return the rows of a pool, highest rate first, with ranks: equal rates share one, calibration rows have none."""
-    listed = sorted(
+    """Return (rank, row) for a pool, highest rate first; equal rates share a rank, calibration rows have None."""
+    by_rate = sorted(
         (row for row in rows if pool in row.cells), key=lambda row: (-row.cells[pool].rate, row.submission.name)
     )
-    rates = [row.cells[pool].rate for row in listed if not row.submission.is_row]
-    return [(None if row.submission.is_row else 1 + _count_above(rates, row.cells[pool].rate), row) for row in listed]
+    rates = [row.cells[pool].rate for row in by_rate if not row.submission.is_row]
+    return [(None if row.submission.is_row else 1 + _count_above(rates, row.cells[pool].rate), row) for row in by_rate]
 
 
 def _count_above(rates: Sequence[float], rate: float) -> int:
