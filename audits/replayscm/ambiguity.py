@@ -24,18 +24,18 @@ from calibrant.solvers.outcome import Budget
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Members, ParentSets, draw
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
-# --- The classes in which an audit counts what the evidence leaves open, and their version spaces ---------------------
+# --- The classes in which an audit counts the consistent SCMs, and their version spaces -------------------------------
 # Classes without a size cap admit every function of at most k parents. Capped classes bound the formula size of each
-# mechanism; they are complete enumerations, so a cap is only used up to the number of parents for which every function
-# of at most that size is listed: `CAPS`. A count of 0 means that the class has no train-exact SCM at all, for instance
-# because a gold mechanism is too wide for it.
-PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
-MIN_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little
-CAPS = {
+# mechanism. A capped class has to be enumerated completely, so a cap is used only up to the number of parents for which
+# every function of at most that size is listed: `CAPS`. A count of 0 means that the class has no train-exact SCM, for
+# instance because a gold mechanism has more parents.
+PARENTS = (2, 3, 4, 5)  # most functional parents of the classes that every audit counts
+MIN_PARENTS = 4  # most published records draw at most four parents; smaller classes would tell little
+CAPS = {  # size cap -> most parents for which it is complete
     MAX_SIZE_OF_FOUR: 4,
     **{size: parents for parents, size in catalogue.MAX_SIZES.items()},
-}  # cap -> most parents it is complete for
-SIZE_PENALTY = 1  # a weight by size is 2**-(total formula size)
+}
+SIZE_PENALTY = 1  # an SCM of total formula size s has the weight 2**-s
 
 
 def gold_parents(problem: Problem) -> int:
@@ -54,10 +54,10 @@ def gold_class(problem: Problem) -> ModelClass:
 
 
 def restrict_to_grammar(model_class: ModelClass, grammar: Grammar) -> ModelClass:
-    """Return the part of an uncapped class that the grammar can express, as a class whose cap excludes none of it.
+    """Return the part of an uncapped class that the grammar can express, as a class with a cap that excludes none.
 
-    Return the class itself where the grammar expresses every function, and where the expressible functions are not
-    listed completely; its description then mentions functions that no formula expresses.
+    Return the class itself if the grammar expresses every function, or if the expressible functions are not listed
+    completely; its description then mentions functions that no formula expresses.
     """
     if model_class.max_size is not None or "if" in grammar.operators or catalogue.expresses_everything(grammar):
         return model_class
@@ -70,9 +70,9 @@ def restrict_to_grammar(model_class: ModelClass, grammar: Grammar) -> ModelClass
 
 
 def headline_parents(problem: Problem) -> int:
-    """Return the bound of parents of the headline class: the smallest countable class with gold.
+    """Return the parent limit of the headline class, which reports use: the smallest countable class with gold.
 
-    Without gold MIN_PARENTS: only a class without members would show that it is too narrow.
+    Without gold it is MIN_PARENTS, as the evidence shows that a class is too narrow only if it has no members.
     """
     gold = problem.sealed.gold
     widest = max((len(f.parents) for f in gold.local_functions.values()), default=0) if gold else 0
@@ -86,7 +86,7 @@ def add_size_cap(model_class: ModelClass) -> ModelClass:
 
 
 def sized_class(task: Task, max_parents: int, *, nested_roots: bool = False) -> ModelClass:
-    """Return the class with a size cap that stands for one without: up to four parents the cap excludes no function."""
+    """Return a class with a size cap that excludes no function of up to four parents, so that members list by size."""
     parents = min(max_parents, 4)
     complete = (
         catalogue.essential_functions(parents, catalogue.synthesis_operators(task.grammar)).complete_to[1:].tolist()
@@ -96,19 +96,19 @@ def sized_class(task: Task, max_parents: int, *, nested_roots: bool = False) -> 
 
 
 def profile_classes() -> tuple[ModelClass, ...]:
-    """Return the classes of a profile: k = 2 to 5 without a cap, then under each cap as far as it is complete."""
+    """Return the classes that an audit counts: k = 2 to 5 parents without a cap, then with each cap of CAPS."""
     sized = [ModelClass(k, cap) for cap, max_parents in CAPS.items() for k in range(PARENTS[0], max_parents + 1)]
     return (*(ModelClass(k) for k in PARENTS), *sized)
 
 
 # --- Version spaces of one audited instance, each built once ----------------------------------------------------------
-MAX_SETS = 30_000_000  # parent sets of all variables together that are gone through for classes wider than PARENTS
+MAX_SETS = 30_000_000  # parent sets of all variables, up to which classes wider than PARENTS are counted
 
 
 class Spaces:
-    """Version spaces by class, of the training worlds and of these with the held-out worlds added.
+    """Version spaces by class, given the training worlds, and given the held-out worlds too.
 
-    All of them share what was counted of the widest class, which is the larger part of the work.
+    All of them share the counts of the widest class, which are most of the work.
     """
 
     def __init__(self, problem: Problem, *, nested_roots: bool = False) -> None:
@@ -123,37 +123,37 @@ class Spaces:
 
     @cached_property
     def widest(self) -> int:
-        """The bound of parents of the widest class that is counted by default."""
+        """Most parents of the widest class that is counted by default."""
         return MAX_PARENTS if self.num_sets <= MAX_SETS else PARENTS[-1]
 
     @cached_property
     def num_sets(self) -> int:
-        """Return how many parent sets of at most MAX_PARENTS there are to go through."""
+        """Number of parent sets of at most MAX_PARENTS, over all variables."""
         disclosure = self.problem.task.disclosure
         candidates = [len(disclosure.admissible_parents(variable)) for variable in self.problem.task.variables]
-        return sum(comb(number, k) for number in candidates for k in range(MAX_PARENTS + 1))
+        return sum(comb(num_candidates, k) for num_candidates in candidates for k in range(MAX_PARENTS + 1))
 
     def space(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
-        """Return what the training worlds leave open in a class, with the audit's root sets.
+        """Return the version space of the training worlds in a class, with the audit's root sets.
 
-        Without a cap: every function that the grammar can express (audits.replayscm.ambiguity.restrict_to_grammar).
+        max_size: None for every function that the grammar can express (`restrict_to_grammar`)
         """
         requested = ModelClass(max_parents, max_size, self.nested_roots)
         return self._space(restrict_to_grammar(requested, self.problem.task.grammar))
 
     def _space(self, model_class: ModelClass) -> VersionSpace:
-        return self._part(
+        return self._subspace(
             self._training, model_class, self.widest, lambda widest: VersionSpace(self.problem.task, widest)
         )
 
-    def _part(
+    def _subspace(
         self,
         built: dict[ModelClass, VersionSpace],
         model_class: ModelClass,
         max_parents: int,
         build: Callable[[ModelClass], VersionSpace],
     ) -> VersionSpace:
-        """Return the space of a class; classes of one evidence share the counts of their widest."""
+        """Return the space of a class, built within the space of the widest class of the same evidence."""
         widest = replace(model_class, max_parents=max(max_parents, model_class.max_parents), max_size=None)
         if widest not in built:
             built[widest] = build(widest)
@@ -168,7 +168,7 @@ class Spaces:
         return space.share(self._after(space.model_class), size_penalty=size_penalty)
 
     def _after(self, model_class: ModelClass) -> VersionSpace:
-        return self._part(
+        return self._subspace(
             self._replaying, model_class, PARENTS[-1], lambda widest: self._space(widest).with_worlds(self.heldout)
         )
 
@@ -176,23 +176,24 @@ class Spaces:
 # --- Splitting a version space: which world removes the largest share of its members ----------------------------------
 # For a known truth the share that a world removes is exact: one minus the agreement. Otherwise the truth is one of the
 # members, and a world that splits them into outcomes of shares p1, p2, ... leaves sum p ** 2 of them on average. That
-# sum is exact where the outcomes can be listed within the budget of counts. Else it is bounded by the outcomes found so
-# far, and estimated without bias: the share of a drawn member's own outcome has that sum as its expectation.
+# sum is exact if the outcomes can be listed within the budget of counts. If not, it is bounded by the outcomes found so
+# far, and estimated without bias: the share of a sampled member's own outcome has that sum as its expectation.
 #
-# Where roots are hidden, a row that no truth has filled in fixes no context: members with other roots would copy other
-# values. There a split is measured for a known truth only.
+# With hidden roots, a row fixes no context unless a truth fills it in: members with other roots would copy other
+# values. Then a split is measured for a known truth only.
 MAX_COUNTS = 200  # exact counts within which the outcomes of one world are listed
-NUM_DRAWS = 16  # truths drawn for an estimate
-FINALISTS, FINAL_DRAWS = 8, 4  # candidates compared again, on so many times the draws
+NUM_DRAWS = 16  # truths sampled for an estimate
+NUM_FINALISTS = 8  # candidates that are compared a second time,
+FINAL_FACTOR = 4  # on so many times the sampled truths
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The expected share of members that a world leaves, over truths drawn from the members.
+    """The expected share of members that a world leaves, over truths sampled from the members.
 
-    lower, upper: certified
-    estimate, standard_error: from drawn truths where the bounds differ; no error (None) from a single draw
-    outcomes: number of different outcomes that are known
+    lower, upper: certified bounds
+    estimate, standard_error: from sampled truths if the bounds differ; the error is None for a single sample
+    outcomes: number of different outcomes that were found
     """
 
     lower: Fraction
@@ -208,7 +209,7 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class SplittingWorld:
-    """A world with what it is expected to leave; for a known truth, what it does leave."""
+    """A world, and the expected share of members that it leaves."""
 
     world: World
     remaining: Remaining
@@ -233,9 +234,9 @@ def _remaining_shares(space: VersionSpace, worlds: Sequence[World]) -> list[Frac
 def expected_remaining(
     space: VersionSpace, world: World, rng: Random, *, max_counts: int = MAX_COUNTS, num_draws: int = NUM_DRAWS
 ) -> Remaining:
-    """Return what a world leaves on average. Of its columns only those of targets and roots count.
+    """Return the expected share of members that a world leaves; ValueError with hidden roots.
 
-    Needs known roots: with hidden ones a row does not fix the context.
+    world: only its columns of targets and roots are read
     """
     from calibrant.audits.replayscm.ceiling import ClassSearch, list_classes
 
@@ -259,18 +260,18 @@ def best_split(
     num_draws: int = NUM_DRAWS,
     max_counts: int = MAX_COUNTS,
 ) -> SplittingWorld:
-    """Return the candidate that is expected to leave least, the first of equals; `ValueError` without candidates.
+    """Return the candidate with the smallest expected share left, the first of equals; `ValueError` without candidates.
 
-    All candidates are compared on the same drawn truths, the FINALISTS best of them on FINAL_DRAWS times as many
-    others, since few draws can miss an outcome that many members share. The winner is measured again with fresh ones,
+    All candidates are compared on the same sampled truths, the NUM_FINALISTS best of them on FINAL_FACTOR times as many
+    others, since few samples can miss an outcome that many members share. The winner is measured again with new ones,
     because the estimate that made it win is too favourable.
     """
     _require_roots(space)
     finalists = list(candidates)
     if not finalists:
         raise ValueError("no candidate worlds to choose from")
-    for number, num_kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
-        remaining = Truths.sample(space, rng, number).remaining(finalists)
+    for num_truths, num_kept in ((num_draws, NUM_FINALISTS), (FINAL_FACTOR * num_draws, 1)):
+        remaining = Truths.sample(space, rng, num_truths).remaining(finalists)
         ranked = sorted(zip(remaining, finalists, strict=True), key=lambda pair: pair[0][0])
         finalists = [world for _, world in ranked[:num_kept]]
     (world,) = finalists
@@ -278,9 +279,9 @@ def best_split(
 
 
 def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World]) -> tuple[World, Fraction]:
-    """Return the candidate that removes the largest share when this SCM is the truth, and that share; exact.
+    """Return the candidate that removes the largest share if this SCM is the truth, and that share; exact.
 
-    The worlds show contexts of the truth's roots, also where the task does not tell them.
+    The worlds fix the truth's roots, even if the task hides them.
     """
     from calibrant.audits.replayscm.ceiling import simulate
 
@@ -304,7 +305,7 @@ def single_worlds(
 def candidate_worlds(
     task: Task,
     rng: Random,
-    number: int,
+    count: int,
     *,
     roots: Sequence[str] | None = None,
     max_targets: int = MAX_TARGETS,
@@ -312,11 +313,12 @@ def candidate_worlds(
 ) -> Iterator[World]:
     """Yield random worlds to choose from: one to `max_targets` targets in either mode, a row per root assignment.
 
+    Columns of variables that are neither targets nor roots are 0 and not to be read.
+
     roots: of the truth, for a task that hides them
-    contexts_per_world: that many root assignments, drawn without repetition, instead of all
-    Columns of variables that are neither targets nor roots are 0 and mean nothing.
+    contexts_per_world: number of root assignments, sampled without repetition; None for all
     """
-    for _ in range(number):
+    for _ in range(count):
         targets = natural(rng.sample(task.variables, rng.randint(1, min(max_targets, len(task.variables)))))
         assigned = rng.random() < 0.5
         intervention = (
@@ -334,8 +336,11 @@ def _world(
         roots = task.disclosure.roots
         if roots is None:
             raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
-    every = range(1 << len(roots))
-    contexts = list(every) if contexts_per_world is None else rng.sample(every, min(contexts_per_world, len(every)))
+    assignments = range(1 << len(roots))
+    if contexts_per_world is None:
+        contexts = list(assignments)
+    else:
+        contexts = rng.sample(assignments, min(contexts_per_world, len(assignments)))
     columns = dict.fromkeys(task.variables, 0)
     for i, root in enumerate(roots):
         columns[root] = sum((context >> i & 1) << row for row, context in enumerate(contexts))
@@ -352,22 +357,22 @@ def _require_roots(space: VersionSpace) -> None:
 
 
 class Truths:
-    """Drawn members, each in turn taken for the truth."""
+    """Sampled members, each in turn assumed to be the truth."""
 
     def __init__(self, members: Members) -> None:
         self.space = members.space
         self.members = members
 
     @classmethod
-    def sample(cls, space: VersionSpace, rng: Random, number: int) -> Truths:
+    def sample(cls, space: VersionSpace, rng: Random, count: int) -> Truths:
         """Sample truths from a space with known roots; `ValueError` if it is empty."""
         (roots,) = space.root_sets
-        return cls(draw(ConditionedSpace(ParentSets(space, None), roots), rng, number))
+        return cls(draw(ConditionedSpace(ParentSets(space, None), roots), rng, count))
 
     def remaining(self, worlds: Sequence[World]) -> list[tuple[float, float | None]]:
-        """Return, per world, the mean share of members that replay a sampled truth, and its standard error."""
+        """Return, for each world, the mean share of members with a truth's outcome, and its standard error."""
         variables = self.space.sets.space.task.variables
-        truths: list[list[int]] = []  # [world][truth] -> index of what the truth shows among `outcomes`
+        truths: list[list[int]] = []  # [world][truth] -> index of the truth's outcome in `outcomes`
         outcomes: list[Rows] = []
         for world in worlds:
             rows = pack_rows([world], variables)

@@ -1,4 +1,4 @@
-"""Bounded audits: coverage of local patterns, and functions that few rows leave open."""
+"""Bounded audits of the paper: coverage of local patterns, and searches for other mechanisms that fit."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ from calibrant.solvers.replayscm.space import LocalSpace, local_space, sized_loc
 
 # --- Coverage of an instance: local predecessor patterns, exposure, interventions, held-out balance (paper, B.2) ------
 # A local pattern is an assignment to a bounded subset of the variables before V in the latent order, counted on rows in
-# which V is no target. The window is the one its parents were drawn from; subsets have three variables, or are the
-# whole window where it is smaller. The paper does not say which subsets are probed. Worlds are chosen by the two a
-# variable of the configurations (the first and the last subset), coverage is reported over all.
+# which V is no target. Subsets are of the window that V's parents were drawn from; they have three variables, or the
+# whole window if it is smaller. The paper does not state which subsets are probed. Worlds are chosen by the first and
+# the last subset of each window, as in the released code; coverage is reported over all subsets.
 #
-# Departure: the released code counts pattern numbers 0, 1 and 2 only, because it masks the record of seen patterns with
-# the size of the subset instead of the number of patterns. Here every pattern counts, so chosen worlds show more.
-#
-# The released code probes the first and the last subset only, and masks the record of seen patterns, one bit a pattern,
-# with the number of variables in the subset instead of the number of patterns. So it counts no pattern but 0 to size -
-# 1: a probe of three variables never exceeds 3/8. a test repeats that, to compare with stored diagnostics.
-# --- Local support: which joint values of a variable's possible causes the training rows show (paper, section B.2.3)
+# Departure: the released code masks the record of seen patterns, one bit a pattern, with the number of variables of the
+# subset instead of the number of patterns. So it counts patterns 0 to size - 1 only: a probe of three variables never
+# exceeds 3/8. Here every pattern counts, so chosen worlds show more. A test repeats the fault, to compare with stored
+# diagnostics.
+# --- Local support: joint values of a variable's possible causes that the training rows show (paper, section B.2.3)
 
 
 PROBE_SIZE = 3  # predecessors in a local pattern
@@ -54,11 +52,11 @@ class Probe(NamedTuple):
 
 
 PatternSets: TypeAlias = tuple[int, ...]
-"""Per probe a bit for each pattern: bit p is set iff pattern p was seen; cause i has the bit (p >> i) & 1 in it."""
+"""For each probe a bit set: bit p is set iff pattern p was shown; in pattern p, cause i has the value (p >> i) & 1."""
 
 
 def all_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
-    """Return all subsets of PROBE_SIZE variables of each window; the whole window where it has fewer."""
+    """Return all subsets of PROBE_SIZE variables of each window; the whole window if it has fewer."""
     return tuple(
         Probe(variable, causes)
         for variable, predecessors in windows.items()
@@ -77,7 +75,7 @@ def outer_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
 
 
 def consecutive_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
-    """Return every run of PROBE_SIZE neighbours in each window; the whole window where it has fewer."""
+    """Return every run of PROBE_SIZE neighbours in each window; the whole window if it has fewer."""
     return tuple(
         Probe(variable, tuple(predecessors[start : start + PROBE_SIZE]))
         for variable, predecessors in windows.items()
@@ -86,7 +84,7 @@ def consecutive_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...
 
 
 def rows_by_pattern(columns: Sequence[Column], every_row: Column) -> list[Column]:
-    """Return a list with entry p the rows in which the columns show pattern p."""
+    """Return a list whose entry p has, as bits, the rows in which the columns show pattern p."""
     groups = [every_row]
     for column in columns:
         groups = [rows & ~column for rows in groups] + [rows & column for rows in groups]
@@ -94,7 +92,7 @@ def rows_by_pattern(columns: Sequence[Column], every_row: Column) -> list[Column
 
 
 def patterns(world: World, probes: Sequence[Probe]) -> PatternSets:
-    """Return the patterns that one world shows; none of its targets."""
+    """Return the patterns that one world shows; none for probes of its targets."""
     columns = world.by_variable
     every_row = (1 << world.num_rows) - 1
     bits_by_probe = []
@@ -126,7 +124,7 @@ class Support(NamedTuple):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Numbers of patterns shown twice and once: what Extra Worlds raises, in this order."""
+        """Numbers of patterns shown at least twice and at least once, which Extra Worlds maximises in this order."""
         return sum(map(int.bit_count, self.twice)), sum(map(int.bit_count, self.once))
 
     def after(self, world_patterns: PatternSets) -> Support:
@@ -154,7 +152,7 @@ def coverage(worlds: Iterable[World], probes: Sequence[Probe]) -> float:
     return sum(bits.bit_count() for bits in united) / total if total else 1.0
 
 
-# --- Local predecessor-pattern coverage of an instance, as the paper words it (section B.2.3, Table F.2) --------------
+# --- Local predecessor-pattern coverage of an instance, by the paper's definition (section B.2.3, Table F.2) ----------
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +188,14 @@ GOLD_EXAMPLE = '"sealed": {"gold": {"X3": "(and X1 X2)"}}'
 
 
 def latent_scm(problem: Problem) -> Scm:
-    """Return the gold SCM, which audits of local evidence and simulated worlds cannot do without."""
+    """Return the gold SCM; `ValueError` if the problem has none."""
     if problem.sealed.gold is None:
         raise ValueError(f"problem '{problem.id}' has no gold SCM; add it to the item: {GOLD_EXAMPLE}")
     return problem.sealed.gold
 
 
 def windows(problem: Problem) -> dict[str, tuple[str, ...]]:
-    """Return each endogenous variable's parents and nearest latent predecessors; all where the file sets no bound."""
+    """Return each endogenous variable's parents and nearest latent predecessors; all if the file has no bound."""
     gold, order = latent_scm(problem), problem.sealed.latent_order
     bound, mechanisms = problem.sealed.max_predecessors, gold.mechanisms
     return {v: window(order, index, bound, mechanisms[v].mentioned) for index, v in enumerate(order) if v in mechanisms}
@@ -214,15 +212,15 @@ def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> Pattern
 
 
 def pattern_coverage(problem: Problem) -> PatternCoverage:
-    """Return the coverage of each endogenous variable by the training worlds: every subset, each pattern shown once."""
+    """Return the coverage by the training worlds over all subsets: patterns shown by at least one world."""
     listed = probes(problem)
     return _by_variable(problem, listed, seen_patterns(problem.task.training.worlds, listed))
 
 
 def support_coverage(problem: Problem) -> PatternCoverage:
-    """Return the coverage under which pools of the published strata meet Table F.2: see docs/findings.md.
+    """Return the coverage by which pools of the published strata agree with Table F.2: see docs/findings.md.
 
-    Probes are runs of neighbours in a window, and a pattern counts that at least two training worlds show.
+    Probes are runs of neighbours in a window; patterns count if at least two training worlds show them.
     """
     listed = consecutive_probes(windows(problem))
     return _by_variable(problem, listed, support(problem.task.training.worlds, listed).twice)
@@ -315,14 +313,14 @@ def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     return len(first & second) / len(union) if union else 1.0
 
 
-# --- The paper's bounded searches for other mechanisms, and next to each the exact number it is a bound for -----------
+# --- The paper's bounded searches for other mechanisms, each with the exact number that it bounds from below ----------
 # Budgets are those of the paper's Table B.2: local alternatives with slack 2 up to size 8 and 50,000 states a size, the
 # stronger audit with slack 4 up to size 10 and 80,000 states, coordinated pairs with slack 3 up to size 9 and 5
-# alternatives upstream, shortcuts of at most 5 nodes. A state is a semantically distinct function; seconds are not
-# counted, so the same budget means the same on every machine. A mechanism's search goes over the nearest latent
-# predecessors, the window from which the generator draws parents (docs/semantics.md, "The published generator").
+# alternatives upstream, shortcuts of at most 5 nodes. A state is a semantically distinct function; there is no limit of
+# seconds, so results do not depend on the machine. The search for a mechanism is over the nearest latent predecessors,
+# the window from which the generator draws parents (docs/semantics.md, "The published generator").
 MAX_WINDOW = 5  # the largest window of any published stratum; functions over it are listed up to size 11
-SHORTCUT_SIZE = 5
+SHORTCUT_SIZE = 5  # most nodes of a shortcut
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,7 +434,7 @@ class BoundedAudit:
         return window(self._order, self._order.index(variable), self._window, parents)
 
     def everything(self, *, shortcut_floor: int = 3) -> Bounded:
-        """Return every search with its budget; shortcut_floor: of `shortcuts`."""
+        """Return the results of every search, with its budget; `shortcut_floor`: `floor` of `shortcuts`."""
         return Bounded(
             local=self.local_alternatives(LOCAL),
             stronger=self.local_alternatives(STRONGER),
@@ -455,9 +453,9 @@ class BoundedAudit:
         return [_pair(local[u], local[v]) for u, v in edges]
 
     def shortcuts(self, *, floor: int = 3) -> list[Shortcut]:
-        """Return the shortcut class: at most min(5, gold size - 1) nodes, operators of two or three arguments.
+        """Return the smallest shortcut of each variable, of at most min(5, gold size - 1) nodes.
 
-        Variables whose bound is below `floor` are left out, as the generator does.
+        Operators have two or three arguments. Variables with a limit below `floor` are left out, as in the generator.
         """
         shortcuts = []
         for variable in self.gold.endogenous:
@@ -490,7 +488,7 @@ class BoundedAudit:
             size
             for mask, by_size in size_limited.by_size.items()
             for size in by_size
-            if not (mask.bit_count() == 4 and size == 5)  # four arguments under one operator: more than three
+            if not (mask.bit_count() == 4 and size == 5)  # one operator of four arguments, which is no shortcut
         ]
         return min(sizes, default=None)
 

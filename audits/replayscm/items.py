@@ -1,8 +1,8 @@
-"""The audit of one instance: exact counts of what is open, predictions of a drawn truth, members that differ most.
+"""The audit of one instance: exact counts of consistent SCMs, predictions for a random truth, members that differ most.
 
-Predictions take the smallest class of at least the headline's parents that has gold as a member; without gold, the
-smallest counted one that has any. Uniform weights are over the class without a size cap, weights by size over the one
-with: these are 2**(-total formula size), and their probabilities come from weighted totals, not from draws.
+A member is a consistent SCM. The truth is drawn from the smallest class of at least the headline's parents that has
+gold as a member; without gold, from the smallest counted class with members. The prior is uniform over the class
+without a size cap, or 2**(-total formula size) over the class with one. Probabilities are exact weighted totals.
 """
 
 from __future__ import annotations
@@ -47,28 +47,30 @@ from calibrant.solvers.replayscm.members import count_by_size, sample_members, s
 from calibrant.solvers.replayscm.space import VersionSpace
 
 # --- Predictions about a truth drawn from a version space: draws, ceilings, and the world that splits it best ---------
-CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
+CEILING_COUNTS = 32  # exact counts for one ceiling; if they do not suffice, it is an interval
 SPLIT_CANDIDATES = 36  # random worlds of one to three targets that are compared, beside every single intervention
-SPLIT_DRAWS = 6  # truths that they are compared on
+SPLIT_DRAWS = 6  # sampled truths on which they are compared
 SPLIT_COUNTS = 16  # exact counts for the best of them
-CEILING_SETS = 4_000_000  # parent sets weighed for one ceiling; many variables leave fewer counts than CEILING_COUNTS
-SIZED_SETS = 4  # a weight by size takes as long as so many without
-SPLIT_WORK = 400_000_000  # variables times parent sets times truths times worlds; many variables leave fewer worlds
-MAX_CONTEXTS = 16  # root assignments that a world shows; more roots than that are drawn
+CEILING_SETS = (
+    4_000_000  # parent sets times exact counts of one ceiling: with many variables, fewer than CEILING_COUNTS
+)
+SIZED_SETS = 4  # time of a weight by size, relative to a uniform one
+SPLIT_WORK = 400_000_000  # variables x parent sets x truths x worlds: with many variables, fewer worlds are compared
+MAX_CONTEXTS = 16  # root assignments that a world shows; of more, a sample
 
 
 def prior_parents(problem: Problem, headline: int, counts: Sequence[findings.ClassCount]) -> int:
-    """Return the bound of parents of the class that truths are drawn from; `ValueError` if no class is eligible."""
+    """Return the parent limit of the class that truths are drawn from; `ValueError` if no class is eligible."""
     if problem.sealed.gold is None:
-        able = [c.max_parents for c in counts if c.max_parents >= headline and c.members != "0"]
-        if not able:
+        eligible = [c.max_parents for c in counts if c.max_parents >= headline and c.members != "0"]
+        if not eligible:
             raise ValueError("no counted class has a member")
-        return able[0]
+        return eligible[0]
     return max(headline, gold_parents(problem))
 
 
 def draws(spaces: Spaces, max_parents: int) -> list[findings.Draw]:
-    """Return the probabilities uniform without a cap, uniform with one, and by size with one."""
+    """Return probabilities that a random member is held-out exact: uniform without and with a cap, by size with one."""
     uncapped, sized = spaces.space(max_parents), _sized_space(spaces, max_parents)
     return [_draw(spaces, *arguments) for arguments in ((uncapped, None), (sized, None), (sized, SIZE_PENALTY))]
 
@@ -83,7 +85,7 @@ def _draw(spaces: Spaces, space: VersionSpace, penalty: int | None) -> findings.
 
 
 class BoundedCeiling(NamedTuple):
-    """A ceiling, and which limits kept its interval from being narrower; empty if none did."""
+    """A ceiling, and the limits that kept its interval from being narrower, as text; "" if it is exact."""
 
     ceiling: findings.Ceiling
     cut: str
@@ -116,8 +118,8 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Bounde
         raise ValueError("there are no held-out worlds")
     rng = Random(f"ceiling:{problem.id}")
     work = _num_sets(space) * (1 if penalty is None else SIZED_SETS)
-    counts = max(1, min(CEILING_COUNTS, CEILING_SETS // max(1, work)))
-    best = ceiling(space, spaces.heldout, rng, size_penalty=penalty, max_counts=counts)
+    max_counts = max(1, min(CEILING_COUNTS, CEILING_SETS // max(1, work)))
+    best = ceiling(space, spaces.heldout, rng, size_penalty=penalty, max_counts=max_counts)
     record = findings.Ceiling(
         in_words=space.model_class.describe(problem.task),
         size_penalty=penalty,
@@ -127,17 +129,16 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Bounde
         counts=best.counts,
         realised=is_realised(problem, best) if problem.sealed.gold else None,
     )
-    return BoundedCeiling(record, "" if best.is_exact else _ceiling_cut(best, counts))
+    return BoundedCeiling(record, "" if best.is_exact else _ceiling_cut(best, max_counts))
 
 
-def _ceiling_cut(best: BestAnswer, counts: int) -> str:
-    """Describe the limits that were hit.
-
-    counts: how many exact counts were allowed
-    """
+def _ceiling_cut(best: BestAnswer, max_counts: int) -> str:
+    """Describe the limits that were hit; `max_counts`: number of exact counts allowed."""
     cut = []
-    if counts < CEILING_COUNTS:
-        cut.append(f"{counts} of {CEILING_COUNTS} exact counts made: at most {CEILING_SETS:,} parent sets are weighed")
+    if max_counts < CEILING_COUNTS:
+        cut.append(
+            f"{max_counts} of {CEILING_COUNTS} exact counts made: at most {CEILING_SETS:,} parent sets are weighed"
+        )
     else:
         cut.append(f"at most {CEILING_COUNTS} exact counts are made")
     if best.descent_cost:
@@ -147,7 +148,10 @@ def _ceiling_cut(best: BestAnswer, counts: int) -> str:
 
 
 def split(spaces: Spaces, max_parents: int) -> findings.Split | None:
-    """Return the best candidate for an unknown truth, or for gold where roots are hidden; None for one member."""
+    """Return the candidate world that splits the members best, or for hidden roots the best one if gold is the truth.
+
+    None for fewer than two members.
+    """
     problem, space = spaces.problem, spaces.space(max_parents)
     task, gold, rng = problem.task, problem.sealed.gold, Random(f"split:{problem.id}")
     if space.count < 2:
@@ -187,17 +191,17 @@ def _candidates(task: Task, roots: Sequence[str], rng: Random) -> list[World]:
 
 def _affordable(space: VersionSpace, worlds: list[World], num_draws: int) -> list[World]:
     """Return all of the worlds, or as many as SPLIT_WORK allows, evenly chosen."""
-    number = min(len(worlds), max(2, SPLIT_WORK // max(1, num_draws * _num_sets(space) * len(space.index))))
-    return [worlds[i * len(worlds) // number] for i in range(number)]
+    count = min(len(worlds), max(2, SPLIT_WORK // max(1, num_draws * _num_sets(space) * len(space.index))))
+    return [worlds[i * len(worlds) // count] for i in range(count)]
 
 
 def _num_sets(space: VersionSpace) -> int:
-    """Return parent sets of all variables, each with a weight of its own in every count."""
+    """Count the parent sets of all variables, to which the cost of one count is proportional."""
     return sum(len(space.local(variable).masks) for variable in space.index.values())
 
 
 def split_cuts(problem: Problem, result: findings.Split) -> dict[str, str]:
-    """Return the limits that a split hit, by part."""
+    """Return the limits that a split hit: part -> reason."""
     cut = {}
     num_candidates = 3 * len(problem.task.variables) + SPLIT_CANDIDATES
     if result.candidates < num_candidates:
@@ -242,14 +246,14 @@ def _describe_split(
 
 
 def _distinct_rows(world: World, columns: list[str]) -> list[str]:
-    """Return the different rows of these columns, in their order."""
+    """Return the distinct rows of these columns, in their order."""
     rows = ("".join(str(row[name]) for name in columns) for row in world.rows())
     return list(dict.fromkeys(rows))
 
 
 # --- Two members of a version space that differ most: among the smallest ones and random ones, by single interventions
-NUM_SMALLEST = 6
-NUM_RANDOM = 6
+NUM_SMALLEST = 6  # members of least size that are compared
+NUM_RANDOM = 6  # random members that are compared
 MAX_ROOTS = 12  # experiments are simulated over every assignment of the roots
 
 
@@ -266,7 +270,7 @@ def candidates(spaces: Spaces, max_parents: int) -> list[Scm]:
 
 
 def most_different(spaces: Spaces, max_parents: int) -> findings.Survivors | None:
-    """Return the pair with the highest disagreement rate, then cell rate; None if no two share their roots."""
+    """Return the pair with the highest disagreement rate, then cell rate; None if no two have the same roots."""
     models = candidates(spaces, max_parents)
     if models and len(models[0].roots) > MAX_ROOTS:
         raise ValueError(f"{len(models[0].roots)} roots: experiments are simulated for at most {MAX_ROOTS}")
@@ -319,9 +323,9 @@ CEILINGS = {"ceiling": uniform_ceiling, "ceiling by size": ceiling_by_size}  # a
 class AuditOptions:
     """Options of an audit.
 
-    max_parents: the headline class, which verdicts are about; None: the smallest that has gold, at least four parents
-    classes: bounds that are counted beside it
-    nested_roots: in Hidden-roots, only root sets whose columns are nested over shared units
+    max_parents: parent limit of the headline class, which verdicts are about; None: `headline_parents`
+    classes: parent limits of further classes to count
+    nested_roots: whether, if roots are hidden, only root sets whose columns are nested over shared units count
     """
 
     max_parents: int | None = None
@@ -329,7 +333,7 @@ class AuditOptions:
     nested_roots: bool = False
 
     def headline(self, problem: Problem) -> int:
-        """Return the bound of parents of the headline class of an instance."""
+        """Return the parent limit of the headline class of an instance."""
         return headline_parents(problem) if self.max_parents is None else self.max_parents
 
     def to_dict(self) -> dict[str, Any]:
@@ -337,7 +341,7 @@ class AuditOptions:
 
 
 def audit_instance(problem: Problem, options: AuditOptions) -> findings.Findings:
-    """Audit one instance. Reads the sealed part: this is for benchmark authors."""
+    """Audit one instance; reads the sealed part, so the result is for benchmark authors."""
     left_out: dict[str, str] = {}
     spaces = Spaces(problem, nested_roots=options.nested_roots)
     headline = options.headline(problem)
@@ -404,7 +408,7 @@ def _count_capped(spaces: Spaces, max_parents: int, max_size: int) -> findings.C
 
 
 def _count_all_capped(spaces: Spaces, widest: int, left_out: dict[str, str]) -> list[findings.CappedCount]:
-    """Return the profile's classes with a cap, as far as parent sets are gone through."""
+    """Count the capped classes of `profile_classes` up to `widest` parents; state the others in `left_out`."""
     counts = []
     for model_class in profile_classes():
         if model_class.max_size is None:
@@ -429,12 +433,12 @@ def _spectrum(spaces: Spaces, max_parents: int) -> findings.Spectrum:
     space = spaces.space(sized.max_parents, sized.max_size)
     sizes = count_by_size(space)
     words = space.model_class.describe(space.task)
-    return findings.Spectrum(words, {size: str(number) for size, number in sizes.items()})
+    return findings.Spectrum(words, {size: str(count) for size, count in sizes.items()})
 
 
 def _survivors(spaces: Spaces, headline: int, classes: Sequence[findings.ClassCount]) -> findings.Survivors | None:
     """Choose two members of the headline class, or of the next wider one with members; None if one is unique."""
-    able = [c for c in classes if c.max_parents >= headline and c.members != "0"]
-    if not able or able[0].members == "1":
+    with_members = [c for c in classes if c.max_parents >= headline and c.members != "0"]
+    if not with_members or with_members[0].members == "1":
         return None
-    return most_different(spaces, able[0].max_parents)
+    return most_different(spaces, with_members[0].max_parents)

@@ -1,9 +1,9 @@
 """Certificates of counts and of uniqueness, as JSON that a third party can check.
 
-A certificate holds the class, the evidence's digest, the number of functions for every variable and parent set, and the
-sum over DAGs by root set. For a unique member it also holds a CNF that states "there is a second one" and a DRUP proof
-that it has no model. audits.replayscm.certificates.verify recomputes all of it and shares no code with this
-module or the engines.
+A certificate holds the class, the digest of the evidence, the number of functions for every variable and parent set,
+and the sum over DAGs by root set. For a unique member it also holds a CNF that states "there is a second one" and a
+DRUP proof that it has no model. audits.replayscm.certificates.verify recomputes all of it and shares no code with this
+module or the solvers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _unique_claim(space: VersionSpace) -> dict[str, Any]:
 
 
 def _only_member(space: VersionSpace) -> Scm:
-    """Return the one member, with least formulas where its mechanisms have at most four parents."""
+    """Return the only member, with least formulas if the class has a cap or at most four parents."""
     if space.model_class.max_size is not None:
         return smallest_members(space, 1).models[0]
     if space.model_class.max_parents <= 4:
@@ -96,10 +96,11 @@ def _only_member(space: VersionSpace) -> Scm:
 
 
 def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], list[list[int]]]:
-    """Encode "a second member with the same roots exists", where every parent set of the member has one function.
+    """Encode "a second member with the same roots exists", given that every parent set of the member has one function.
 
-    Selectors `V <- S` for every parent set with functions, at least one per variable; precedence `U < V` between
-    endogenous variables, total and transitive; a selected parent precedes; and not all of the member's own selectors.
+    Variables: selectors `V <- S` for every parent set with functions, and precedence `U < V` of endogenous variables.
+    Clauses: at least one selector per variable; precedence is total and transitive; a selected parent precedes; not all
+    of the member's own selectors. Return the numbers of the variables by name, and the clauses.
     """
     endogenous = list(model.mechanisms)
     numbered: dict[str, int] = {}
@@ -112,7 +113,7 @@ def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], 
 
     clauses: list[list[int]] = []
     for v in endogenous:
-        masks = [m for m in sorted(space.local(space.index[v]).counts) if _within(space.names(m), model)]
+        masks = [m for m in sorted(space.local(space.index[v]).counts) if _are_variables(space.names(m), model)]
         clauses.append([number(_selector(v, space.names(mask))) for mask in masks])
         for mask in masks:
             for u in space.names(mask):
@@ -126,7 +127,7 @@ def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], 
     return numbered, clauses
 
 
-def _within(parents: Iterable[str], model: Scm) -> bool:
+def _are_variables(parents: Iterable[str], model: Scm) -> bool:
     return all(u in model.mechanisms or u in model.roots for u in parents)
 
 

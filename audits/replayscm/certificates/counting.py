@@ -1,8 +1,7 @@
 """Plain counting for checking certificates: DAGs, and functions of a few variables by least formula size.
 
-Shares nothing with the counts and the catalogues of the solvers. A list of arguments is known by the sum of its sizes
-and by what matters of its values: their conjunction, disjunction or parity, or for `iff` conjunction and disjunction
-together.
+Shares nothing with the counts and the catalogues of the solvers. Lists of arguments of an operator are identified if
+their total size is the same, and their conjunction, disjunction or parity; for `iff` conjunction and disjunction.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from calibrant.dsl.formulas.table import full_mask, projection
 
 # --- DAGs counted plainly, for checking certificates: a product over groups, and a recurrence over sinks within each
 Names: TypeAlias = frozenset[str]
-MAX_GROUP: Final = 18  # variables; 3 ** 18 steps take a quarter of an hour, and tables of all sets 200 MB
+MAX_GROUP: Final = 18  # variables of a group: 3 ** 18 steps take a quarter of an hour, tables of all sets 200 MB
 
 
 class LargeGroupError(CalibrantError):
@@ -33,11 +32,12 @@ def count_dags(
     variables: Sequence[str],
     report_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> int:
-    """Sum over acyclic parent maps of the product of function counts.
+    """Sum over acyclic parent-set assignments of the product of function counts.
 
-    A cycle lies within variables that reach each other, so the sum is a product over these groups; within a group,
-    parents outside of it do not matter for cycles. report_progress: gets the number of sets done, and of all sets.
-    `LargeGroupError` for a group of more than MAX_GROUP variables
+    A cycle lies within a strongly connected component (a group), so the sum is a product over groups; parents outside
+    of a group do not matter for its cycles. `LargeGroupError` for a group of more than MAX_GROUP variables.
+
+    functions: variable -> parent set -> number of functions; report_progress: called with (sets done, all sets)
     """
     endogenous = [v for v in variables if v not in roots]
     product = 1
@@ -50,7 +50,7 @@ def count_dags(
 
 
 def _groups(functions: Mapping[str, Mapping[Names, int]], endogenous: Sequence[str]) -> list[Names]:
-    """Return the strongly connected groups of the possible edges between these variables."""
+    """Return the strongly connected components of the possible edges between these variables."""
     parents = {v: {u for parent_set in functions[v] for u in parent_set if u in endogenous} for v in endogenous}
     reached = {v: _ancestors(v, parents) | {v} for v in endogenous}
     return list(dict.fromkeys(frozenset(u for u in reached[v] if v in reached[u]) for v in endogenous))
@@ -72,20 +72,20 @@ def _group_dags(
     outside: Names,
     report_progress: Callable[[int, int], None],
 ) -> int:
-    """Count by the sinks that are added: the recurrence of Robinson (1973), weighted, on sets as integers.
+    """Count by the recurrence of Robinson (1973) over sinks, weighted, on sets as integers.
 
-    An acyclic map is a set of sinks, with parents outside the group or in the remainder, over an acyclic map of the
-    remainder. A map with several sinks arises in several ways; inclusion and exclusion over them counts it once.
+    An acyclic assignment is a set of sinks, with parents outside the group or in the remainder, and an acyclic
+    assignment of the remainder. One with several sinks arises in several ways; inclusion and exclusion counts it once.
     """
     names = sorted(group)
     if len(names) > MAX_GROUP:
         raise LargeGroupError(f"{len(names)} variables can reach each other; up to {MAX_GROUP} are counted")
     subsets = 1 << len(names)
-    options = [_options_within(functions[name], names, outside) for name in names]
-    ways = [1] + [0] * (subsets - 1)  # weighted acyclic maps on each set
+    options = [_count_options(functions[name], names, outside) for name in names]
+    ways = [1] + [0] * (subsets - 1)  # weighted acyclic assignments on each set
     for remainder in range(subsets - 1):
         report_progress(remainder, subsets)
-        sets, weights = [remainder], [-ways[remainder]]  # the rest with sinks added; each further sink turns the sign
+        sets, weights = [remainder], [-ways[remainder]]  # the remainder with sinks added; each sink turns the sign
         for index, option in enumerate(options):
             if not remainder >> index & 1 and option[remainder]:
                 sets += [subset | 1 << index for subset in sets]
@@ -95,14 +95,14 @@ def _group_dags(
     return ways[-1]
 
 
-def _options_within(counts: Mapping[Names, int], names: Sequence[str], outside: Names) -> list[int]:
+def _count_options(counts: Mapping[Names, int], names: Sequence[str], outside: Names) -> list[int]:
     """Count, for each subset of the names, the functions with parents there or outside: a zeta transform."""
     sums = [0] * (1 << len(names))
-    for parents, number in counts.items():
+    for parents, count in counts.items():
         if parents <= outside.union(names):
-            sums[sum(1 << index for index, name in enumerate(names) if name in parents)] += number
-    for place in range(len(names)):
-        bit = 1 << place
+            sums[sum(1 << index for index, name in enumerate(names) if name in parents)] += count
+    for index in range(len(names)):
+        bit = 1 << index
         for start in range(0, len(sums), 2 * bit):
             low, high = sums[start : start + bit], sums[start + bit : start + 2 * bit]
             sums[start + bit : start + 2 * bit] = [a + b for a, b in zip(low, high, strict=True)]
@@ -110,12 +110,12 @@ def _options_within(counts: Mapping[Names, int], names: Sequence[str], outside: 
 
 
 # --- Functions of a few variables by least formula size, for checking certificates: lists of arguments, layer by layer
-MAX_CAP = {1: 15, 2: 15, 3: 15, 4: 12, 5: 9}  # by number of variables: seconds; beyond that layers are too large
+MAX_CAP = {1: 15, 2: 15, 3: 15, 4: 12, 5: 9}  # num. of variables -> largest formula size that takes seconds to list
 OPERATORS = frozenset({"not", "and", "or", "xor", "iff"})
 
 Values = npt.NDArray[np.uint64]
 _FOLDS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-_HALF = np.uint64(32)  # tables of five variables have 32 rows, so a conjunction and a disjunction fit one word
+_HALF = np.uint64(32)  # tables of five variables have 32 rows, so conjunction and disjunction of `iff` fit one word
 
 
 def least_sizes(num_vars: int, max_size: int, operators: Iterable[str]) -> Mapping[int, int]:
@@ -140,10 +140,7 @@ def _least_sizes(num_vars: int, max_size: int, operators: frozenset[str]) -> Map
         new = values[[int(bits) not in sizes for bits in values]] if len(values) else values
         sizes.update(dict.fromkeys(map(int, new), size))
         levels.append(new)
-        for (
-            name,
-            operand_lists,
-        ) in lists.items():  # lists of this total: longer ones made of this total, and single arguments
+        for name, operand_lists in lists.items():  # of this total size: two or more arguments, and single ones
             longer = _longer(name, operand_lists, levels, size)
             operand_lists.append(np.unique(np.concatenate([longer, _single(name, new)])))
     return MappingProxyType(sizes)

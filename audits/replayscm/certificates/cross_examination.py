@@ -3,16 +3,17 @@
 Both encodings are written from docs/semantics.md and share no code with the solvers, with the certificates' plain
 recount, or with each other:
 
-sat: the mechanism of V is a Boolean function of all its admissible variables, a bit for each combination of these. V
-    depends on U iff two bits differ that differ in U alone. Cardinality of the dependences by a sequential counter (C.
-    Sinz, 2005); a total order of the variables. CaDiCaL 1.5.3 (A. Biere) through PySAT; a step is a conflict.
-smt: the parents of V are a bit vector, its mechanism is an uninterpreted function of the masked row, and each parent
-    has a witness, a combination at which flipping it changes the value; a rank for each variable. z3 (L. de Moura and
-    N. Bjorner, 2008), which is the extra `smt`; a step is a unit of its resource limit.
+sat: the mechanism of V is a Boolean function of all its admissible variables, with a bit for each combination of their
+    values. V depends on U iff the bits of two combinations differ that differ in U alone. A sequential counter (C.
+    Sinz, 2005) limits the dependences; a total order of the variables excludes cycles. CaDiCaL 1.5.3 (A. Biere) through
+    PySAT; a step is a conflict.
+smt: the parents of V are a bit vector, its mechanism is an uninterpreted function of the masked row. Each parent has a
+    witness, a combination at which flipping it changes the value. A rank for each variable excludes cycles. z3 (L. de
+    Moura and N. Bjorner, 2008), which is the extra `smt`; a step is a unit of its resource limit.
 
-A count up to `MAX_LISTED` is proved by listing: each member found is replayed by the reference and excluded, and after
-the last one nothing is left. Of a larger count it is shown that more than `MAX_LISTED` members exist; under sat its
-number is counted anew by Ganak (S. Sharma and others, 2019) where pyganak is installed.
+A count up to `MAX_LISTED` is proved by listing: each member found is replayed by the reference and excluded, until the
+search proves that there is no other. For a larger count the search shows that more than `MAX_LISTED` members exist;
+under sat, Ganak (S. Sharma and others, 2019) counts them again if pyganak is installed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from calibrant.dsl.text import plural
 
 ENGINES: tuple[EngineName, ...] = ("sat", "smt")
 MAX_DIGITS = 1000  # digits of a count
-MAX_ADMISSIBLE = {"sat": 11, "smt": 20}  # sat: 2**11 bits a mechanism, 270,000 clauses a variable; smt: bits of a row
+# admissible variables of a mechanism; sat: 2**11 bits a mechanism, 270,000 clauses a variable; smt: bits of a row
+MAX_ADMISSIBLE = {"sat": 11, "smt": 20}
 MAX_GANAK_SECONDS = 60
 GANAK = """
 import json, sys, pyganak
@@ -50,7 +52,7 @@ print(); print(counter.count())
 
 
 class Mechanism(NamedTuple):
-    """Function of exactly these parents; bit i of a row of its table is the value of parents[i]."""
+    """Function of exactly these parents; table[r] is its value in row r, bit i of r the value of parents[i]."""
 
     parents: tuple[str, ...]
     table: tuple[bool, ...]
@@ -58,7 +60,7 @@ class Mechanism(NamedTuple):
     def text(self, roots: Sequence[str]) -> str:
         """Return the disjunction of the rows with value 1, as a mechanism text over and, or, not.
 
-        A constant mentions an admissible root, since any other variable may come later; without one it is a literal.
+        A constant mentions one of `roots`, since another variable may come later in the order; a literal without any.
         """
         rows = [
             [name if row >> i & 1 else f"(not {name})" for i, name in enumerate(self.parents)]
@@ -89,22 +91,26 @@ class Member(NamedTuple):
         }
 
     def scm(self, task: Task) -> Scm:
-        """Return the SCM that the mechanism map spells."""
+        """Return the SCM of the mechanism map."""
         return Scm(self.roots, {v: parse(text, ALL_OPERATORS) for v, text in self.texts(task).items()})
 
 
 class Claim(NamedTuple):
-    """Claim that is examined: number of SCMs with at most `max_parents` functional parents and these possible roots."""
+    """Claim that is examined: the number of SCMs with at most `max_parents` functional parents.
+
+    possible_roots: variables among which the roots are, if the task hides them
+    stated: the only member, if one is claimed
+    """
 
     task: Task
     max_parents: int
-    able: tuple[str, ...]  # where the roots are not told, the variables among which they are
+    possible_roots: tuple[str, ...]
     num_members: int
-    stated: Scm | None = None  # the only member, where one is claimed
+    stated: Scm | None = None
 
 
 class Search(Protocol):
-    """One member after another; `steps` so far."""
+    """Search for one member after another; `steps`: done so far."""
 
     engine: str
     steps: int
@@ -117,7 +123,7 @@ class Search(Protocol):
 
 
 def examine_certificate(document: Mapping[str, Any], problem: Problem, engine: EngineName) -> str:
-    """Prove the count of a certificate again; one line says how. Errors are those of `examine`."""
+    """Prove the count of a certificate a second time; return one line on how. Errors are those of `examine`."""
     check_shape(document)
     verification = Verification(document, problem)
     verification.check_subject()
@@ -127,12 +133,12 @@ def examine_certificate(document: Mapping[str, Any], problem: Problem, engine: E
     if not number.isdecimal() or len(number) > MAX_DIGITS:
         raise Refused(f"its count {short_repr(number)} is no number")
     stated = _stated_member(document, int(number))
-    claim = Claim(problem.task, verification.max_parents, verification.able_roots, int(number), stated)
+    claim = Claim(problem.task, verification.max_parents, verification.possible_roots, int(number), stated)
     return f"{problem.id}: {examine(claim, engine)}"
 
 
 def _stated_member(document: Mapping[str, Any], num_members: int) -> Scm | None:
-    """Return the member that a claim of uniqueness states; None where more or none are claimed."""
+    """Return the member that a claim of uniqueness states; None for other counts."""
     if num_members != 1:
         return None
     if "unique" not in document:
@@ -143,9 +149,10 @@ def _stated_member(document: Mapping[str, Any], num_members: int) -> Scm | None:
 
 
 def examine(claim: Claim, engine: EngineName, max_steps: int | None = None) -> str:
-    """Prove a claim again; the line says how. `Refused` with a counterexample where it is false.
+    """Prove a claim a second time; return one line on how it was proved.
 
-    Raises `NotExaminedError` where the engine has no encoding, `RecountLimitError` where steps or time ran out.
+    `Refused` with a counterexample if it is false, `NotExaminedError` if the engine has no encoding,
+    `RecountLimitError` if steps or time ran out.
     """
     widest = max((len(_admissible(claim.task, v)) for v in claim.task.disclosure.endogenous), default=0)
     if widest > MAX_ADMISSIBLE[engine]:
@@ -182,6 +189,7 @@ def examine(claim: Claim, engine: EngineName, max_steps: int | None = None) -> s
 
 
 def _examine_large(claim: Claim, search: Search) -> str:
+    """Compare a count above MAX_LISTED with Ganak's; `NotExaminedError` without Ganak."""
     counted = search.count() if isinstance(search, SatSearch) else None
     if counted is None:
         raise NotExaminedError(
@@ -205,7 +213,7 @@ def _last(members: Sequence[Member], task: Task) -> str:
 
 
 def _certify(member: Member, claim: Claim) -> None:
-    """Replay a member by the reference; a wrong one is a fault of the encoding, not of the claim."""
+    """Replay a member by the reference; `AssertionError` if it is none, as then the encoding is wrong."""
     wrong = first_mismatch(member.scm(claim.task), claim.task.training.worlds)
     if wrong is not None or any(len(part.parents) > claim.max_parents for part in member.mechanisms.values()):
         raise AssertionError(f"the encoding gives a model that is no member: {_map(member, claim.task)}")
@@ -217,7 +225,7 @@ def _admissible(task: Task, variable: str) -> tuple[str, ...]:
 
 
 def _free_rows(task: Task, variable: str) -> Iterator[Mapping[str, int]]:
-    """Yield the rows that show what the variable's own mechanism does, each once."""
+    """Yield the distinct rows in which the variable is not a target."""
     keys = set()
     for world in task.training.worlds:
         if variable not in world.intervention.targets:
@@ -253,14 +261,16 @@ class SatSearch(CountedSearch):
         for v in self.endogenous:
             literals = [self._depends(v, u) for u in self.inputs[v]]
             if len(literals) > claim.max_parents:
-                self._add_at_most(CardEnc.atmost(literals, claim.max_parents, top_id=len(self._numbers), encoding=1))
+                self._add_cardinality(
+                    CardEnc.atmost(literals, claim.max_parents, top_id=len(self._numbers), encoding=1)
+                )
         if task.disclosure.roots is None:
             for v in self.endogenous:
-                if v not in claim.able:
+                if v not in claim.possible_roots:
                     self.clauses.append([-self._root(v)])
             roots = [self._root(v) for v in self.endogenous]
-            number = task.disclosure.num_roots
-            self._add_at_most(CardEnc.equals(roots, number, top_id=len(self._numbers), encoding=1))
+            num_roots = task.disclosure.num_roots
+            self._add_cardinality(CardEnc.equals(roots, num_roots, top_id=len(self._numbers), encoding=1))
         self.solver = Cadical153(bootstrap_with=self.clauses)
 
     def _number(self, *key: Any) -> int:
@@ -281,7 +291,8 @@ class SatSearch(CountedSearch):
             self._number("before", u, v) if variables.index(u) < variables.index(v) else -self._number("before", v, u)
         )
 
-    def _add_at_most(self, encoded: Any) -> None:
+    def _add_cardinality(self, encoded: Any) -> None:
+        """Add a cardinality constraint of PySAT, and register its auxiliary variables."""
         for auxiliary in range(len(self._numbers) + 1, max(encoded.nv, len(self._numbers)) + 1):
             self._number("counter", auxiliary)
         self.clauses.extend(encoded.clauses)
@@ -333,9 +344,9 @@ class SatSearch(CountedSearch):
         return Member(roots, mechanisms)
 
     def _rows(self, v: str, parents: Sequence[str]) -> list[int]:
-        """Return the rows of the full table at which the variables beside the parents are 0."""
-        places = [self.inputs[v].index(u) for u in parents]
-        return [sum((row >> i & 1) << place for i, place in enumerate(places)) for row in range(1 << len(parents))]
+        """Return, for each row over the parents, the row over all inputs in which the other inputs are 0."""
+        bits = [self.inputs[v].index(u) for u in parents]
+        return [sum((row >> i & 1) << bit for i, bit in enumerate(bits)) for row in range(1 << len(parents))]
 
     def exclude(self, member: Member) -> None:
         clause = []
@@ -348,9 +359,9 @@ class SatSearch(CountedSearch):
         self.solver.add_clause(clause)
 
     def count(self) -> int | None:
-        """Count the functions and root sets of all models, in a process that is killed after a minute.
+        """Count the models, projected to functions and root sets, by Ganak; None without pyganak.
 
-        None without pyganak. Ganak has no limit of its own and writes to its process's output.
+        In a process of its own, stopped after MAX_GANAK_SECONDS: Ganak has no limit and writes to standard output.
         """
         if find_spec("pyganak") is None:
             return None
@@ -373,7 +384,7 @@ class SatSearch(CountedSearch):
 
 
 class _Terms(NamedTuple):
-    """Terms of one variable: its parents as bits and as a mask, its mechanism, its rank, whether it is a root."""
+    """z3 terms of one variable: parents as Booleans and as a mask, mechanism, rank, whether it is a root."""
 
     parents: Mapping[str, Any]
     mask: Any
@@ -396,7 +407,7 @@ class SmtSearch(CountedSearch):
         self.solver = z3.Solver(ctx=self.context)
         task = claim.task
         self.width = len(task.variables)
-        self.place = {v: i for i, v in enumerate(task.variables)}
+        self.bit_of = {v: i for i, v in enumerate(task.variables)}
         self.row_sort = z3.BitVecSort(self.width, self.context)
         self.terms = {v: self._new_terms(v) for v in task.disclosure.endogenous}
         for v in self.terms:
@@ -405,7 +416,7 @@ class SmtSearch(CountedSearch):
             roots = [(terms.is_root, 1) for terms in self.terms.values()]
             self.solver.add(z3.PbEq(roots, task.disclosure.num_roots))
             for v, terms in self.terms.items():
-                if v not in claim.able:
+                if v not in claim.possible_roots:
                     self.solver.add(z3.Not(terms.is_root))
 
     def _row(self, bits: int) -> Any:
@@ -416,7 +427,7 @@ class SmtSearch(CountedSearch):
         parents = {u: z3.Bool(f"{u} -> {v}", context) for u in _admissible(self.claim.task, v)}
         mask = self._row(0)
         for u, is_parent in parents.items():
-            mask = mask | z3.If(is_parent, self._row(1 << self.place[u]), self._row(0))
+            mask = mask | z3.If(is_parent, self._row(1 << self.bit_of[u]), self._row(0))
         function = z3.Function(f"mechanism of {v}", self.row_sort, z3.BoolSort(context))
         is_root = z3.BoolVal(False, context)
         if self.claim.task.disclosure.roots is None:
@@ -426,12 +437,12 @@ class SmtSearch(CountedSearch):
     def _constrain(self, v: str) -> None:
         z3, terms = self.z3, self.terms[v]
         for row in _free_rows(self.claim.task, v):
-            value_of_row = terms.function(terms.mask & self._row(sum(row[u] << i for u, i in self.place.items())))
+            value_of_row = terms.function(terms.mask & self._row(sum(row[u] << i for u, i in self.bit_of.items())))
             self.solver.add(z3.Or(terms.is_root, value_of_row if row[v] else z3.Not(value_of_row)))
         if len(terms.parents) > self.claim.max_parents:
             self.solver.add(z3.PbLe([(is_parent, 1) for is_parent in terms.parents.values()], self.claim.max_parents))
         for u, is_parent in terms.parents.items():
-            bit = self._row(1 << self.place[u])
+            bit = self._row(1 << self.bit_of[u])
             witness = z3.BitVec(f"witness of {u} -> {v}", self.width, self.context)
             self.solver.add(
                 z3.Implies(
@@ -465,9 +476,9 @@ class SmtSearch(CountedSearch):
         return bool(self.z3.is_true(model.eval(term, model_completion=True)))
 
     def _rows(self, parents: Sequence[str]) -> list[Any]:
-        places = [self.place[u] for u in parents]
+        positions = [self.bit_of[u] for u in parents]
         return [
-            self._row(sum(bit << place for bit, place in zip(reversed(bits), places, strict=True)))
+            self._row(sum(bit << position for bit, position in zip(reversed(bits), positions, strict=True)))
             for bits in product((0, 1), repeat=len(parents))
         ]
 

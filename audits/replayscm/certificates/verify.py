@@ -1,10 +1,9 @@
 """Independent checks of certificates: their fields, plain counting over rows, and a separate proof checker.
 
-Shares no code with the engines or with audits.replayscm.certificates.certificate: rows are read as dictionaries,
-functions are counted by direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks
-(Robinson 1973, "Counting labeled acyclic digraphs"), and the claim of uniqueness is rebuilt clause by clause. Under a
-cap on formula size functions come from a list that audits.replayscm.certificates.counting makes anew. Only dsl
-(problems, the reference, the parser) and this folder's counting are used.
+Shares no code with the solvers or with audits.replayscm.certificates.certificate: rows are dictionaries, functions are
+counted by direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks (Robinson 1973,
+"Counting labeled acyclic digraphs"), and the CNF of a claim of uniqueness is rebuilt clause by clause. With a cap on
+formula size, audits.replayscm.certificates.counting lists the functions anew. Otherwise only dsl is used.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ class ProofError(Exception):
 
 
 def check_refutation(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> int:
-    """Accept a DRUP refutation of the clauses and return the number of its added clauses; `ProofError` otherwise.
+    """Return the number of clauses that a valid DRUP refutation adds; `ProofError` for an invalid one.
 
-    Where unit propagation alone refutes the clauses, the proof is the empty clause, "0"; no lines are no proof.
+    If unit propagation alone refutes the clauses, the proof is the empty clause, "0"; no lines are no proof.
     """
     propagation = _Propagation()
     for clause in clauses:
@@ -73,7 +72,7 @@ def _literals(line: str, number: int) -> tuple[int, ...]:
 
 
 class _Propagation:
-    """A clause set with unit propagation from assumptions; two watched literals a clause."""
+    """A clause set with unit propagation from assumptions; the first two literals of a clause are watched."""
 
     def __init__(self) -> None:
         self.watching: dict[int, list[list[int]]] = {}
@@ -94,7 +93,7 @@ class _Propagation:
             self.stored.setdefault(frozenset(clause), []).append(clause)
 
     def delete(self, literals: Sequence[int]) -> None:
-        """Forget a clause; units are kept, which only makes the check of later lines easier to pass and stays sound."""
+        """Drop a clause; units are kept, which stays sound: later lines may only pass more easily."""
         copies = self.stored.get(frozenset(literals))
         if copies:
             self.deleted.add(id(copies.pop()))
@@ -129,9 +128,9 @@ class _Propagation:
             if clause[0] in true:
                 still_watching.append(clause)
                 continue
-            for place in range(2, len(clause)):
-                if -clause[place] not in true:
-                    clause[1], clause[place] = clause[place], clause[1]
+            for index in range(2, len(clause)):
+                if -clause[index] not in true:
+                    clause[1], clause[index] = clause[index], clause[1]
                     self.watching.setdefault(clause[1], []).append(clause)
                     break
             else:
@@ -145,7 +144,7 @@ class _Propagation:
         return True
 
 
-# --- The fields of a certificate file: what `calibrant schema` describes, and what a checker takes --------------------
+# --- The fields of a certificate file, as `calibrant schema` describes them -------------------------------------------
 
 
 class CertifiedClass(msgspec.Struct, forbid_unknown_fields=True):
@@ -209,7 +208,7 @@ UNIQUE_KEYS = {"roots", "mechanisms", "variables", "cnf", "proof"}
 def verify(document: Mapping[str, Any], problem: Problem) -> str:
     """Return one line that states what was verified; `Refused` with the reason otherwise.
 
-    `RecountLimitError` where a limit of time was set and is reached: then nothing is shown.
+    `RecountLimitError` if a time limit was set and is reached: then nothing is shown.
     """
     try:
         check_shape(document)
@@ -224,7 +223,7 @@ def verify(document: Mapping[str, Any], problem: Problem) -> str:
 
 
 def check_shape(document: Mapping[str, Any]) -> None:
-    """Return the fields that a certificate has, no others, and the types of those that say what is claimed."""
+    """Check that there are no unknown fields, and the types of version and class; `Refused` otherwise."""
     for part, keys in ((document, KEYS), (document["class"], CLASS_KEYS), (document.get("unique", {}), UNIQUE_KEYS)):
         strange = set(part) - keys
         if strange:
@@ -237,7 +236,7 @@ def check_shape(document: Mapping[str, Any]) -> None:
 
 
 class Verification:
-    """One certificate against one problem; `Refused` where they differ."""
+    """Check of one certificate against one problem; methods raise `Refused` where they differ."""
 
     def __init__(self, document: Mapping[str, Any], problem: Problem) -> None:
         self.document = document
@@ -246,11 +245,11 @@ class Verification:
         self.max_parents = document["class"]["max_parents"]
         self.max_size = document["class"]["max_size"]
         self.nested = document["class"]["nested_roots"]
-        self.stage = ""  # what a stopped check had recounted
+        self.stage = ""  # parts recounted so far, for the message of a stopped check
         self.rows = [(row, w.intervention.targets) for w in self.task.training.worlds for row in w.rows()]
 
     def check_subject(self) -> None:
-        """Check what the certificate is about: instance, evidence, class."""
+        """Check the subject of the certificate: instance, evidence, class."""
         if (self.document["format"], self.document["version"]) != ("calibrant-certificate", 2):
             raise Refused("not a certificate of a version that this program checks")
         if self.document["instance"] != self.problem.id:
@@ -268,6 +267,7 @@ class Verification:
         msgspec.convert(self.document, CertificateFile, strict=True)  # the rest is compared, as texts and numbers
 
     def run(self) -> str:
+        """Check everything; return one line that states the count and its class."""
         self.check_subject()
         functions = self._recount_functions()
         by_roots = self._recount_dags(functions)
@@ -285,7 +285,7 @@ class Verification:
         return f"{self.problem.id}: {count} members ({self._in_words()})"
 
     def _recount_functions(self) -> dict[str, dict[counting.Names, int]]:
-        """Return the functions of every variable; each is compared at once, so a false one needs no further time."""
+        """Count the functions of every variable and parent set; a wrong one is refused before the next is counted."""
         variables = [v for v in self.task.variables if self._may_be_endogenous(v)]
         if set(self.document["functions"]) - set(variables):
             raise Refused("it counts functions of a variable that cannot be endogenous")
@@ -344,15 +344,15 @@ class Verification:
         disclosure = self.task.disclosure
         if disclosure.roots is not None:
             return [disclosure.roots]
-        return list(combinations(self.able_roots, disclosure.num_roots))
+        return list(combinations(self.possible_roots, disclosure.num_roots))
 
     @property
-    def able_roots(self) -> tuple[str, ...]:
-        """Return the variables among which the class looks for roots that are not told."""
+    def possible_roots(self) -> tuple[str, ...]:
+        """The variables that the class admits as roots, if the task hides them."""
         return tuple(v for v in self.task.variables if not self.nested or self._has_nested_columns(v))
 
     def _has_nested_columns(self, variable: str) -> bool:
-        """Return whether the units with value 1 form a chain over the worlds that leave the variable alone."""
+        """Return whether the sets of units with value 1, in worlds that do not target the variable, form a chain."""
         sets = []
         for world in self.task.training.worlds:
             if variable not in world.intervention.targets and not _cyclic(world):
@@ -365,11 +365,11 @@ class Verification:
         )
 
     def _functions(self, variable: str) -> dict[counting.Names, int]:
-        """Return functions of exactly S that agree with every row in which the variable is not a target."""
+        """Count, by parent set, the functions of exactly these parents that agree with every untargeted row."""
         allowed = sorted(self.task.disclosure.admissible_parents(variable))
         free = [row for row, targets in self.rows if variable not in targets]
         rows = [(tuple(row[u] for u in allowed), row[variable]) for row in free]
-        over: dict[counting.Names, int] = {}
+        over: dict[counting.Names, int] = {}  # functions of a set or of a part of it
         exactly: dict[counting.Names, int] = {}
         total = sum(comb(len(allowed), size) for size in range(self.max_parents + 1))
         for size in range(min(self.max_parents, len(allowed)) + 1):
@@ -382,13 +382,13 @@ class Verification:
         if self.max_size is not None:
             return exactly
         for parents in over:
-            number = sum((-1) ** (len(parents) - len(part)) * over[part] for part in _parts(parents))
-            if number:
-                exactly[parents] = number
+            count = sum((-1) ** (len(parents) - len(subset)) * over[subset] for subset in _subsets(parents))
+            if count:
+                exactly[parents] = count
         return exactly
 
     def _count_small(self, num_parents: int, observed: Mapping[tuple[int, ...], int]) -> int:
-        """Count functions of exactly so many parents that agree with the observations, with formulas within the cap."""
+        """Count the functions of exactly `num_parents` that agree with `observed`, with formulas within the cap."""
         grammar, operators = self.task.grammar, frozenset(self.task.grammar.operators)
         if num_parents == 0:
             sizes = counting.least_sizes(1, self.max_size, operators)
@@ -466,12 +466,12 @@ class Verification:
 
 
 def _observe(
-    rows: Sequence[tuple[tuple[int, ...], int]], places: Sequence[int]
+    rows: Sequence[tuple[tuple[int, ...], int]], positions: Sequence[int]
 ) -> tuple[dict[tuple[int, ...], int], bool]:
-    """Return the value observed with each combination at these positions, and whether it is a function of them."""
+    """Return the value observed with each combination at these positions, and whether they determine it."""
     observed: dict[tuple[int, ...], int] = {}
     for row, value in rows:
-        if observed.setdefault(tuple([row[place] for place in places]), value) != value:
+        if observed.setdefault(tuple([row[position] for position in positions]), value) != value:
             return observed, False
     return observed, True
 
@@ -489,29 +489,30 @@ def _is_complete(names: tuple[str, ...], *, constants: bool) -> bool:
         tables += [(arity, operator.truth) for arity in range(operator.min_arity, max_arity + 1)]
     if constants:
         tables += [(0, lambda arguments: False), (0, lambda arguments: True)]
-    missed = [False] * 5
+    leaves_class = [False] * 5  # whether some operator is outside of each class
     for arity, truth in tables:
         rows = list(product((False, True), repeat=arity))
         value = {row: bool(truth(row)) for row in rows}
         all_zeros, all_ones = rows[0], rows[-1]
         pairs = list(product(rows, repeat=2))
-        missed[0] |= value[all_zeros]
-        missed[1] |= not value[all_ones]
-        missed[2] |= any(value[a] > value[b] for a, b in pairs if all(x <= y for x, y in zip(a, b, strict=True)))
-        missed[3] |= any(
+        leaves_class[0] |= value[all_zeros]
+        leaves_class[1] |= not value[all_ones]
+        leaves_class[2] |= any(value[a] > value[b] for a, b in pairs if all(x <= y for x, y in zip(a, b, strict=True)))
+        leaves_class[3] |= any(
             value[tuple(x != y for x, y in zip(a, b, strict=True))] ^ value[a] ^ value[b] ^ value[all_zeros]
             for a, b in pairs
         )
-        missed[4] |= any(value[row] == value[tuple(not x for x in row)] for row in rows)
-    return all(missed)
+        leaves_class[4] |= any(value[row] == value[tuple(not x for x in row)] for row in rows)
+    return all(leaves_class)
 
 
 def _cyclic(world: World) -> bool:
+    """Return whether the rows repeat with a period of at most half their number, as in published `train_aug_*`."""
     rows = [tuple(row.values()) for row in world.rows()]
     return any(rows == (rows[:period] * len(rows))[: len(rows)] for period in range(1, len(rows) // 2 + 1))
 
 
-def _parts(parents: counting.Names) -> Iterator[counting.Names]:
+def _subsets(parents: counting.Names) -> Iterator[counting.Names]:
     listed = sorted(parents)
     return map(frozenset, chain.from_iterable(combinations(listed, size) for size in range(len(listed) + 1)))
 
@@ -522,7 +523,10 @@ def _second_member(
     roots: Sequence[str],
     numbered: Mapping[str, int],
 ) -> Iterator[list[int]]:
-    """Yield the clauses, rebuilt: a parent set each, parents precede, precedence is a total order, not the member."""
+    """Yield the rebuilt clauses: a parent set each, parents precede, precedence is a total order, not the member.
+
+    parents: of the stated member; numbered: name of a propositional variable -> number, as stated
+    """
     variables = [name for name in numbered if " <- " in name or name.endswith(" <-")]
     if len(set(numbered.values())) != len(numbered) or not all(type(n) is int and n > 0 for n in numbered.values()):
         raise Refused("its CNF variables are not numbered one to one")
@@ -533,19 +537,20 @@ def _second_member(
     before = _precedence(numbered)
     available = set(roots) | set(parents)
     for child in parents:
-        possible = [parent_set for parent_set in functions[child] if parent_set <= available]
-        yield [selectors[child, parent_set] for parent_set in possible]
-        for parent_set in possible:
+        parent_sets = [parent_set for parent_set in functions[child] if parent_set <= available]
+        yield [selectors[child, parent_set] for parent_set in parent_sets]
+        for parent_set in parent_sets:
             for parent in parent_set & set(parents):
                 yield [-selectors[child, parent_set], before(parent, child)]
-    listed_variables = list(parents)
-    for u, v, w in combinations(listed_variables, 3):
+    for u, v, w in combinations(list(parents), 3):
         yield [-before(u, v), -before(v, w), before(u, w)]
         yield [before(u, v), before(v, w), -before(u, w)]
     yield [-selectors[child, parent_set] for child, parent_set in parents.items()]
 
 
 def _precedence(numbered: Mapping[str, int]) -> Callable[[str, str], int]:
+    """Return a function (u, v) -> literal "u precedes v"; only one of u < v and v < u is a variable."""
+
     def before(u: str, v: str) -> int:
         direct = numbered.get(f"{u} < {v}")
         return direct if direct is not None else -numbered[f"{v} < {u}"]

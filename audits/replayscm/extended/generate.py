@@ -1,4 +1,4 @@
-"""Extended items by stratum: sampled, checked and written."""
+"""Generation of extended items by stratum: with noise, hidden variables or episodes."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 # --- The strata of extended items: shapes of published strata, noise rates, hidden variables --------------------------
 RATES = (Fraction(0), Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
-NUM_ROWS = 8
-MAX_TARGETS = 3
-HIDDEN_PARENTS = {0: 0, 1: 3, 2: 3}  # of each hidden variable, by their number
-NOISY_HIDDEN_PARENTS = {0: 0, 1: 3, 2: 2}
-HIDDEN_MAX_PARENTS = 3
+NUM_ROWS = 8  # of a world of an episode
+MAX_TARGETS = 3  # of a world of an episode
+HIDDEN_PARENTS = {0: 0, 1: 3, 2: 3}  # num. of hidden variables -> parents of each
+NOISY_HIDDEN_PARENTS = {0: 0, 1: 3, 2: 2}  # the same, with noise
+HIDDEN_MAX_PARENTS = 3  # most parents of a variable in items with hidden variables
 
 
 @dataclass(frozen=True)
 class ExtendedShape:
-    """A published stratum's shape with its class and allowance."""
+    """A published stratum, with the parent limit of the class and the number of worlds of an item."""
 
     base: Stratum
     max_parents: int
@@ -64,7 +64,7 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class ExtendedStratum:
-    """One cell of shapes x rates x numbers of hidden variables."""
+    """A shape with a noise rate and a number of hidden variables."""
 
     shape: ExtendedShape
     rate: Fraction
@@ -98,13 +98,13 @@ def extended_strata() -> Iterator[ExtendedStratum]:
 
 
 # --- Extended items from a seed: gold from the published process or from the stated prior, clean held-out worlds ------
-# Where there is neither noise nor a hidden variable gold is the published process's. Elsewhere it is drawn from the
-# stated prior, because only then is calibration a theorem. Gold of hidden items is drawn again until each hidden
-# variable has two children whose visible function changes if it is held constant; labels state it, and calibration is
-# claimed without that condition only.
+# Without noise and hidden variables, gold is sampled by the published process. Otherwise it is sampled from the stated
+# prior, because only then is calibration a theorem. With hidden variables, gold is sampled again until each hidden
+# variable has two children whose visible function changes if it is held constant. Labels state that condition, and
+# calibration is claimed only for items without it.
 SETTINGS = ("hidden-order", "ordered")
 MIN_HIDDEN_CHILDREN = 2
-MAX_DRAWS = 2_000  # draws from one class; in some orders too few variables come behind a hidden one
+MAX_DRAWS = 2_000  # draws from one class; in some orders too few variables come after a hidden one
 SEED_BITS = 40
 
 
@@ -113,7 +113,7 @@ def sample_extended(
 ) -> Problem:
     """Return the item of a stratum and seed; the same arguments give the same item.
 
-    setting: of SETTINGS; is_episode: otherwise the stratum's worlds are given, with flips as an episode has them
+    setting: one of SETTINGS; is_episode: if False, the stratum's worlds are given, with the flips of an episode
     """
     if setting not in SETTINGS:
         raise ValueError(f"unknown setting '{setting}'; known: {', '.join(SETTINGS)}")
@@ -150,8 +150,8 @@ def _from_prior(stratum: ExtendedStratum, setting: str, rng: Random) -> tuple[Me
     while True:
         order = list(sample_labels(stratum.shape.base.num_variables, rng))
         hidden: dict[str, tuple[str, ...] | None] = {}
-        for number in range(stratum.num_hidden):
-            name = f"H{number + 1}"
+        for index in range(stratum.num_hidden):
+            name = f"H{index + 1}"
             # the parents come early, so that in Ordered items there are variables left to be children
             early = [v for v in order[: NUM_ROOTS + 2] if v not in hidden]
             parents = tuple(sorted(rng.sample(early, stratum.num_hidden_parents), key=order.index))
@@ -170,17 +170,14 @@ def _from_prior(stratum: ExtendedStratum, setting: str, rng: Random) -> tuple[Me
 
 
 def _num_affected(member: Mechanisms, hidden: str) -> int:
-    """Return how many children have another visible function if the hidden variable is held constant."""
+    """Count the children whose visible function changes if the hidden variable is held constant."""
     affected = 0
     for v, function in member.items():
         if hidden in function.parents:
-            every = {h: f for h, f in member.items() if h in function.parents and h.startswith("H")}
-            constant = every | {hidden: LocalFunction((), TruthTable(0, 0))}
-            before = reduced_function(function, tuple(sorted(every.items())))
-            held = [reduced_function(function, tuple(sorted(constant.items())))]
-            at_one = every | {hidden: LocalFunction((), TruthTable(0, 1))}
-            held.append(reduced_function(function, tuple(sorted(at_one.items()))))
-            affected += before not in held
+            hidden_functions = {h: f for h, f in member.items() if h in function.parents and h.startswith("H")}
+            before = reduced_function(function, tuple(sorted(hidden_functions.items())))
+            constants = [hidden_functions | {hidden: LocalFunction((), TruthTable(0, bit))} for bit in (0, 1)]
+            affected += before not in [reduced_function(function, tuple(sorted(held.items()))) for held in constants]
             assert v != hidden
     return affected
 
@@ -196,7 +193,8 @@ def _problem(
     *,
     is_episode: bool,
 ) -> Problem:
-    allowance = Allowance(stratum.shape.num_worlds, NUM_ROWS, MAX_TARGETS, Contexts.ALL) if is_episode else None
+    num_worlds = stratum.shape.num_worlds
+    allowance = Allowance(num_worlds, NUM_ROWS, MAX_TARGETS, contexts=Contexts.ALL) if is_episode else None
     extension = Extension(
         scm_class.observed,
         scm_class.roots,
@@ -210,7 +208,7 @@ def _problem(
     rates = dict.fromkeys(scm_class.endogenous, stratum.rate) if stratum.rate else {}
     training: list[World] = []
     if not is_episode:
-        interventions = [Intervention(), *_interventions(stratum, scm_class, stratum.shape.num_worlds - 1, rng)]
+        interventions = [Intervention(), *_interventions(stratum, scm_class, num_worlds - 1, rng)]
         training = [
             _world(f"train_{index}", scm_class, gold, intervention, seed, index, rates, rng)
             for index, intervention in enumerate(interventions)
@@ -229,10 +227,10 @@ def _problem(
     return Problem(name, task, sealed)
 
 
-def _interventions(stratum: ExtendedStratum, scm_class: MechanismClass, number: int, rng: Random) -> list[Intervention]:
-    """Return interventions of the published sampler, none on a hidden variable, no two alike."""
+def _interventions(stratum: ExtendedStratum, scm_class: MechanismClass, count: int, rng: Random) -> list[Intervention]:
+    """Sample interventions of distinct signatures on observed variables, by the published sampler."""
     chosen: dict[object, Intervention] = {}
-    while len(chosen) < number:
+    while len(chosen) < count:
         intervention = sample_intervention(stratum.shape.base, scm_class.observed, rng)
         chosen.setdefault(intervention.signature, intervention)
     return list(chosen.values())
@@ -244,18 +242,18 @@ def _world(
     gold: Scm,
     intervention: Intervention,
     seed: int,
-    number: int,
+    index: int,
     rates: dict[str, Fraction],
     rng: Random,
 ) -> World:
-    """Return a world of all contexts; flips as in an episode, by the world's place."""
+    """Return a world of all contexts, with the flips that an episode has for its world of this index."""
     num_rows = 1 << len(scm_class.roots)
     assigned = sample_assigned(intervention.assigned, num_rows, rng)
     rows = []
     for row in range(num_rows):
         clamped = {**intervention.constants, **{v: column >> row & 1 for v, column in assigned.items()}}
         flipped = frozenset(
-            v for v, rate in rates.items() if v not in clamped and is_flipped(seed, number, row, v, rate)
+            v for v, rate in rates.items() if v not in clamped and is_flipped(seed, index, row, v, rate)
         )
         rows.append(replay_row(scm_class, gold.local_functions, context_values(scm_class, row), clamped, flipped))
     variables = natural(scm_class.observed)

@@ -1,11 +1,11 @@
 """Findings about extended items, attribution of answers to them, and calibration of posteriors.
 
-Attribution: noise-free an answer is decided if all members agree; under noise, if one behaviour has a posterior of at
-least 99/100. Exact ratios settle the behaviour of the most probable map and those of drawn members, until none left can
-be more probable.
+Attribution: without noise an answer is decided if all members agree; under noise, if one held-out behaviour has a
+posterior of at least 99/100. Exact posteriors are computed for the behaviour of the most probable SCM and for those of
+sampled members, until no other behaviour can be more probable.
 
-Calibration: one statement an item. If gold is drawn from the stated prior, a statement of probability p is true with
-probability p: a theorem that the figure checks the implementation against.
+Calibration: one statement per item. If gold is sampled from the stated prior, a statement of probability p is true with
+probability p. This theorem tests the implementation.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior
 
 @dataclass(frozen=True)
 class ExtendedDecision:
-    """Decision of the held-out behaviour by the evidence.
+    """Whether the evidence decides the held-out behaviour.
 
-    verdict: the top behaviour
-    is_true: whether it is gold's; None without gold, and under noise where a more probable one is not excluded
-    members: SCMs of positive posterior; in_words: the class
+    verdict: the most probable behaviour
+    is_true: whether it is gold's; None without gold, and under noise if a more probable one is not excluded
+    members: number of SCMs of positive posterior; in_words: the class
     """
 
     verdict: candidates.BehaviourVerdict
@@ -51,7 +51,7 @@ class ExtendedDecision:
     is_noisy: bool
 
     def attribution(self, *, fits: bool | None, correct: bool) -> Attribution:
-        """Attribute an answer; fits: whether it agrees with all evidence, not asked under noise."""
+        """Attribute an answer; `fits`: whether it agrees with all evidence, ignored under noise."""
         verdict, fits = self.verdict, None if self.is_noisy else fits
         posterior = float(verdict.share) if self.is_noisy else None
         upper = float(verdict.upper) if self.is_noisy and not verdict.is_proved else None
@@ -59,7 +59,7 @@ class ExtendedDecision:
 
 
 def item_evidence(problem: Problem, steps: Sequence[Step[Any]]) -> list[EvidenceWorld]:
-    """Return the worlds that an answer rests on: those that steps have shown, or those of a passive item."""
+    """Return the evidence of an answer: the worlds that steps have shown, or those of a passive item."""
     scm_class = episode.task_class(problem.task)
     if problem.task.extension is not None and problem.task.extension.is_episode:
         return episode.steps_evidence(steps)
@@ -67,17 +67,17 @@ def item_evidence(problem: Problem, steps: Sequence[Step[Any]]) -> list[Evidence
 
 
 def heldout_requests(problem: Problem, scm_class: MechanismClass) -> candidates.AskedWorlds:
-    """Return constants and contexts of the held-out worlds; targets set row by row are constants of single rows."""
+    """Return (constants, contexts) of the held-out worlds; worlds with targets set row by row are split by row."""
     requests = []
-    places = [scm_class.observed.index(root) for root in scm_class.roots]
+    positions = [scm_class.observed.index(root) for root in scm_class.roots]
     for evidence in episode.worlds_evidence(scm_class, problem.sealed.heldout.worlds):
-        contexts = [sum(int(row[place]) << i for i, place in enumerate(places)) for row in evidence.rows]
+        contexts = [sum(int(row[position]) << i for i, position in enumerate(positions)) for row in evidence.rows]
         requests.append((evidence.constants, contexts))
     return requests
 
 
 def decide_extended(problem: Problem, steps: Sequence[Step[Any]]) -> ExtendedDecision | None:
-    """Return what the evidence decides; None without held-out worlds, for an empty posterior and out of budget."""
+    """Return whether the evidence decides; None without held-out worlds, for an empty posterior and out of budget."""
     scm_class = episode.task_class(problem.task)
     requests = heldout_requests(problem, scm_class)
     if not requests:
@@ -110,8 +110,7 @@ def _most_probable(posterior: Posterior, problem: Problem) -> Mechanisms:
     return {v: local_function(formula) for v, formula in formulas.items()}
 
 
-# --- Calibration of posteriors: the stated probability of the top behaviour against the share of items where it
-# is true
+# --- Calibration of posteriors: stated probability of the most probable behaviour, and how often it is true -----------
 BIN_EDGES = (0.0, 0.25, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)
 Z = 1.959964  # two-sided 95 %
 
@@ -120,7 +119,7 @@ Z = 1.959964  # two-sided 95 %
 class CalibrationBin:
     """Statements in [lower, upper), the last bin closed.
 
-    number: of statements; mean_stated: mean probability; num_true: statements that are true
+    number: number of statements; mean_stated: their mean probability; num_true: number of true ones
     """
 
     lower: float
@@ -135,7 +134,7 @@ class CalibrationBin:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson interval of the share, 95 %: the normal one has width 0 at shares of 0 and 1."""
+        """95 % Wilson interval of the share; the normal interval has width 0 at shares of 0 and 1."""
         share, n = self.share_true, self.number
         centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
         half = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
@@ -143,7 +142,7 @@ class CalibrationBin:
 
     @property
     def deviation(self) -> float:
-        """Return how many standard errors the share lies from what was stated."""
+        """Difference of the share and the mean statement, in standard errors."""
         error = sqrt(self.mean_stated * (1 - self.mean_stated) / self.number)
         difference = self.share_true - self.mean_stated
         return 0.0 if not difference else difference / error if error else float("inf")
@@ -152,27 +151,24 @@ class CalibrationBin:
 def calibration_bins(
     statements: Iterable[tuple[Fraction, bool]], edges: Sequence[float] = BIN_EDGES
 ) -> list[CalibrationBin]:
-    """Return the bins that have statements.
-
-    statements: stated probability, and whether it came true
-    """
+    """Return the bins that have statements; `statements`: (stated probability, whether it is true)."""
     listed: dict[int, list[tuple[Fraction, bool]]] = {}
     for stated, is_true in statements:
-        place = max(i for i, edge in enumerate(edges[:-1]) if stated >= edge)
-        listed.setdefault(place, []).append((stated, is_true))
+        bin_index = max(i for i, edge in enumerate(edges[:-1]) if stated >= edge)
+        listed.setdefault(bin_index, []).append((stated, is_true))
     return [
         CalibrationBin(
-            edges[place],
-            edges[place + 1],
+            edges[bin_index],
+            edges[bin_index + 1],
             len(pairs),
             float(sum(stated for stated, _ in pairs) / len(pairs)),
             sum(is_true for _, is_true in pairs),
         )
-        for place, pairs in sorted(listed.items())
+        for bin_index, pairs in sorted(listed.items())
     ]
 
 
-# --- Audits of extended items: is the verdict winnable, decided, trivial, and are hidden variables needed -------------
+# --- Defects of extended items: unwinnable, ambiguous or trivial verdicts, hidden variables that are not needed -------
 
 
 class Finding(Enum):
@@ -188,8 +184,8 @@ class Finding(Enum):
 class ExtendedFinding:
     """A defect with its reason in one line.
 
-    share: the exact posterior that the claim rests on, where it rests on one
-    is_proved: whether the claim follows from exact shares; else more behaviours would have to be tried
+    share: the exact posterior from which the claim follows; None if it needs none
+    is_proved: whether the claim follows from exact posteriors; if not, more behaviours would have to be tried
     """
 
     kind: Finding
@@ -211,7 +207,7 @@ class TriedBehaviours:
 
 
 def audit_extended(problem: Problem) -> list[ExtendedFinding]:
-    """Return the defects of an extended item; `BudgetSpent` where hidden columns are too many."""
+    """Return the defects of an extended item; `BudgetSpent` if hidden columns are too many."""
     scm_class, gold = episode.task_class(problem.task), problem.sealed.gold
     if gold is None:
         raise ValueError(f"'{problem.id}' has no gold")
@@ -239,7 +235,7 @@ def audit_extended(problem: Problem) -> list[ExtendedFinding]:
 def _winnable(
     problem: Problem, scm_class: MechanismClass, gold: Mechanisms, heldout: Sequence[EvidenceWorld]
 ) -> list[ExtendedFinding]:
-    """Check that all candidates together, shown clean as often as wished, leave one held-out behaviour."""
+    """Return a finding unless all candidate worlds together, without noise, leave one held-out behaviour."""
     extension = problem.task.extension
     assert extension is not None
     assert extension.allowance is not None
@@ -261,7 +257,7 @@ def _clean(worlds: Sequence[EvidenceWorld]) -> list[EvidenceWorld]:
 
 
 def state_ambiguous(tried: TriedBehaviours, threshold: Fraction) -> ExtendedFinding:
-    """State that no behaviour reaches the threshold: proved iff what is left over for the others is below it too."""
+    """State that no behaviour reaches the threshold: proved iff the remaining posterior is below it too."""
     if threshold == 1:
         return ExtendedFinding(Finding.AMBIGUOUS, "members disagree on held-out worlds", tried.largest)
     if 1 - tried.total < threshold:
@@ -271,7 +267,7 @@ def state_ambiguous(tried: TriedBehaviours, threshold: Fraction) -> ExtendedFind
 
 
 def _try_behaviours(posterior: Posterior, worlds: candidates.AskedWorlds, rng: Random) -> TriedBehaviours:
-    """Return the exact posteriors of the clean held-out behaviours of drawn members."""
+    """Return the exact posteriors of the noise-free held-out behaviours of sampled members."""
     sampler = posterior_sampler(posterior)
     num_draws = 1 if posterior.scm_class.noise.is_silent else candidates.NUM_TRIED_DRAWS
     shares = candidates.behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(num_draws)]).values()
@@ -279,10 +275,10 @@ def _try_behaviours(posterior: Posterior, worlds: candidates.AskedWorlds, rng: R
 
 
 def lies_in_visible_class(scm_class: MechanismClass, gold: Mechanisms) -> bool:
-    """Return whether the class without hidden variables has an SCM of gold's meaning.
+    """Return whether the class without hidden variables has an SCM equivalent to gold on observed variables.
 
-    Its mechanisms are gold's reduced functions, which the meaning fixes: they need few enough admissible parents. They
-    are acyclic, since gold's graph is.
+    Its mechanisms would be gold's functions with hidden variables substituted: they need few enough admissible parents.
+    They are acyclic, since gold's graph is.
     """
     hidden = tuple(scm_class.hidden_parents)
     names = [v for v in sorted(gold) if v not in hidden]

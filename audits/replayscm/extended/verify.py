@@ -1,4 +1,4 @@
-"""Certificates of extended items as their stored form, and their verification without solvers."""
+"""Certificates of extended items, as JSON, and their verification without solvers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.subset_tables import word_text
 
 # --- Certificates of masses, hidden columns and clairvoyant minima, as JSON that a third party can check --------------
-# (a) mass: the evidence, the integers w_v(S) over a common denominator, and Z. (b) hidden: Z of every column. (c) the
-# worlds of a clairvoyant minimum, the requirements with their worlds, and rational dual weights, whose sum is a bound.
-# audits.replayscm.extended.verify recomputes all of it by listing and shares no code with the solvers.
+# A mass certificate has the evidence and, for each column of hidden variables, the weights w_v(S) of parent sets as
+# integers and their sum over DAGs. A clairvoyant certificate has the worlds of the minimum, the requirements with the
+# worlds that meet them, and rational dual weights, whose sum is a lower bound.
 FORMAT = "calibrant-extended-certificate"
 VERSION = 1
-MAX_COLUMNS = 4_096
+MAX_COLUMNS = 4_096  # columns of hidden variables in a certificate
 
 
 def class_record(scm_class: MechanismClass) -> dict[str, Any]:
-    """Return the class as JSON: admissible parents spelled out, weights and rates as fractions."""
+    """Return the class as JSON, with lists of admissible parents, and weights and rates as fractions."""
     names = (*scm_class.endogenous, *scm_class.hidden_parents)
     return {
         "observed": list(scm_class.observed),
@@ -41,7 +41,7 @@ def class_record(scm_class: MechanismClass) -> dict[str, Any]:
 
 
 def mass_certificate(posterior: Posterior) -> dict[str, Any]:
-    """Return the certificate of a mass; `ValueError` for an independent rate of each variable or too many columns."""
+    """Return the certificate of a mass; `ValueError` if each variable has its own rate, or for too many columns."""
     scm_class = posterior.scm_class
     if scm_class.noise.kind is NoiseKind.EACH:
         raise ValueError("certificates are for a rate that is common to all variables")
@@ -89,7 +89,10 @@ def mass_certificate(posterior: Posterior) -> dict[str, Any]:
 
 
 def clairvoyant_certificate(search: ClairvoyantSearch, minimum: ClairvoyantMinimum) -> dict[str, Any]:
-    """Return the certificate of a clairvoyant minimum; `bound` below the number of worlds leaves the rest to HiGHS."""
+    """Return the certificate of a clairvoyant minimum.
+
+    If `bound` is below the number of worlds, the certificate states that HiGHS proved the rest.
+    """
     scm_class = search.scm_class
     return {
         "format": FORMAT,
@@ -135,9 +138,8 @@ def _table_text(bits: int, num_parents: int) -> str:
     return "".join(str(bits >> row & 1) for row in range(1 << num_parents))
 
 
-# --- Independent checks of certificates: tables and DAGs are listed, worlds replayed; nothing of the solvers is
-# used
-MAX_ENDOGENOUS = 6  # DAGs are listed up to that many, hidden variables included
+# --- Independent checks of certificates by listing tables and DAGs and replaying worlds; they use no solver -----------
+MAX_ENDOGENOUS = 6  # endogenous and hidden variables up to which DAGs are listed
 MAX_TABLE_PARENTS = 4
 
 
@@ -146,7 +148,7 @@ class CertificateError(ValueError):
 
 
 def verify_certificate(document: Mapping[str, Any]) -> str:
-    """Check a certificate; return what was checked in a line. `CertificateError` names the first claim that fails."""
+    """Check a certificate; return one line on what was checked, or raise `CertificateError` with the first failure."""
     try:
         if document["claim"] == "mass":
             return _verify_mass(document)
@@ -194,28 +196,32 @@ def _column_key(hidden: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _columns(scm_class: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Every combination of hidden values in the seen patterns, the first value 0, that some function has."""
+    """Yield every combination of hidden values by pattern of the parents, the first value 0, that some function has.
+
+    A column has its number of functions, twice for the complement.
+    """
     listed: list[list[dict[str, Any]]] = []
     for name, stated in scm_class["hidden"].items():
         options = []
         sets = [stated] if stated is not None else _parent_sets(scm_class, name)
         for parents in sets:
-            places = [scm_class["observed"].index(u) for u in parents]
-            patterns = sorted({"".join(row["row"][i] for i in places) for row in rows}, key=lambda text: text[::-1])
+            positions = [scm_class["observed"].index(u) for u in parents]
+            patterns = sorted({"".join(row["row"][i] for i in positions) for row in rows}, key=lambda text: text[::-1])
             for bits in product((0, 1), repeat=max(0, len(patterns) - 1)):
                 values = dict(zip(patterns, (0, *bits), strict=True)) if patterns else {}
-                number = sum(
-                    all(table[_place(pattern)] == bit for pattern, bit in values.items())
+                count = sum(
+                    all(table[_table_row(pattern)] == bit for pattern, bit in values.items())
                     for table in _essential_tables(len(parents))
                 )
-                if number:
+                if count:
                     signs = 2 if patterns else 1
-                    options.append({"name": name, "parents": list(parents), "values": values, "number": signs * number})
+                    options.append({"name": name, "parents": list(parents), "values": values, "number": signs * count})
         listed.append(options)
     yield from (list(choice) for choice in product(*listed))
 
 
-def _place(pattern: str) -> int:
+def _table_row(pattern: str) -> int:
+    """Return the row of a table with these values; character i is variable i, bit i of the row."""
     return int(pattern[::-1] or "0", 2)
 
 
@@ -229,7 +235,7 @@ _TABLES: dict[int, list[tuple[int, ...]]] = {}
 
 
 def _essential_tables(num_vars: int) -> list[tuple[int, ...]]:
-    """Every table that depends on all variables; bit i of a row is variable i."""
+    """Return every table that depends on all variables; bit i of a row is variable i."""
     if num_vars > MAX_TABLE_PARENTS:
         raise CertificateError(f"tables of more than {MAX_TABLE_PARENTS} parents are not listed")
     if num_vars not in _TABLES:
@@ -249,7 +255,7 @@ def _verify_column(
     hidden: Sequence[Mapping[str, Any]],
     column: Mapping[str, Any],
 ) -> Fraction:
-    """Return the column's part of the mass, by listing; check its integers."""
+    """Check the integers of a column by listing; return its part of the mass."""
     complete = []
     for row in rows:
         values = {v: int(bit) for v, bit in zip(scm_class["observed"], row["row"], strict=True)}
@@ -283,7 +289,7 @@ def _verify_column(
 
 
 def _compare_weights(exact: Mapping[str, Mapping[str, Fraction]], stated: Mapping[str, Mapping[str, Fraction]]) -> None:
-    """Stated integers are the exact weights times one number for each variable."""
+    """Check that the stated integers of each variable are proportional to the exact weights."""
     for v, sets in exact.items():
         positive = {s: w for s, w in sets.items() if w}
         if positive.keys() != stated.get(v, {}).keys():
@@ -299,7 +305,7 @@ def _set_weight(
     parents: Sequence[str],
     rate: Fraction,
 ) -> Fraction:
-    """Sum of the probability of the variable's cells over all tables that depend on all parents."""
+    """Return the prior times the probability of the variable's cells, summed over tables that depend on all parents."""
     total = Fraction(0)
     free = [(values, is_clean) for values, targets, is_clean in rows if variable not in targets]
     cells = [(sum(values[u] << i for i, u in enumerate(parents)), values[variable], clean) for values, clean in free]
@@ -317,13 +323,13 @@ def _prior(scm_class: Mapping[str, Any], num_parents: int) -> Fraction:
 
 
 def _dag_sum(options: Mapping[str, Mapping[str, Fraction]], roots: Sequence[str]) -> Fraction:
-    """Sum of products over acyclic choices, by listing choices variable by variable."""
+    """Sum the products of weights over acyclic parent-set assignments, by listing all assignments."""
     names = list(options)
     total = Fraction(0)
-    for choice in product(*([(s, w) for s, w in options[v].items() if w] for v in names)):
-        if _is_acyclic({v: s.split() for v, (s, _) in zip(names, choice, strict=True)}, roots):
+    for assignment in product(*([(s, w) for s, w in options[v].items() if w] for v in names)):
+        if _is_acyclic({v: s.split() for v, (s, _) in zip(names, assignment, strict=True)}, roots):
             value = Fraction(1)
-            for _, weight in choice:
+            for _, weight in assignment:
                 value *= weight
             total += value
     return total
@@ -344,7 +350,7 @@ def _is_acyclic(parents: Mapping[str, Sequence[str]], roots: Sequence[str]) -> b
 
 
 def _verify_clairvoyant(document: Mapping[str, Any]) -> str:
-    """Check requirements by replay, weights by adding up; the floor is a count that the mass certificate checks."""
+    """Check requirements by replay and dual weights by summation; a mass certificate would check the floor."""
     scm_class, candidates = document["class"], document["candidates"]
     readings = [_readings(scm_class, document["truth"], do) for do in candidates]
     start = _readings(scm_class, document["truth"], {})
@@ -393,8 +399,8 @@ def _readings(scm_class: Mapping[str, Any], truth: Mapping[str, Any], do: Mappin
                 raise CertificateError("the truth has a cycle")
             for v in ready:
                 function = waiting.pop(v)
-                place = 0 if v in do else sum(values[u] << i for i, u in enumerate(function["parents"]))
-                values[v] = do[v] if v in do else int(function["table"][place])
+                table_row = 0 if v in do else sum(values[u] << i for i, u in enumerate(function["parents"]))
+                values[v] = do[v] if v in do else int(function["table"][table_row])
         rows.append(values)
     return rows
 
@@ -405,7 +411,7 @@ def _verify_requirement(
     readings: Sequence[Sequence[Mapping[str, int]]],
     start: Sequence[Mapping[str, int]],
 ) -> None:
-    """Check that each set holds every candidate that shows its pattern, and that the start does not."""
+    """Check that each set of a requirement has all candidates that show its pattern, which the start does not show."""
     head, parents = _checked_set(document, row["label"])
     by_pattern: dict[tuple[int, ...], set[int]] = {}
     for world, rows in enumerate(readings):
@@ -432,7 +438,7 @@ def _verify_requirement(
 
 
 def _checked_set(document: Mapping[str, Any], label: str) -> tuple[str, list[str]]:
-    """Return variable and parents of a requirement, if a change of that mechanism alone is a member of the class."""
+    """Return variable and parents of a requirement; `CertificateError` if changing this mechanism leaves the class."""
     scm_class = document["class"]
     head, _, rest = label.partition("(")
     parents = [u for u in rest.partition(")")[0].split(",") if u]
@@ -441,9 +447,9 @@ def _checked_set(document: Mapping[str, Any], label: str) -> tuple[str, list[str
     if len(set(parents)) != len(parents) or len(parents) > scm_class["max_parents"]:
         raise CertificateError(f"{label}: at most {scm_class['max_parents']} distinct parents")
     if not scm_class["is_ordered"]:
-        below = {head}
-        while more := {v for v, f in document["truth"].items() if below & set(f["parents"])} - below:
-            below |= more
-        if below & set(parents):
+        descendants = {head}
+        while more := {v for v, f in document["truth"].items() if descendants & set(f["parents"])} - descendants:
+            descendants |= more
+        if descendants & set(parents):
             raise CertificateError(f"{label}: a parent descends from the variable")
     return head, parents

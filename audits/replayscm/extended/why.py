@@ -1,7 +1,8 @@
-"""Why an extended item is open: posterior shares of edges, of the most probable SCM, of worlds to ask for next.
+"""Why an extended item is open: posteriors of edges and of the most probable SCM, and the value of next worlds.
 
-Few SCMs without noise are listed, and every candidate world with every reading of it; otherwise greedy's choice stands
-with its estimate. Both work on the canonical form of the evidence, so that names and orders do not count.
+If there is no noise and few SCMs fit, these are listed, and every candidate world with its possible readings. Otherwise
+the world that the greedy policy chooses is given with an estimate of its value. Both work on the canonical form of the
+evidence, so results do not depend on names and orders.
 """
 
 from __future__ import annotations
@@ -53,37 +54,37 @@ Edge: TypeAlias = tuple[str, str]  # cause, effect
 
 @dataclass(frozen=True)
 class DrawnScms:
-    """Statistics of SCMs drawn from a posterior.
+    """Statistics of SCMs sampled from a posterior.
 
-    number: of draws, 0 where no SCM has any mass; num_meanings: of different meanings among them
-    edges: share of the draws with each edge, the mean over edges that a symmetry of the evidence exchanges
-    mass: of the posterior, where drawing has summed it: without noise and with hidden variables
+    num_draws: 0 if the posterior is empty; num_meanings: number of equivalence classes (meanings) among the samples
+    edges: share of the samples with each edge, averaged over edges that a symmetry of the evidence exchanges
+    mass: of the posterior, if the sampler has summed it (without noise and with hidden variables)
     """
 
-    number: int
+    num_draws: int
     num_meanings: int
     edges: Mapping[Edge, Fraction]
     mass: Fraction | None = None
 
 
-def draw_scms(task: Task, evidence: Sequence[EvidenceWorld], number: int) -> DrawnScms:
-    """Draw from the posterior of a task after this evidence: in canonical form, so that names and orders do not count.
+def draw_scms(task: Task, evidence: Sequence[EvidenceWorld], num_draws: int) -> DrawnScms:
+    """Sample from the posterior of a task, given this evidence, independent of names and orders.
 
-    `BudgetSpent` where hidden columns are too many.
+    `BudgetSpent` if hidden columns are too many.
     """
     canonical, worlds = canonical_evidence(task, evidence)
     canonical_class = episode.task_class(canonical.task)
     posterior = Posterior(canonical_class).condition(*worlds)
     sampler, rng = hidden_mass.posterior_sampler(posterior), Random("why")
     try:
-        scms = [sampler.draw(rng) for _ in range(number)]
+        scms = [sampler.draw(rng) for _ in range(num_draws)]
     except ValueError:  # the posterior is empty
         return DrawnScms(0, 0, {}, Fraction(0))
     counts = Counter((cause, effect) for scm in scms for effect, local in scm.items() for cause in local.parents)
-    shares = _mean_shares({edge: Fraction(count, number) for edge, count in counts.items()}, canonical.symmetries)
+    shares = _mean_shares({edge: Fraction(count, num_draws) for edge, count in counts.items()}, canonical.symmetries)
     names, hidden = canonical.names, tuple(canonical_class.hidden_parents)
     return DrawnScms(
-        number,
+        num_draws,
         len({hidden_mass.meaning(scm, hidden) for scm in scms}),
         {(names[cause], names[effect]): share for (cause, effect), share in shares.items()},
         sampler.mass if isinstance(sampler, hidden_mass.GroupedSampler) else None,
@@ -100,13 +101,13 @@ def canonical_evidence(task: Task, evidence: Sequence[EvidenceWorld]) -> tuple[C
 
 
 def _mean_shares(shares: Mapping[Edge, Fraction], symmetries: Sequence[Mapping[str, str]]) -> dict[Edge, Fraction]:
-    """Return the mean share over each orbit of edges, which the posterior gives equal shares."""
+    """Return for each edge the mean share over its orbit under the symmetries, whose edges have equal posteriors."""
     means: dict[Edge, Fraction] = {}
     for edge in shares:
         if edge in means:
             continue
         orbit = [edge]
-        for cause, effect in orbit:  # grows while it is gone through
+        for cause, effect in orbit:  # grows during iteration
             images = [(image[cause], image[effect]) for image in symmetries]
             orbit += [image for image in dict.fromkeys(images) if image not in orbit]
         means |= dict.fromkeys(
@@ -115,16 +116,16 @@ def _mean_shares(shares: Mapping[Edge, Fraction], symmetries: Sequence[Mapping[s
     return means
 
 
-# --- Worlds to ask for next, of an item with noise, hidden variables or an episode, and what each would tell ----------
+# --- Worlds to request next, of an item with noise, hidden variables or an episode, and their expected information ----
 MAX_LISTED = 500  # SCMs: 192 of 10 variables, under all 1,161 candidates, take 0.3 s of processor time
 MAX_EXPERIMENTS = 12  # worlds that a page lists, the best first
 
 
 class EstimatedWorld(msgspec.Struct, frozen=True, kw_only=True):
-    """Greedy's next world, with an estimate of its value.
+    """The next world that the greedy policy chooses, with an estimate of its value.
 
-    action: as an episode takes it; share: expected share of the SCMs that is left, without noise
-    bits: that its reading is expected to tell of the SCM, under noise
+    action: as an episode accepts it; share: expected share of the SCMs that remain, None under noise
+    bits: expected information gain on the SCM, in bits; None without noise
     """
 
     in_words: str
@@ -135,7 +136,7 @@ class EstimatedWorld(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class NextWorlds:
-    """Worlds to ask for next: experiments with all their outcomes, exact, or one estimated world; else neither.
+    """Worlds to request next: experiments with all their outcomes, exact, or one estimated world, or neither.
 
     actions: of the experiments, in their order
     """
@@ -146,16 +147,15 @@ class NextWorlds:
 
 
 def next_worlds(task: Task, evidence: Sequence[EvidenceWorld]) -> NextWorlds:
-    """Return what further worlds would tell after this evidence.
+    """Return the best worlds to request after this evidence; none if no candidate separates SCMs or out of budget.
 
-    A passive item is asked as an episode with one target would be, in as many contexts as its first world has.
-    Neither is returned where no candidate tells SCMs apart, or a sum is out of budget.
+    A passive item is treated as an episode with one target and as many contexts as its largest world has rows.
     """
     extension = task.extension
     assert extension is not None
     if extension.allowance is None:
         rows = max((len(world.rows) for world in evidence), default=1)
-        extension = replace(extension, allowance=Allowance(1, rows, 1, Contexts.CHOSEN))
+        extension = replace(extension, allowance=Allowance(1, rows, 1, contexts=Contexts.CHOSEN))
     assert extension.allowance is not None
     canonical, worlds = canonical_evidence(replace(task, extension=extension), evidence)
     scm_class = episode.task_class(canonical.task)
@@ -172,7 +172,7 @@ def next_worlds(task: Task, evidence: Sequence[EvidenceWorld]) -> NextWorlds:
         return NextWorlds()
     if choice is None:
         return NextWorlds()
-    do = chooser.candidates[choice.place]
+    do = chooser.candidates[choice.place]  # constants that the world sets
     value: dict[str, Any] = {"share": choice.value} if scm_class.noise.is_silent else {"bits": choice.value}
     estimate = EstimatedWorld(in_words=names.in_words(do, contexts), action=names.action(do, contexts), **value)
     return NextWorlds(estimate=estimate)
@@ -180,7 +180,7 @@ def next_worlds(task: Task, evidence: Sequence[EvidenceWorld]) -> NextWorlds:
 
 @dataclass(frozen=True)
 class _Names:
-    """Canonical worlds over the names and orders of the task."""
+    """Translation of worlds of the canonical task to the names and orders of the task."""
 
     canonical: CanonicalTask
     scm_class: MechanismClass
@@ -192,25 +192,25 @@ class _Names:
         return {variable: restored[variable] for variable in natural(restored)}
 
     @cached_property
-    def root_places(self) -> list[int]:
-        """The bit of each root of the task, in its order, in canonical contexts."""
+    def root_bits(self) -> list[int]:
+        """Position, in a canonical context, of each root of the task."""
         assert self.task.extension is not None
         names = self.canonical.canonical_names
         return [self.scm_class.roots.index(names[v]) for v in self.task.extension.roots]
 
     @cached_property
-    def observed_places(self) -> list[int]:
-        """The bit of each observed variable of the task, in its order, in canonical rows."""
+    def observed_bits(self) -> list[int]:
+        """Position, in a canonical row, of each observed variable of the task."""
         assert self.task.extension is not None
         names = self.canonical.canonical_names
         return [self.scm_class.observed.index(names[v]) for v in self.task.extension.variables]
 
     def contexts(self, contexts: Sequence[int]) -> list[str]:
         """Return contexts as texts, a character per root in the order of the task."""
-        return ["".join(str(context >> place & 1) for place in self.root_places) for context in contexts]
+        return ["".join(str(context >> bit & 1) for bit in self.root_bits) for context in contexts]
 
     def in_task_order(self, contexts: Sequence[int]) -> list[int]:
-        """Return contexts in the order in which an episode of the task shows them: the first root counts fastest."""
+        """Return contexts in the order in which an episode of the task shows them: the first root changes fastest."""
         return [
             context for _, context in sorted(zip((c[::-1] for c in self.contexts(contexts)), contexts, strict=True))
         ]
@@ -231,13 +231,13 @@ class _Names:
 
     def reading(self, words: Sequence[int]) -> str:
         """Return the rows of a reading, over the observed variables in the order of the task."""
-        return " ".join("".join(str(word >> place & 1) for place in self.observed_places) for word in words)
+        return " ".join("".join(str(word >> bit & 1) for bit in self.observed_bits) for word in words)
 
 
 def _list_experiments(
     posterior: Posterior, candidates: Sequence[Mapping[str, int]], contexts: Sequence[int], names: _Names
 ) -> NextWorlds:
-    """Return the candidates that split the listed SCMs, those first that leave the fewest meanings at worst."""
+    """Return the candidates that split the listed SCMs, best first: fewest meanings left in the worst case."""
     scm_class = posterior.scm_class
     scms = hidden_mass.list_members(posterior, MAX_LISTED)
     if len(scms) < 2:
@@ -245,33 +245,33 @@ def _list_experiments(
     hidden = tuple(scm_class.hidden_parents)
     meanings = [hidden_mass.meaning(scm, hidden) for scm in scms]
     members, rated = MemberArrays(scm_class, scms), []
-    for place, do in enumerate(candidates):
+    for index, do in enumerate(candidates):
         rows = request_rows(scm_class, do, contexts)
         words, targets = (np.array(column, np.uint64) for column in zip(*rows, strict=True))
         by_reading: dict[tuple[int, ...], list[int]] = {}
-        for number, reading in enumerate(members.readings(words, targets).tolist()):
-            by_reading.setdefault(tuple(reading), []).append(number)
+        for member, reading in enumerate(members.readings(words, targets).tolist()):
+            by_reading.setdefault(tuple(reading), []).append(member)
         if len(by_reading) > 1:
             outcomes = [
-                Outcome(names.reading(reading), str(len(numbers)), len({meanings[number] for number in numbers}))
-                for reading, numbers in by_reading.items()
+                Outcome(names.reading(reading), str(len(group)), len({meanings[member] for member in group}))
+                for reading, group in by_reading.items()
             ]
-            rated.append((experiment(names.in_words(do, contexts), outcomes), place))
+            rated.append((experiment(names.in_words(do, contexts), outcomes), index))
     rated.sort(key=lambda entry: (*entry[0].rank, entry[1]))
     best = rated[:MAX_EXPERIMENTS]
     return NextWorlds(
-        tuple(entry for entry, _ in best), tuple(names.action(candidates[place], contexts) for _, place in best)
+        tuple(entry for entry, _ in best), tuple(names.action(candidates[index], contexts) for _, index in best)
     )
 
 
 # --- Why an extended item is open: posterior shares of edges and of the most probable SCM, exact, instead of counts
 MAX_SUMMED = 5_000  # combinations of hidden columns, times 2**endogenous: about two seconds
-NUM_DRAWS = 100  # draws from the posterior where they are more: a standard error of at most 5 %; 10 to 20 ms a draw
+NUM_DRAWS = 100  # samples if the sum is larger: a standard error of at most 5 %; 10 to 20 ms each
 MAX_ENDOGENOUS = 12  # variables for which the most probable SCM is sought: 3**12 states
 
 
 class EdgeShare(msgspec.Struct, frozen=True):
-    """Posterior probability that a variable depends on another; fraction: exact, empty where it is estimated."""
+    """Posterior probability that a variable depends on another; `fraction`: exact, "" if it is estimated."""
 
     cause: str
     effect: str
@@ -296,11 +296,11 @@ class EvidenceLine(msgspec.Struct, frozen=True):
 class ExtendedWhy(Why, frozen=True, kw_only=True):
     """The reason for an item with noise, hidden variables or an episode.
 
-    edges: of positive posterior, exact unless num_draws SCMs were drawn; true_edges: of the gold SCM, where revealed
-    top_share, num_top: posterior of each most probable SCM, and how many there are; None where it was not sought
-    rates: of shared noise
-    experiments: worlds to ask for next, the best first, where the SCMs are few; actions: as an episode takes them
-    next_world: greedy's choice with its estimate, where they are many; worlds_left: that an episode still allows
+    edges: those of positive posterior, exact if num_draws is 0, else estimated from so many sampled SCMs
+    top_share, num_top: posterior of each most probable SCM, and their number; None if not computed
+    rates: posterior of shared noise; true_edges: of the gold SCM, None unless it is revealed
+    experiments: worlds to request next, best first, if few SCMs fit; actions: as an episode accepts them
+    next_world: the greedy choice with its estimate, if many fit; worlds_left: number that an episode still allows
     """
 
     variables: tuple[str, ...]
@@ -319,10 +319,9 @@ class ExtendedWhy(Why, frozen=True, kw_only=True):
 
 
 def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, reveal_sealed: bool = False) -> ExtendedWhy:
-    """Return the reason from the passive worlds, or from those that an episode has shown after these steps.
+    """Return the reason, given the passive worlds, or those that an episode has shown after these steps.
 
-    Nothing that is sealed is read without `reveal_sealed`. Of an episode without steps only the first worlds are asked
-    for, which are shown to everybody.
+    The sealed gold is read only with `reveal_sealed`, except for the first worlds of an episode, which all solvers see.
     """
     scm_class = episode.task_class(problem.task)
     extension = problem.task.extension
@@ -345,7 +344,7 @@ def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, revea
 
 
 def _with_next_worlds(why: ExtendedWhy, task: Task, evidence: Sequence[EvidenceWorld]) -> ExtendedWhy:
-    """Add what further worlds would tell, where something is open and an episode still allows one."""
+    """Add the next worlds if the item is open and, in an episode, a world is still allowed."""
     assert task.extension is not None
     allowance = task.extension.allowance
     worlds_left = None if allowance is None else max(0, allowance.worlds + 1 - len(evidence))  # the start is free
@@ -365,35 +364,35 @@ def _in_order(constants: Mapping[str, int]) -> dict[str, int]:
 def explain_posterior(
     item: str, posterior: Posterior, lines: tuple[EvidenceLine, ...], draw: Callable[[], DrawnScms]
 ) -> ExtendedWhy:
-    """Return the reason from a posterior; item: its id; lines: the evidence, as it is shown; draw: for estimates."""
+    """Return the reason, given a posterior; `item`: id; `lines`: the evidence; `draw`: samples SCMs for estimates."""
     scm_class = posterior.scm_class
     is_noisy = not scm_class.noise.is_silent
-    endogenous = len(scm_class.variables) - len(scm_class.roots)
-    is_summed = _num_columns(posterior) << endogenous <= MAX_SUMMED
+    num_endogenous = len(scm_class.variables) - len(scm_class.roots)
+    is_summed = _num_columns(posterior) << num_endogenous <= MAX_SUMMED
     draw = cache(draw)
     draws = None if is_summed else draw()
-    number = _count_members(posterior, draws)
+    num_members = _count_members(posterior, draws)
     has_mass = (
-        hidden_mass.exact_mass(posterior) > 0 if draws is None else bool(draws.number)
+        hidden_mass.exact_mass(posterior) > 0 if draws is None else bool(draws.num_draws)
     )  # the sampler sums the mass, too
     shares = (posterior.edges if draws is None else draws.edges) if has_mass else {}
     top = _most_probable(posterior) if has_mass and is_summed else None
     open_edges = sorted(edge for edge, share in shares.items() if share < 1)
-    num_draws = 0 if draws is None else draws.number
-    state = _state(posterior, number, top, draw, is_summed=is_summed, has_mass=has_mass)
+    num_draws = 0 if draws is None else draws.num_draws
+    state = _state(posterior, num_members, top, draw, is_summed=is_summed, has_mass=has_mass)
     rates = _rates(posterior) if has_mass and is_noisy and is_summed else ()
     return ExtendedWhy(
         benchmark="replayscm",
         item=item,
         title=f"Why is \u201c{item}\u201d {'decided' if state == 'decided' else 'open'}?",
         state=state,
-        reason=_reason(state, number, top, shares, is_noisy=is_noisy),
-        facts=_facts(state, number, top, scm_class, len(open_edges), num_draws),
+        reason=_reason(state, num_members, top, shares, is_noisy=is_noisy),
+        facts=_facts(state, num_members, top, scm_class, len(open_edges), num_draws),
         open=tuple(f"{cause} to {effect}" for cause, effect in open_edges),
         decided=tuple(
             f"{cause} to {effect}" for (cause, effect), share in sorted(shares.items()) if share == 1 and is_summed
         ),
-        count=Count(lower=str(number), upper=str(number)),
+        count=Count(lower=str(num_members), upper=str(num_members)),
         class_in_words=scm_class.describe(),
         variables=scm_class.variables,
         hidden=tuple(scm_class.hidden_parents),
@@ -409,17 +408,17 @@ def explain_posterior(
 
 
 def _num_columns(posterior: Posterior) -> int:
-    """Return how many combinations of columns the hidden variables can have, without listing them."""
+    """Count the combinations of columns that the hidden variables can have, without listing them."""
     scm_class, words = posterior.scm_class, posterior.words
-    numbers = []
+    counts = []
     for name in scm_class.hidden_parents:
-        patterns = (len({word & parents for word in words}) for parents in hidden_parent_sets(scm_class, name))
-        numbers.append(sum(1 << max(0, number - 1) for number in patterns))
-    return prod(numbers)
+        num_patterns = (len({word & parents for word in words}) for parents in hidden_parent_sets(scm_class, name))
+        counts.append(sum(1 << max(0, num - 1) for num in num_patterns))
+    return prod(counts)
 
 
 def _count_members(posterior: Posterior, draws: DrawnScms | None) -> int:
-    """Count the SCMs: noise-free and of a uniform prior they are the mass, which draws may have summed."""
+    """Count the SCMs of positive posterior; without noise and with a uniform prior, their number is the mass."""
     scm_class = posterior.scm_class
     is_mass = scm_class.noise.is_silent and scm_class.prior is Prior.UNIFORM
     if is_mass and draws is not None and draws.mass is not None:
@@ -428,7 +427,7 @@ def _count_members(posterior: Posterior, draws: DrawnScms | None) -> int:
 
 
 def _most_probable(posterior: Posterior) -> MostProbable | None:
-    """Return the maximum of the posterior; None where there are too many variables or hidden columns."""
+    """Return the maximum of the posterior; None if there are too many variables or hidden columns."""
     if len(posterior.scm_class.variables) - len(posterior.scm_class.roots) > MAX_ENDOGENOUS:
         return None
     return most_probable(posterior)
@@ -436,16 +435,16 @@ def _most_probable(posterior: Posterior) -> MostProbable | None:
 
 def _state(
     posterior: Posterior,
-    number: int,
+    num_members: int,
     top: MostProbable | None,
     draw: Callable[[], DrawnScms],
     *,
     is_summed: bool,
     has_mass: bool,
 ) -> State:
-    """Return decided for one meaning or, with noise, for a posterior that verdicts take as decided.
+    """Return "decided" for one meaning or, with noise, for a unique most probable SCM of at least DECIDED.
 
-    Two drawn SCMs of different meanings prove an item without noise open.
+    Two sampled SCMs of different meanings prove that an item without noise is open.
     """
     scm_class = posterior.scm_class
     if not has_mass:
@@ -454,8 +453,8 @@ def _state(
         if top is None:
             return "uncounted"
         return "decided" if top.number == 1 and top.share >= DECIDED else "open"
-    if number == 1 or not scm_class.hidden_parents:
-        return "decided" if number == 1 else "open"
+    if num_members == 1 or not scm_class.hidden_parents:
+        return "decided" if num_members == 1 else "open"
     if draw().num_meanings > 1:
         return "open"
     try:
@@ -476,7 +475,7 @@ def _rates(posterior: Posterior) -> tuple[RateShare, ...]:
 
 def _reason(
     state: State,
-    number: int,
+    num_members: int,
     top: MostProbable | None,
     shares: Mapping[tuple[str, str], Fraction],
     *,
@@ -496,17 +495,17 @@ def _reason(
             *edge,
         )
     if is_noisy:
-        return (*spans(f"Readings are noisy: {number_text(number)} SCMs have a positive posterior."), *edge)
+        return (*spans(f"Readings are noisy: {number_text(num_members)} SCMs have a positive posterior."), *edge)
     if state == "decided":
-        return spans("One meaning fits." if number > 1 else "One SCM fits.")
-    return (*spans(f"{number_text(number)} SCMs fit."), *edge)
+        return spans("One meaning fits." if num_members > 1 else "One SCM fits.")
+    return (*spans(f"{number_text(num_members)} SCMs fit."), *edge)
 
 
 def _facts(
-    state: State, number: int, top: MostProbable | None, scm_class: MechanismClass, num_open: int, num_draws: int
+    state: State, num_members: int, top: MostProbable | None, scm_class: MechanismClass, num_open: int, num_draws: int
 ) -> tuple[Fact, ...]:
     tone = "good" if state == "decided" else "bad" if state == "empty" else "warn"
-    text = f"{number_text(number)} SCM{' fits' if number == 1 else 's fit'}"
+    text = f"{number_text(num_members)} SCM{' fits' if num_members == 1 else 's fit'}"
     listed_facts = [Fact(text, tone)]  # type: ignore[arg-type]
     if top is not None and not scm_class.noise.is_silent:
         listed_facts.append(Fact(f"most probable: {percent(top.share)}", tone))  # type: ignore[arg-type]

@@ -1,10 +1,10 @@
 """Least sizes of all functions of four columns, and numbers of least formulas, counted plainly for checking claims.
 
 Shares nothing with the catalogues of the solvers. A least formula is an operator over least formulas of different
-functions, so lists of functions are counted by their sum of sizes and their value. Conjunctions are counted as products
+functions. So lists of functions are counted by total size and by the value of the operator: conjunctions as products
 of superset sums, disjunctions of subset sums, parities of Walsh-Hadamard sums (modulo 2**64; the counts at the least
-size are far smaller), lists that are equal or not by their conjunction and disjunction together. No member of a least
-list can be left out, so it has at most 16 members, one for each row.
+size are far smaller), `iff` by conjunction and disjunction together. No member of a least list is superfluous, so a
+list has at most 16 members, one for each row.
 
 Row r of a function is bit r, and bit i of r is the value of column i.
 """
@@ -31,13 +31,16 @@ NUM_FUNCTIONS = 1 << NUM_ROWS
 FULL = NUM_FUNCTIONS - 1
 MAX_MEMBERS = NUM_ROWS
 MAX_NODES = 40  # the largest least size is 33, of not, and, or
-LITERALS = 64  # a size of products and literals is products * LITERALS + literals
-CHUNK = 2_000_000  # lists that are compared at a time
+LITERALS = 64  # a size of products and literals is packed as products * LITERALS + literals
+CHUNK_SIZE = 2_000_000  # lists that are extended at a time
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Sizes and numbers of least formulas of each function. sizes: nodes, or products * LITERALS + literals."""
+    """Least size of each function, and number of its least formulas.
+
+    sizes: nodes, or products * LITERALS + literals; counts: number of formulas of that size
+    """
 
     sizes: I64
     counts: I64
@@ -64,15 +67,15 @@ def column_bits(column: int) -> int:
 
 
 def _sums_of_products() -> Catalogue:
-    """Add one product at a time; each order of the products of a least sum is counted, and divided by at the end."""
+    """Add one product at a time; the orders of the products of a least sum are counted, then divided out."""
     words, literals = zip(*_products(), strict=True)
     sizes = np.full(NUM_FUNCTIONS, -1, np.int64)
     counts = np.zeros(NUM_FUNCTIONS, np.int64)
     sizes[0], counts[0] = 0, 1
     newest = np.array([0])
-    number = 0
+    num_terms = 0
     while len(newest):
-        number += 1
+        num_terms += 1
         totals = np.full(NUM_FUNCTIONS, LITERALS, np.int64)
         for word, length in zip(words, literals, strict=True):
             np.minimum.at(totals, newest | word, sizes[newest] % LITERALS + length)
@@ -82,7 +85,7 @@ def _sums_of_products() -> Catalogue:
             is_least = sizes[newest] % LITERALS + length == totals[reached]
             np.add.at(ordered, reached[is_least], counts[newest[is_least]])
         newest = np.flatnonzero((sizes < 0) & (totals < LITERALS))
-        sizes[newest] = number * LITERALS + totals[newest]
+        sizes[newest] = num_terms * LITERALS + totals[newest]
         counts[newest] = ordered[newest]
     num_products = sizes // LITERALS
     orders = np.array([factorial(k) for k in range(int(num_products.max()) + 1)], np.int64)
@@ -122,10 +125,10 @@ def _nodes(*, has_parity: bool) -> Catalogue:
         layer[[0, FULL]] = 0  # constants stand alone
         total = size - 1
         new_counts = np.where(sizes[negated] == total, layer[negated], 0)
-        for of_operator in lists:
-            of_operator.add(layer)
-            for number in range(2, min(total, MAX_MEMBERS) + 1):
-                new_counts += of_operator.count(number, total)
+        for operator_lists in lists:
+            operator_lists.add(layer)
+            for num_members in range(2, min(total, MAX_MEMBERS) + 1):
+                new_counts += operator_lists.count(num_members, total)
         if has_parity:
             if total >= 2:
                 new_counts += parities.count(2, total)[negated]
@@ -137,35 +140,37 @@ def _nodes(*, has_parity: bool) -> Catalogue:
 
 
 class _Lists:
-    """Lists of functions under an operator that turns into a product of sums.
+    """Lists of functions under an operator whose counts of values are products after a transform.
 
-    sums: [k] sums of the numbers of least formulas of size k + 1; products: number of members, total -> products
+    to_sums, to_terms: the transform and its inverse
     """
 
     def __init__(self, to_sums: Sums, to_terms: Sums) -> None:
         self._to_sums, self._to_terms = to_sums, to_terms
-        self._sums: list[U64] = []
-        self._products: dict[tuple[int, int], U64] = {}
+        self._sums: list[U64] = []  # [k] transformed counts of least formulas of size k + 1
+        self._products: dict[
+            tuple[int, int], U64
+        ] = {}  # (number of members, total size) -> transformed counts of lists
 
     def add(self, layer: I64) -> None:
-        """Add the numbers of formulas of the next size."""
+        """Add the counts of formulas of the next size, by function."""
         self._sums.append(self._to_sums(layer.astype(np.uint64)))
         self._products[1, len(self._sums)] = self._sums[-1]
 
-    def count(self, number: int, total: int) -> I64:
-        """Return how many sets of so many members with this total have each value, right at a value's least total."""
+    def count(self, num_members: int, total: int) -> I64:
+        """Count, by value, the sets of `num_members` functions of this total size; exact at a value's least total."""
         product = np.zeros(NUM_FUNCTIONS, np.uint64)
-        for size in range(1, total - number + 2):
-            shorter = self._products.get((number - 1, total - size))
+        for size in range(1, total - num_members + 2):
+            shorter = self._products.get((num_members - 1, total - size))
             if shorter is not None:
                 product += shorter * self._sums[size - 1]
-        self._products[number, total] = product
+        self._products[num_members, total] = product
         ordered = self._to_terms(product)
-        return (ordered // np.uint64(factorial(number))).astype(np.int64)
+        return (ordered // np.uint64(factorial(num_members))).astype(np.int64)
 
 
 def _transform(values: U64, change: Callable[[U64, U64], object]) -> U64:
-    """Return values that `change` went through row by row, given those of functions that are 0 and 1 there."""
+    """Apply `change` in place for each row, to the values of the functions that are 0 and that are 1 in it."""
     values = values.copy()
     for row in range(NUM_ROWS):
         parts = values.reshape(-1, 2, 1 << row)
@@ -205,8 +210,8 @@ def _parity_terms(values: U64) -> U64:
 class _Equalities:
     """Lists of three and more functions under `iff`, which is 1 where all are 1 or all are 0.
 
-    A list is known by its conjunction and disjunction: a number with a digit for each row to the base 3, their sum.
-    Lists are states_of_total at the least total of these only: a longer way to the same leads to no least formula.
+    The state of a list is its conjunction and disjunction, encoded to the base 3: the digit of a row is their sum. A
+    state is extended at its least total size only, as others lead to no least formula.
     """
 
     def __init__(self) -> None:
@@ -217,39 +222,39 @@ class _Equalities:
         self._states: dict[tuple[int, int], tuple[I64, I64, I64]] = {}  # conjunctions, disjunctions, orders of lists
 
     def extend(self, layer: I64, total: int, is_open: npt.NDArray[np.bool_]) -> I64:
-        """Return how many sets of three and more members with this total have each value that is open."""
+        """Count, by value, the sets of three and more functions of this total size, for values that are open."""
         functions = np.flatnonzero(layer)
         self._layers.append((functions, layer[functions]))
         self._states[1, total] = functions, functions, layer[functions]
         counts = np.zeros(NUM_FUNCTIONS, np.int64)
         reached: list[I64] = []
-        for number in range(2, min(total, MAX_MEMBERS) + 1):
+        for num_members in range(2, min(total, MAX_MEMBERS) + 1):
             states: list[tuple[I64, I64, I64]] = []
             ordered = np.zeros(NUM_FUNCTIONS, np.int64)
-            for conjunctions, disjunctions, orders in self._longer(number, total):
+            for conjunctions, disjunctions, orders in self._longer(num_members, total):
                 values = conjunctions | FULL - disjunctions
-                if number > 2:
-                    of_open = is_open[values]
-                    np.add.at(ordered, values[of_open], orders[of_open])
+                if num_members > 2:
+                    has_open_value = is_open[values]
+                    np.add.at(ordered, values[has_open_value], orders[has_open_value])
                 new = ~self._is_reached[self._digits[conjunctions] + self._digits[disjunctions]]
                 states.append(_merge(conjunctions[new], disjunctions[new], orders[new]))
             if states:
                 states_of_total = _merge(*(np.concatenate(parts) for parts in zip(*states, strict=True)))
-                self._states[number, total] = states_of_total
+                self._states[num_members, total] = states_of_total
                 reached.append(self._digits[states_of_total[0]] + self._digits[states_of_total[1]])
-            counts += ordered // factorial(number)
+            counts += ordered // factorial(num_members)
         for keys in reached:
             self._is_reached[keys] = True
         return counts
 
-    def _longer(self, number: int, total: int) -> Iterator[tuple[I64, I64, I64]]:
-        """Yield lists of so many members with this total: a shorter list and a last member, in pieces."""
+    def _longer(self, num_members: int, total: int) -> Iterator[tuple[I64, I64, I64]]:
+        """Yield, in chunks, the states of lists of `num_members` of this total size: a shorter list and a member."""
         for size in range(1, total):
-            shorter = self._states.get((number - 1, total - size))
+            shorter = self._states.get((num_members - 1, total - size))
             functions, counts = self._layers[size - 1]
             if shorter is None or not len(functions):
                 continue
-            step = max(1, CHUNK // len(functions))
+            step = max(1, CHUNK_SIZE // len(functions))
             for start in range(0, len(shorter[0]), step):
                 conjunctions, disjunctions, orders = (part[start : start + step, None] for part in shorter)
                 longer = conjunctions & functions, disjunctions | functions, orders * counts
@@ -257,7 +262,7 @@ class _Equalities:
 
 
 def _merge(conjunctions: I64, disjunctions: I64, orders: I64) -> tuple[I64, I64, I64]:
-    """Return each pair once, with the sum of its numbers."""
+    """Return each pair of conjunction and disjunction once, with the sum of its orders."""
     keys, inverse = np.unique(conjunctions << NUM_ROWS | disjunctions, return_inverse=True)
     totals = np.zeros(len(keys), np.int64)
     np.add.at(totals, inverse, orders)

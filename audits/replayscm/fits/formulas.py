@@ -1,4 +1,8 @@
-"""Claims about formulas on a table, recounted: errors against size, what may and must fit rows with gaps."""
+"""Recounts of claims about formulas on a table: least errors by size; functions that may and must fit rows with gaps.
+
+A front lists, for each number of errors, the least size of a formula, by falling errors. With gaps, a function may fit
+if it is right in every row under some completion, and must fit if it is right under every completion.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +39,8 @@ Counting: TypeAlias = Literal["sure", "possible"]
 Point: TypeAlias = tuple[int, int, int, int]
 """Errors, size, number of formulas, number of functions."""
 
-MAX_SCM_COLUMNS = 6  # that are no roots: sums over DAGs of points
-MAX_MEMBERS = 20_000  # SCMs that are compared one by one
+MAX_SCM_COLUMNS = 6  # columns that are no roots, for a front of whole SCMs
+MAX_MEMBERS = 20_000  # SCMs that are replayed one by one
 MEASURES = {
     "all": "nodes of not, and, or, xor, iff",
     "and-or-not": "nodes of not, and, or",
@@ -46,9 +50,10 @@ MEASURES = {
 
 
 class PointRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A point of a front. size: nodes, or products (sums) and literals.
+    """A point of a front.
 
-    formula: one of its formulas: a position of a column among the others, 0 or 1 as text, or operator and arguments
+    size: nodes, or (products or sums, literals); formulas, functions: numbers of those with these errors and size
+    formula: one of them: the position of a column among the others, "0" or "1", or [operator, arguments ...]
     """
 
     errors: Count
@@ -59,7 +64,7 @@ class PointRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FrontData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """For every number of errors the least size. counting: errors under the completions of gaps."""
+    """A front; `counting`: errors that no completion of the gaps avoids, or that some completion has."""
 
     reading: ReadingRecord
     target: str
@@ -71,7 +76,7 @@ class FrontData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CompletionData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Functions that may and must fit rows with gaps. by_parents: columns, functions that may, that must."""
+    """Numbers of functions that may and must fit rows with gaps; `by_parents`: (columns, may, must)."""
 
     reading: ReadingRecord
     target: str
@@ -83,7 +88,10 @@ class CompletionData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScmCompletionData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whole SCMs on rows with gaps. joint: bounds of the number that fit under one completion, equal where exact."""
+    """Numbers of whole SCMs on rows with gaps.
+
+    must, local: every mechanism must, or may, fit; joint: bounds of the number that fit under one common completion
+    """
 
     reading: ReadingRecord
     roots: list[str]
@@ -94,7 +102,7 @@ class ScmCompletionData(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class ScmFrontData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Errors against size, summed over the columns that are no roots. points: errors, size, formulas, functions."""
+    """A front of whole SCMs: sums over the columns that are no roots; `points`: errors, size, formulas, functions."""
 
     reading: ReadingRecord
     roots: list[str]
@@ -119,9 +127,9 @@ def _supports() -> I64:
 
 
 def count_errors(rows: TargetRows, chosen: Sequence[int], counting: Counting) -> I64:
-    """Return the errors of every function of the chosen columns, at most four; [functions].
+    """Count the errors of every function of the chosen columns, at most four; shape [functions].
 
-    sure: rows that no completion of their gaps puts right; possible: rows that some completion puts wrong
+    counting: "sure": rows that are wrong under every completion of their gaps; "possible": under some completion
     """
     words = np.arange(NUM_FUNCTIONS)
     if_one, if_zero = np.zeros(16, np.int64), np.zeros(16, np.int64)
@@ -131,12 +139,12 @@ def count_errors(rows: TargetRows, chosen: Sequence[int], counting: Counting) ->
     ones = np.bincount(inverse.ravel(), rows.ones, len(patterns)).astype(np.int64)
     for pattern, low, high in zip(patterns.tolist(), zeros.tolist(), ones.tolist(), strict=True):
         completions = [*product(*((0, 1) if cell == GAP else (cell,) for cell in pattern))]
-        places = [sum(bit << k for k, bit in enumerate(completion)) for completion in completions]
-        if len(places) == 1:
-            if_one[places[0]] += low
-            if_zero[places[0]] += high
+        table_rows = [sum(bit << k for k, bit in enumerate(completion)) for completion in completions]
+        if len(table_rows) == 1:
+            if_one[table_rows[0]] += low
+            if_zero[table_rows[0]] += high
             continue
-        inside = sum(1 << place for place in places)
+        inside = sum(1 << row for row in table_rows)
         has_one, has_zero = (words & inside) != 0, (words & inside) != inside
         if counting == "sure":
             errors += low * ~has_zero + high * ~has_one
@@ -150,7 +158,7 @@ def count_errors(rows: TargetRows, chosen: Sequence[int], counting: Counting) ->
 
 
 def _checked_sets(rows: TargetRows, max_parents: int, part: str) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of as many columns as the class allows, with checkpoints."""
+    """Yield the largest sets of columns that the class allows, with checkpoints."""
     num_columns = len(rows.columns)
     size = min(num_columns, max_parents)
     total = comb(num_columns, size)
@@ -166,44 +174,48 @@ def _checked_sets(rows: TargetRows, max_parents: int, part: str) -> Iterator[tup
 def recount_front(
     rows: TargetRows, measure: Measure, max_parents: int, max_errors: int | None, counting: Counting
 ) -> list[Point]:
-    """Return the points by rising size; sizes of sums are products * LITERALS + literals."""
-    listed = catalogue(measure)
-    order = np.argsort(listed.sizes, kind="stable")
-    inside = _supports()[order] < 1 << min(len(rows.columns), max_parents)
-    order = order[inside]
-    sizes, starts = np.unique(listed.sizes[order], return_index=True)
+    """Return the points of the front by rising size; sizes are packed as in `catalogue`.
+
+    max_errors: omit points with more errors; None: no limit
+    """
+    functions_of_four = catalogue(measure)
+    order = np.argsort(functions_of_four.sizes, kind="stable")
+    is_allowed = _supports()[order] < 1 << min(len(rows.columns), max_parents)
+    order = order[is_allowed]
+    sizes, starts = np.unique(functions_of_four.sizes[order], return_index=True)
     best = np.full(len(sizes), np.iinfo(np.int64).max)
     for chosen in _checked_sets(rows, max_parents, "least errors of each size"):
         errors = count_errors(rows, chosen, counting)[order]
         best = np.minimum(best, np.minimum.reduceat(errors, starts))
-    goals: dict[int, int] = {}
+    goals: dict[int, int] = {}  # index of a size -> errors of its point
     fewest = None
-    for place, errors in enumerate(best.tolist()):
+    for index, errors in enumerate(best.tolist()):
         if fewest is None or errors < fewest:
-            goals[place] = fewest = errors
-    goals = {place: errors for place, errors in goals.items() if max_errors is None or errors <= max_errors}
-    functions: dict[int, dict[tuple[tuple[int, ...], int], int]] = {place: {} for place in goals}
+            goals[index] = fewest = errors
+    goals = {index: errors for index, errors in goals.items() if max_errors is None or errors <= max_errors}
+    # by index of a size: (columns, table over them) -> number of formulas
+    functions: dict[int, dict[tuple[tuple[int, ...], int], int]] = {index: {} for index in goals}
     ends = [*starts[1:], len(order)]
     for chosen in _checked_sets(rows, max_parents, "formulas of each point") if goals else ():
         errors = count_errors(rows, chosen, counting)
-        for place, goal in goals.items():
-            words = order[starts[place] : ends[place]]
+        for index, goal in goals.items():
+            words = order[starts[index] : ends[index]]
             for word in words[errors[words] == goal].tolist():
-                functions[place][_key(word, chosen)] = int(listed.counts[word])
+                functions[index][_essential_table(word, chosen)] = int(functions_of_four.counts[word])
     return [
-        (errors, int(sizes[place]), sum(functions[place].values()), len(functions[place]))
-        for place, errors in goals.items()
+        (errors, int(sizes[index]), sum(functions[index].values()), len(functions[index]))
+        for index, errors in goals.items()
     ]
 
 
-def _key(word: int, chosen: Sequence[int]) -> tuple[tuple[int, ...], int]:
+def _essential_table(word: int, chosen: Sequence[int]) -> tuple[tuple[int, ...], int]:
     """Return the columns that a function of the chosen ones depends on, and its table over these."""
-    places = [k for k in range(len(chosen)) if int(_supports()[word]) >> k & 1]
+    positions = [k for k in range(len(chosen)) if int(_supports()[word]) >> k & 1]
     bits = 0
-    for row in range(1 << len(places)):
-        full_row = sum((row >> k & 1) << place for k, place in enumerate(places))
+    for row in range(1 << len(positions)):
+        full_row = sum((row >> k & 1) << position for k, position in enumerate(positions))
         bits |= (word >> full_row & 1) << row
-    return tuple(chosen[place] for place in places), bits
+    return tuple(chosen[position] for position in positions), bits
 
 
 def check_front(evidence: TableEvidence, certificate: Certificate) -> str:
@@ -216,13 +228,13 @@ def check_front(evidence: TableEvidence, certificate: Certificate) -> str:
     points = recount_front(rows, data.measure, data.max_parents, data.max_errors, data.counting)
     claimed = [(p.errors, _size_code(data.measure, p.size), p.formulas, p.functions) for p in data.points]
     if points != claimed:
-        place = next((k for k, pair in enumerate(zip(points, claimed, strict=False)) if pair[0] != pair[1]), None)
-        if place is None:
+        index = next((k for k, pair in enumerate(zip(points, claimed, strict=False)) if pair[0] != pair[1]), None)
+        if index is None:
             return f"the front has {plural(len(points), 'points')}, the certificate {len(claimed)}"
-        errors, code, formulas, functions = points[place]
+        errors, code, formulas, functions = points[index]
         size = code if data.measure in ("all", "and-or-not") else f"{code // LITERALS}+{code % LITERALS}"
         return (
-            f"point {place + 1} of the front has {plural(errors, 'errors')}, size {size},"
+            f"point {index + 1} of the front has {plural(errors, 'errors')}, size {size},"
             f" {plural(formulas, 'formulas')}, {plural(functions, 'functions')}"
         )
     return ""
@@ -235,7 +247,7 @@ def _size_code(measure: str, size: int | tuple[int, int]) -> int:
 
 
 def _check_formula(rows: TargetRows, data: FrontData, point: PointRecord) -> str:
-    """Return why the formula of a point has not its errors and size; every mentioned column counts as a parent."""
+    """Return why the formula of a point is outside the class or has other errors or size, "" if neither."""
     mentioned = sorted(set(_columns_of(point.formula)))
     if len(mentioned) > data.max_parents or any(not 0 <= column < len(rows.columns) for column in mentioned):
         return "a formula mentions columns outside the class"
@@ -303,14 +315,14 @@ def _num_literals(term: Any, operator: str) -> int:
 
 def front_words(evidence: TableEvidence, certificate: Certificate) -> str:
     data = msgspec.convert(certificate.data, FrontData)
-    number = len(evidence.names) - 1
+    num_columns = len(evidence.names) - 1
     errors = {"sure": "errors", "possible": "rows that some completion of the gaps puts wrong"}[data.counting]
     if data.counting == "sure" and (evidence.codes == GAP).any():
         errors = "rows that no completion of the gaps puts right"
     limit = "" if data.max_errors is None else f", at most {data.max_errors}"
     return (
         f"{errors}{limit} of {data.target} against {MEASURES[data.measure]}, over all formulas of at most"
-        f" {min(data.max_parents, number)} of {plural(number, 'columns')}; {evidence.in_words}"
+        f" {min(data.max_parents, num_columns)} of {plural(num_columns, 'columns')}; {evidence.in_words}"
     )
 
 
@@ -318,7 +330,7 @@ def front_words(evidence: TableEvidence, certificate: Certificate) -> str:
 
 
 def count_fitting(rows: TargetRows, max_parents: int) -> dict[tuple[int, ...], tuple[int, int]]:
-    """Return how many functions may and must fit, by the columns that they depend on, where some may."""
+    """Count the functions that may and must fit, by the columns that they depend on; without columns if none may."""
     counts: dict[tuple[int, ...], tuple[int, int]] = {}
     supports = _supports()
     for chosen in _checked_sets(rows, max_parents, "functions by their columns"):
@@ -327,16 +339,16 @@ def count_fitting(rows: TargetRows, max_parents: int) -> dict[tuple[int, ...], t
         for mask in range(1 << len(chosen)):
             columns = tuple(column for k, column in enumerate(chosen) if mask >> k & 1)
             if columns not in counts:
-                of_mask = supports == mask
-                counts[columns] = int((may & of_mask).sum()), int((must & of_mask).sum())
-    return {columns: numbers for columns, numbers in counts.items() if numbers[0]}
+                has_support = supports == mask
+                counts[columns] = int((may & has_support).sum()), int((must & has_support).sum())
+    return {columns: pair for columns, pair in counts.items() if pair[0]}
 
 
 def check_completions(evidence: TableEvidence, certificate: Certificate) -> str:
     data = msgspec.convert(certificate.data, CompletionData)
-    rows, place = rows_of_target(evidence, data.target), evidence.position(data.target)
-    undecided = (evidence.codes[:, place] == GAP) & ~evidence.is_set[:, place]
-    if int(evidence.counts[undecided].sum()) != data.rows_without_target:
+    rows, position = rows_of_target(evidence, data.target), evidence.position(data.target)
+    lacks_target = (evidence.codes[:, position] == GAP) & ~evidence.is_set[:, position]
+    if int(evidence.counts[lacks_target].sum()) != data.rows_without_target:
         return "another number of rows lacks the target"
     counts = {tuple(rows.columns[v] for v in c): n for c, n in count_fitting(rows, data.max_parents).items()}
     claimed = {tuple(columns): (may, must) for columns, may, must in data.by_parents}
@@ -352,10 +364,10 @@ def check_completions(evidence: TableEvidence, certificate: Certificate) -> str:
 
 def completion_words(evidence: TableEvidence, certificate: Certificate) -> str:
     data = msgspec.convert(certificate.data, CompletionData)
-    number = len(evidence.names) - 1
+    num_columns = len(evidence.names) - 1
     return (
-        f"functions of at most {min(data.max_parents, number)} of {plural(number, 'columns')} that are right in every"
-        f" row for {data.target} under some, and under every, completion of the gaps; {evidence.in_words}"
+        f"functions of at most {min(data.max_parents, num_columns)} of {plural(num_columns, 'columns')} that are right"
+        f" in every row for {data.target} under some, and under every, completion of the gaps; {evidence.in_words}"
     )
 
 
@@ -367,8 +379,8 @@ def check_scm_completions(evidence: TableEvidence, certificate: Certificate) -> 
     for name in inner:
         rows = rows_of_target(evidence, name)
         counts = count_fitting(rows, data.max_parents)
-        may[name] = {frozenset(rows.columns[v] for v in c): numbers[0] for c, numbers in counts.items()}
-        must[name] = {frozenset(rows.columns[v] for v in c): numbers[1] for c, numbers in counts.items()}
+        may[name] = {frozenset(rows.columns[v] for v in c): num_may for c, (num_may, _) in counts.items()}
+        must[name] = {frozenset(rows.columns[v] for v in c): num_must for c, (_, num_must) in counts.items()}
     num_must = count_dags(must, data.roots, evidence.names)
     num_local = count_dags(may, data.roots, evidence.names)
     if (num_must, num_local) != (data.must, data.local):
@@ -390,24 +402,24 @@ def _inner_columns(evidence: TableEvidence, roots: Sequence[str]) -> list[str]:
 
 
 def _count_joint(evidence: TableEvidence, may: Mapping[str, Mapping[frozenset[str], int]], max_parents: int) -> int:
-    """Count the SCMs whose mechanisms all return one completion of every row, by trying each."""
+    """Count the SCMs whose mechanisms all reproduce a common completion of every row, by trying each."""
     mechanisms = {}
     for name, parent_sets in may.items():
         rows = rows_of_target(evidence, name)
         mechanisms[name] = [
             (columns, word) for parents in parent_sets for columns, word in _fitting_functions(rows, parents)
         ]
-    number = 0
+    count = 0
     for tried, model in enumerate(_acyclic_models(list(mechanisms), mechanisms, {})):
         checkpoint("SCMs one by one", tried, MAX_MEMBERS)
-        number += all(
+        count += all(
             _replays(evidence, model, codes, is_set)
             for codes, is_set in zip(evidence.codes.tolist(), evidence.is_set, strict=True)
         )
-    return number
+    return count
 
 
-Mechanism: TypeAlias = tuple[tuple[str, ...], int]
+Mechanism: TypeAlias = tuple[tuple[str, ...], int]  # parents, truth table
 
 
 def _fitting_functions(rows: TargetRows, parents: frozenset[str]) -> Iterator[Mechanism]:
@@ -431,7 +443,7 @@ def _acyclic_models(
 
 
 def _reaches(name: str, parents: Sequence[str], chosen: Mapping[str, Mechanism]) -> bool:
-    """Return whether a column is above itself."""
+    """Return whether a column is an ancestor of itself."""
     waiting, ancestors = list(parents), set(parents)
     while waiting:
         upper = waiting.pop()
@@ -444,7 +456,7 @@ def _reaches(name: str, parents: Sequence[str], chosen: Mapping[str, Mechanism])
 def _replays(
     evidence: TableEvidence, model: Mapping[str, Mechanism], codes: Sequence[int], is_set: npt.NDArray[np.bool_]
 ) -> bool:
-    """Return whether some completion of a row is what all mechanisms return where their column was not set."""
+    """Return whether all mechanisms of columns that were not set reproduce some completion of a row."""
     for completion in product(*((0, 1) if cell == GAP else (cell,) for cell in codes)):
         values = dict(zip(evidence.names, completion, strict=True))
         if all(
@@ -485,7 +497,7 @@ def check_scm_front(evidence: TableEvidence, certificate: Certificate) -> str:
             terms = sums[below]
             for k in range(len(inner)):
                 if sinks >> k & 1:
-                    terms = _multiply(terms, _within(options[k], below))
+                    terms = _multiply(terms, _sum_options(options[k], below))
             sign = 1 if sinks.bit_count() & 1 else -1
             for point, numbers in terms.items():
                 formulas, functions = total.get(point, (0, 0))
@@ -502,11 +514,11 @@ def check_scm_front(evidence: TableEvidence, certificate: Certificate) -> str:
 def _points_by_parents(
     evidence: TableEvidence, name: str, inner: Sequence[str], measure: Measure, max_parents: int
 ) -> dict[int, Sums]:
-    """Return, by the parents among the inner columns as a mask, the points of functions with the same parents."""
+    """Return, by the mask of parents among the inner columns, the points of functions with exactly these parents."""
     rows, listed = rows_of_target(evidence, name), catalogue(measure)
     options: dict[int, Sums] = {}
-    for number in range(min(max_parents, len(rows.columns)) + 1):
-        for chosen in combinations(range(len(rows.columns)), number):
+    for num_parents in range(min(max_parents, len(rows.columns)) + 1):
+        for chosen in combinations(range(len(rows.columns)), num_parents):
             checkpoint(f"points of {name}", 0, 1)
             mask = sum(1 << inner.index(rows.columns[v]) for v in chosen if rows.columns[v] in inner)
             sums = options.setdefault(mask, {})
@@ -517,21 +529,23 @@ def _points_by_parents(
 
 
 def _least_points(rows: TargetRows, chosen: Sequence[int], listed: Catalogue) -> Sums:
+    """Return the front of the functions that depend on all chosen columns."""
     errors = count_errors(rows, chosen, "sure")
-    of_set = _supports() == (1 << len(chosen)) - 1
+    is_essential = _supports() == (1 << len(chosen)) - 1
     points: Sums = {}
     fewest = None
-    for size in np.unique(listed.sizes[of_set]).tolist():
-        of_size = of_set & (listed.sizes == size)
-        least = int(errors[of_size].min())
+    for size in np.unique(listed.sizes[is_essential]).tolist():
+        has_size = is_essential & (listed.sizes == size)
+        least = int(errors[has_size].min())
         if fewest is None or least < fewest:
             fewest = least
-            reached = of_size & (errors == least)
+            reached = has_size & (errors == least)
             points[least, size] = int(listed.counts[reached].sum()), int(reached.sum())
     return points
 
 
-def _within(options: Mapping[int, Sums], allowed: int) -> Sums:
+def _sum_options(options: Mapping[int, Sums], allowed: int) -> Sums:
+    """Add the points of all parent sets within the allowed columns (a mask)."""
     total: Sums = {}
     for mask, sums in options.items():
         if not mask & ~allowed:
@@ -542,6 +556,7 @@ def _within(options: Mapping[int, Sums], allowed: int) -> Sums:
 
 
 def _multiply(first: Sums, second: Sums) -> Sums:
+    """Return the points of pairs: errors and sizes add up, numbers multiply."""
     result: Sums = {}
     for (e, s), (a, b) in first.items():
         for (f, t), (c, d) in second.items():

@@ -1,4 +1,4 @@
-"""Claims about networks of highest score on a table, recounted: optimum, score of one network, size of a class."""
+"""Recounts of claims about networks on a table: the highest score, the score of one network, the size of a class."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Dag: TypeAlias = list[int]
 
 MAX_OPTIMUM_COLUMNS = 8  # all parent sets of all columns: 1,024 local scores
 MAX_ARCS = 12  # 4,096 orientations
-MAX_DENSE_COLUMNS = 18  # with more, three parents are allowed where nothing else is stated
+MAX_DENSE_COLUMNS = 18  # with more, at most DEFAULT_PARENTS are allowed unless the knowledge has a limit
 DEFAULT_PARENTS = 3
-TIE = 1e-9
-ROUNDING = 1e-11  # of a score, relative: sums of lgamma
+TIE = 1e-9  # scores that differ by less are equal
+ROUNDING = 1e-11  # relative error of a score, from sums of lgamma
 
 
 class StatementRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,13 +53,16 @@ class NetworkScoreData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NetworkOptimumData(NetworkScoreData, frozen=True, forbid_unknown_fields=True):
-    """A network of highest score. optimal_networks: how many have this score, to 1e-9; None if not counted."""
+    """A network of highest score; `optimal_networks`: how many have this score, to 1e-9, None if not counted."""
 
     optimal_networks: Annotated[int, Meta(ge=1)] | None
 
 
 class ClassSizeData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Networks that no such rows tell apart from one, by which column was set where."""
+    """The interventional equivalence class of a network, given the sets of columns that were set together.
+
+    members: number of networks; directed: arcs of one direction in all of them; undirected: other arcs
+    """
 
     reading: ReadingRecord
     knowledge: list[StatementRecord]
@@ -73,7 +76,7 @@ class ClassSizeData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_knowledge(evidence: TableEvidence, records: Sequence[StatementRecord]) -> CheckedKnowledge:
-    """Return the knowledge on the columns; a column that was set in every row is a root."""
+    """Return the knowledge about the columns; a column that was set in every row may have no parents."""
     statements = [
         Statement(
             record.word,
@@ -88,8 +91,8 @@ def check_knowledge(evidence: TableEvidence, records: Sequence[StatementRecord])
     checked = Knowledge(tuple(statements)).check(evidence.names)
     limits = checked.limits
     if len(evidence.names) > MAX_DENSE_COLUMNS and not any(record.word == "max-parents" for record in records):
-        least = [max(mask.bit_count(), DEFAULT_PARENTS) for mask in checked.required]
-        limits = tuple(min(limit, at_least) for limit, at_least in zip(limits, least, strict=True))
+        defaults = [max(mask.bit_count(), DEFAULT_PARENTS) for mask in checked.required]
+        limits = tuple(min(limit, default) for limit, default in zip(limits, defaults, strict=True))
     always = [bool(column.all()) for column in evidence.is_set.T]
     allowed = tuple(0 if always[v] else mask for v, mask in enumerate(checked.allowed))
     return replace(checked, limits=limits, allowed=allowed)
@@ -127,14 +130,17 @@ def _admits(knowledge: CheckedKnowledge, dag: Sequence[int]) -> bool:
 
 
 def local_score(evidence: TableEvidence, score: Score, iss: float, child: int, parents: int) -> float:
-    """Return a local score from its definition, over the rows in which the child was not set."""
+    """Return a local score by its definition, over the rows in which the child was not set.
+
+    iss: imaginary sample size of bde and bds, in rows; parents: as a mask
+    """
     free = ~evidence.is_set[:, child]
     chosen = [u for u in range(len(evidence.names)) if parents >> u & 1]
     r = len(evidence.words[child])
     q = prod(len(evidence.words[u]) for u in chosen)
     _, group = np.unique(evidence.codes[free][:, chosen], axis=0, return_inverse=True)
-    number = int(group.max(initial=-1)) + 1
-    cells = np.zeros((number, r), np.int64)
+    num_groups = int(group.max(initial=-1)) + 1  # observed configurations of the parents
+    cells = np.zeros((num_groups, r), np.int64)
     np.add.at(cells, (group.ravel(), evidence.codes[free, child]), evidence.counts[free])
     counts = [[n for n in row if n] for row in cells.tolist()]
     if score in ("bic", "aic"):
@@ -142,7 +148,7 @@ def local_score(evidence: TableEvidence, score: Score, iss: float, child: int, p
         likelihood = fsum(n * log(n / sum(row)) for row in counts for n in row)
         return likelihood - price * q * (r - 1)
     if score in ("bde", "bds"):
-        cell = iss / (q if score == "bde" else max(1, number)) / r
+        cell = iss / (q if score == "bde" else max(1, num_groups)) / r
     else:
         cell = 1.0 if score == "k2" else 0.5
     rows = (lgamma(cell * r) - lgamma(cell * r + sum(row)) for row in counts)
@@ -155,7 +161,7 @@ def _require_complete(evidence: TableEvidence) -> None:
 
 
 def _check_score(evidence: TableEvidence, data: NetworkScoreData, knowledge: CheckedKnowledge) -> str:
-    """Return why the network is not admitted, or has a different score."""
+    """Return why the network is not admitted or has another score, "" if neither."""
     _require_complete(evidence)
     dag = _dag_of(evidence, data.arcs)
     violations = knowledge.violations(dag)
@@ -180,50 +186,51 @@ def check_optimum(evidence: TableEvidence, certificate: Certificate) -> str:
     reason = _check_score(evidence, data, knowledge)
     if reason:
         return reason
-    best, number = find_optimum(evidence, data.score, data.iss, knowledge)
+    best, num_optimal = find_optimum(evidence, data.score, data.iss, knowledge)
     if abs(best - data.best_score) > TIE + ROUNDING * abs(best):
         return f"the highest score is {best:.9f}"
-    if data.optimal_networks not in (None, number):
-        return f"{plural(number, 'networks')} have the highest score"
+    if data.optimal_networks not in (None, num_optimal):
+        return f"{plural(num_optimal, 'networks')} have the highest score"
     return ""
 
 
 def find_optimum(evidence: TableEvidence, score: Score, iss: float, knowledge: CheckedKnowledge) -> tuple[float, int]:
-    """Return the highest score of any admitted network, and how many have it to 1e-9.
+    """Return the highest score of any admitted network, and how many networks have it to 1e-9.
 
-    By sets of columns: a network on a set has sinks over one on the remainder, whose parents lie there. Of networks
-    with several sinks each is counted once by inclusion and exclusion; only parts that are best add to the count.
+    Dynamic programming over sets of columns: a network on a set is a set of sinks, whose parents lie in the remainder,
+    and a network on the remainder. Inclusion and exclusion counts a network with several sinks once.
     """
     num_columns = len(evidence.names)
-    least = -float("inf")
-    local = [[least] * (1 << num_columns) for _ in range(num_columns)]
+    not_admitted = -float("inf")
+    local = [[not_admitted] * (1 << num_columns) for _ in range(num_columns)]
     for v in range(num_columns):
         for parents in range(1 << num_columns):
             if not parents >> v & 1 and knowledge.admits(v, parents):
                 checkpoint(f"scores of {evidence.names[v]}", parents, 1 << num_columns)
                 local[v][parents] = local_score(evidence, score, iss, v, parents)
-    options = [_best_within(scores, v, num_columns) for v, scores in enumerate(local)]
-    best, number = [0.0], [1]
+    options = [_best_by_candidates(scores, v, num_columns) for v, scores in enumerate(local)]
+    best, counts = [0.0], [1]
     for placed in range(1, 1 << num_columns):
         terms: list[tuple[float, int]] = []
         for sinks in range(1, placed + 1):
             if sinks & ~placed:
                 continue
             below = placed & ~sinks
-            total, product_of_counts = best[below], number[below]
+            total, product_of_counts = best[below], counts[below]
             for v in range(num_columns):
                 if sinks >> v & 1:
                     total += options[v][below][0]
                     product_of_counts *= options[v][below][1]
             terms.append((total, product_of_counts if sinks.bit_count() & 1 else -product_of_counts))
-        highest = max((total for total, count in terms if count), default=least)
+        highest = max((total for total, count in terms if count), default=not_admitted)
         best.append(highest)
-        number.append(sum(count for total, count in terms if total >= highest - TIE) if highest > least else 0)
-    return best[-1], number[-1]
+        optimal = [count for total, count in terms if total >= highest - TIE]
+        counts.append(sum(optimal) if highest > not_admitted else 0)
+    return best[-1], counts[-1]
 
 
-def _best_within(scores: Sequence[float], child: int, num_columns: int) -> list[tuple[float, int]]:
-    """Return, for every set, the best score of parents inside it and how many sets of parents have it."""
+def _best_by_candidates(scores: Sequence[float], child: int, num_columns: int) -> list[tuple[float, int]]:
+    """Return, for every set of candidates, the best score of a parent set in it, and how many parent sets have it."""
     options: list[tuple[float, int]] = []
     for allowed in range(1 << num_columns):
         inside = [parents for parents in _subsets(allowed & ~(1 << child)) if scores[parents] > -float("inf")]
@@ -248,7 +255,10 @@ def _subsets(mask: int) -> list[int]:
 
 
 def list_members(evidence: TableEvidence, dag: Dag, knowledge: CheckedKnowledge) -> list[Dag]:
-    """Return the networks that have, for every set of columns that were set together, the same arcs and colliders."""
+    """Return the admitted networks of the interventional equivalence class of a network.
+
+    They have the same skeleton and colliders for every set of columns that were set together, without arcs into it.
+    """
     targets = sorted({sum(1 << int(v) for v in np.flatnonzero(row)) for row in evidence.is_set})
     always = [bool(column.all()) for column in evidence.is_set.T]
     edges = [(u, v) for v, parents in enumerate(dag) for u in range(len(dag)) if parents >> u & 1]
@@ -268,7 +278,7 @@ def list_members(evidence: TableEvidence, dag: Dag, knowledge: CheckedKnowledge)
 
 
 def _shape(dag: Sequence[int], target: int) -> tuple[set[frozenset[int]], set[tuple[int, frozenset[int]]]]:
-    """Return the skeleton and colliders without the arcs into the target."""
+    """Return the skeleton and colliders without the arcs into the target columns (a mask)."""
     arcs = [(u, v) for v, p in enumerate(dag) if not target >> v & 1 for u in range(len(dag)) if p >> u & 1]
     skeleton = {frozenset(arc) for arc in arcs}
     colliders = {

@@ -1,4 +1,4 @@
-"""Why a ReplaySCM task is open: count, what is open, the least pair, a witness, and what would settle it."""
+"""Why a ReplaySCM task is open: count, open variables, the smallest differing pair, a witness, worlds that decide."""
 
 from __future__ import annotations
 
@@ -52,14 +52,11 @@ from calibrant.solvers.replayscm.exact import unsatisfied_words
 from calibrant.solvers.replayscm.members import sample_member
 from calibrant.solvers.replayscm.space import MAX_PARENTS, ModelClass, VersionSpace
 
-# --- Two rows that no SCM of any class explains: equal in everything that may be a parent, different in the variable
+# --- Two rows that no SCM of any class explains: equal in all possible parents, different in the variable
 
 
 def smallest_contradiction(task: Task) -> Contradiction | None:
-    """Return the first pair of rows, by variable and then by place; None if every variable is a function of the others.
-
-    Only of variables that are told not to be roots.
-    """
+    """Return the first two contradicting rows, by variable and then by row; None without any, or with hidden roots."""
     roots = task.disclosure.roots
     for variable in (v for v in task.variables if roots is not None and v not in roots):
         parents = natural(task.disclosure.admissible_parents(variable))
@@ -68,15 +65,15 @@ def smallest_contradiction(task: Task) -> Contradiction | None:
             if variable in world.intervention.targets:
                 continue
             for unit, row in zip(world.units, world.rows(), strict=True):
-                key, place = tuple(row[u] for u in parents), f"{world.id} {unit}"
-                value, first = met.setdefault(key, (row[variable], place))
+                key, row_name = tuple(row[u] for u in parents), f"{world.id} {unit}"
+                value, earlier = met.setdefault(key, (row[variable], row_name))
                 if value != row[variable]:
-                    return Contradiction(variable, first, place)
+                    return Contradiction(variable, earlier, row_name)
     return None
 
 
 # --- The one SCM that fits: each mechanism row by row, and the parent sets that the evidence excludes -----------------
-MAX_SETS = 6_000  # parent sets of a variable that are gone through: 20 candidates, at most four of them parents
+MAX_SETS = 6_000  # parent sets of a variable that are examined: 20 candidates, at most four of them parents
 MAX_EXCLUDED = 6  # parent sets of a variable that are named, smallest first
 
 
@@ -86,7 +83,7 @@ def only_member(space: VersionSpace) -> Scm:
 
 
 def decided_variables(space: VersionSpace, model: Scm) -> tuple[DecidedVariable, ...]:
-    """Return every mechanism of the only member, in its order, with the rows and what they exclude."""
+    """Return every mechanism of the only member, in its order, with its rows and the parent sets that they exclude."""
     return tuple(_decided(space, model, variable) for variable in model.order)
 
 
@@ -96,13 +93,13 @@ def _decided(space: VersionSpace, model: Scm, variable: str) -> DecidedVariable:
     sizes = range(min(space.model_class.max_parents, len(candidates)) + 1)
     is_complete = sum(comb(len(candidates), size) for size in sizes) <= MAX_SETS
     exclusions = list(_exclusions(space, variable, parents)) if is_complete else []
-    number = len(exclusions) if is_complete else None
+    num_excluded = len(exclusions) if is_complete else None
     rows = table_rows(space.task, variable, model, model)
-    return DecidedVariable(variable, parents, rows, tuple(exclusions[:MAX_EXCLUDED]), number)
+    return DecidedVariable(variable, parents, rows, tuple(exclusions[:MAX_EXCLUDED]), num_excluded)
 
 
 def _exclusions(space: VersionSpace, variable: str, parents: tuple[str, ...]) -> Iterator[Exclusion]:
-    """Yield the parent sets of the class that lack one of the parents, smallest first, and what excludes each."""
+    """Yield the parent sets of the class that lack one of the parents, smallest first, each with what excludes it."""
     counts = space.local(space.index[variable]).counts
     candidates = natural(space.task.disclosure.admissible_parents(variable))
     for size in range(min(space.model_class.max_parents, len(candidates)) + 1):
@@ -113,7 +110,7 @@ def _exclusions(space: VersionSpace, variable: str, parents: tuple[str, ...]) ->
             if rows is not None:
                 yield Exclusion(names, *rows)
             elif space.assumed is None and counts.get(sum(1 << space.index[name] for name in names)):
-                yield Exclusion(names)  # its rows admit it; the member is the only acyclic choice
+                yield Exclusion(names)  # the rows admit it; the member is the only acyclic assignment
 
 
 def contradiction(task: Task, variable: str, names: tuple[str, ...]) -> tuple[str, str] | None:
@@ -123,24 +120,24 @@ def contradiction(task: Task, variable: str, names: tuple[str, ...]) -> tuple[st
         if variable in world.intervention.targets:
             continue
         for unit, row in zip(world.units, world.rows(), strict=True):
-            place = f"{world.id} {unit}"
-            value, earlier = first.setdefault(tuple(row[name] for name in names), (row[variable], place))
+            row_name = f"{world.id} {unit}"
+            value, earlier = first.setdefault(tuple(row[name] for name in names), (row[variable], row_name))
             if value != row[variable]:
-                return earlier, place
+                return earlier, row_name
     return None
 
 
 DEFAULT_PARENTS = 4  # most published items draw at most four parents
-MAX_COMPARED = 6  # open variables that a pair is made for
-MAX_WORLDS_LEFT_OUT = 24  # worlds that are left out one at a time, where one SCM fits
+MAX_COMPARED = 6  # open variables for which a pair is searched
+MAX_WORLDS_LEFT_OUT = 24  # worlds up to which each is left out in turn, if one SCM fits
 
 
 class Limits(NamedTuple):
     """Limits of the work on a reason, None for no limit.
 
-    parent_sets: parent sets that fit, of all variables, times root sets
-    terms: of the sums of one count over all root sets; beyond it the count is bounded
-    pair_sets: parent sets that are compared to find two SCMs that fit
+    parent_sets: parent sets that fit, of all variables, times root sets; beyond it nothing is counted
+    terms: terms of the sums of one count, over all root sets; beyond it the count is bounded
+    pair_sets: budget of the search for two SCMs that fit, in compared parent sets
     """
 
     parent_sets: int | None = None
@@ -150,7 +147,11 @@ class Limits(NamedTuple):
 
 @dataclass
 class Parts:
-    """Parts of a reason in one class, step by step."""
+    """Parts of a reason in one class, filled in step by step.
+
+    count, state: of the SCMs that fit; rows: table of the pair's first differing variable
+    context: the row of the witness; never: open variable -> (rows never shown, all rows), see `OpenVariable`
+    """
 
     space: VersionSpace
     choices: smallest_pair.Choices
@@ -174,13 +175,14 @@ def explain(
     columns: tuple[str, ...] = (),
     limits: Limits = Limits(),  # noqa: B008  # immutable
 ) -> ReplayWhy:
-    """Return the reason for a task; gold: the sealed SCM, where it is revealed; nothing else that is sealed is read.
+    """Return the reason for a task; `BudgetSpent` beyond the limits of root sets and parent sets.
 
-    columns: order of the variables in rows of the item's file, in which worlds to copy are written; natural by default
-    Where nothing fits, the next wider class that has an SCM is explained, up to six parents. `BudgetSpent` for more
-    root sets, or parent sets by the limits, than are gone through. Under an assumption with directions or relations
-    there is no pair; relations leave no variable decided or open by itself. Where nothing satisfies an assumption, the
-    statements that conflict are the reason.
+    If nothing fits, the next wider class that has an SCM is explained, up to six parents. Under an assumption with
+    directions or relations there is no pair; with relations no single variable is decided or open. If no SCM satisfies
+    an assumption, the conflicting statements are the reason.
+
+    gold: the sealed SCM, None unless it is revealed; nothing else of the sealed part is read
+    columns: order of the variables in rows of the item's file, for worlds to copy; () for that of the task
     """
     parts = count_fitting(task, max_parents, limits)
     while parts.state == "empty" and parts.space.model_class.max_parents < MAX_PARENTS:
@@ -190,7 +192,7 @@ def explain(
         parts = wider
     if parts.state in ("open", "uncounted") and not _has_functions_assumed(parts):
         _compare(parts)
-    why = _in_file_order(_assembled(parts, item, max_parents), columns)
+    why = _in_file_order(_assemble(parts, item, max_parents), columns)
     if task.assumption is not None and parts.state == "empty":
         words = unsatisfied_words([task], parts.space.model_class.max_parents)
         why = msgspec.structs.replace(why, reason=spans(f"{words[0].upper()}{words[1:]}."), contradiction=None)
@@ -204,10 +206,7 @@ def _has_functions_assumed(parts: Parts) -> bool:
 
 
 def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
-    """Count the SCMs of a class that fit, with the state that follows; the first step of every reason.
-
-    Above the limit of terms the count is bounded; `BudgetSpent` as in `explain`.
-    """
+    """Count the SCMs of a class that fit, the first step of every reason; `BudgetSpent` as in `explain`."""
     model_class = restrict_to_grammar(ModelClass(max_parents), task.grammar)
     space = VersionSpace(task, model_class)
     choices = smallest_pair.Choices(space)
@@ -227,7 +226,7 @@ def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
 
 
 def _require_few_sets(choices: smallest_pair.Choices, max_sets: int | None) -> None:
-    """Raise `BudgetSpent` where parent sets times root sets are too many to go through."""
+    """Raise `BudgetSpent` if parent sets times root sets are more than `max_sets`."""
     num_sets = choices.num_parent_sets * len(choices.root_sets)
     if max_sets is not None and num_sets > max_sets:
         roots = f"{len(choices.root_sets):,} root sets with {choices.num_parent_sets:,} parent sets that fit"
@@ -235,7 +234,7 @@ def _require_few_sets(choices: smallest_pair.Choices, max_sets: int | None) -> N
 
 
 def _compare(parts: Parts) -> None:
-    """Find the pair, its witness and what would settle it; of several open variables the one that a row splits best."""
+    """Find the pair, its witness and worlds that decide, for the open variable that a single row splits best."""
     search = smallest_pair.PairSearch(parts.space, parts.choices, Budget(parts.limits.pair_sets))
     open_variables = [(entry.functions, name) for name, entry in parts.choices.by_variable.items() if entry.is_open]
     settling = _settling(parts)
@@ -272,13 +271,13 @@ def _compare(parts: Parts) -> None:
 
 
 def _certify(parts: Parts) -> None:
-    """Replay the two SCMs that are shown by the reference."""
+    """Check by the reference that both SCMs of the pair replay the training worlds."""
     for model in (parts.pair.first, parts.pair.second) if parts.pair else ():
         certify(parts.space.task, model)
 
 
 def _settling(parts: Parts) -> smallest_pair.Settling | None:
-    """None where roots are open, or the count is out of budget, as that of a row may be."""
+    """Return the search for splitting rows; None if roots are open or the count of a row may exceed the budget."""
     if parts.state != "open" or len(parts.choices.root_sets) != 1:
         return None
     (roots,) = parts.choices.root_sets
@@ -293,7 +292,7 @@ def _first_context(variable: str, first: Scm, second: Scm) -> Context | None:
     return next((contexts[0] for contexts in by_targets if contexts), None)
 
 
-def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
+def _assemble(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
     task, choices = parts.space.task, parts.choices
     is_related = parts.space.assumed is not None and parts.space.assumed.relations and parts.state != "decided"
     stated = () if parts.state == "empty" or is_related else task.variables
@@ -332,12 +331,12 @@ def _in_file_order(why: ReplayWhy, columns: tuple[str, ...]) -> ReplayWhy:
     """Return the reason with worlds to copy and their readings in this order of the variables."""
     if not columns or columns == why.columns:
         return why
-    places = [why.columns.index(name) for name in columns]
+    positions = [why.columns.index(name) for name in columns]
 
     def reordered(decider: Decider) -> Decider:
-        rows = ["".join(row[place] for place in places) for row in decider.world["rows"]]
+        rows = ["".join(row[k] for k in positions) for row in decider.world["rows"]]
         readings = tuple(
-            Reading("".join(entry.row[place] for place in places), entry.remaining) for entry in decider.readings
+            Reading("".join(entry.row[k] for k in positions), entry.remaining) for entry in decider.readings
         )
         return msgspec.structs.replace(decider, world=decider.world | {"rows": rows}, readings=readings)
 
@@ -382,7 +381,7 @@ def _open_variable(parts: Parts, name: str) -> OpenVariable:
 
 
 def _without_each_world(parts: Parts) -> Iterator[WithoutWorld]:
-    """Yield how many SCMs fit without each training world; nothing for more worlds than that."""
+    """Yield how many SCMs fit without each training world; nothing beyond MAX_WORLDS_LEFT_OUT worlds."""
     from dataclasses import replace
 
     task = parts.space.task

@@ -1,7 +1,8 @@
-"""Reasons for a failure: per variable where an answer differs from gold, and whether training could have shown it.
+"""Reasons for a failure: for each variable, where an answer differs from gold, and whether training rows show it.
 
-The differing assignments of a wrong variable are over the functional parents of both formulas. One that no scored
-training row has was *never shown*; one that a row has is *contradicted by training*, for gold replays every row.
+The differing assignments of a wrong variable are over the functional parents of both formulas. An assignment that no
+scored training row has was *never shown*; if a row has it, the answer is *contradicted by training*, since gold replays
+every row.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from calibrant.dsl.replayscm.score import Score
 from calibrant.dsl.replayscm.world import Panel
 
 Relation: TypeAlias = Literal["same", "other function", "other parents", "root in gold", "root in the answer"]
-MAX_UNION = 12  # parents of both formulas together whose assignments are listed: 4,096
+MAX_UNION = 12  # parents of both formulas together up to which assignments are listed: 4,096
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """An assignment at which gold and the answer differ; train, heldout: number of scored rows that have it."""
+    """An assignment at which gold and the answer differ; `train`, `heldout`: numbers of scored rows that have it."""
 
     values: dict[str, int]
     gold: int
@@ -40,9 +41,9 @@ class Assignment(msgspec.Struct, frozen=True):
 class VariableComparison(msgspec.Struct, frozen=True):
     """A variable in gold and in the answer.
 
-    gold, answer: formulas, empty where it is a root; gold_parents, answer_parents: functional ones
-    assignments: where the two differ, of num_assignments over the parents of both; None beyond MAX_UNION parents
-    contradicted: some scored training row has such an assignment
+    gold, answer: formulas, "" if it is a root; gold_parents, answer_parents: functional parents
+    num_assignments: over the parents of both; assignments: those at which the two differ, None beyond MAX_UNION parents
+    contradicted: whether some scored training row has such an assignment
     """
 
     name: str
@@ -66,10 +67,10 @@ class VariableComparison(msgspec.Struct, frozen=True):
 
 
 class HeldoutMismatch(msgspec.Struct, frozen=True):
-    """The first wrong held-out cell: worlds and rows in file order, variables in gold's.
+    """The first wrong held-out cell: worlds and rows in file order, variables in gold's order.
 
-    values: of the parents of both formulas in that row
-    is_own_fault: the mechanism is wrong at the row's own values, else what the answer computes for `inherited` is
+    row: index in the world; values: observed values of the parents of both formulas in that row
+    is_own_fault: whether the mechanism is wrong at the observed values; if not, the answer's values of `inherited` are
     """
 
     world: str
@@ -84,7 +85,10 @@ class HeldoutMismatch(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Sizes of gold and answer, and shares of exact worlds and right cells of the answer; None where undefined."""
+    """Sizes and numbers of mentions of gold and answer, and the answer's shares of exact worlds and right cells.
+
+    None for a share without worlds
+    """
 
     gold_size: int
     answer_size: int
@@ -97,7 +101,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class SubmittedExperiment(msgspec.Struct, frozen=True):
-    """Experiment and witness of an Alternative-SCM answer; rates None where it was not evaluated."""
+    """Experiment and witness of an Alternative-SCM answer; rates are None if it was not evaluated."""
 
     experiment: str
     witness_valid: bool | None
@@ -107,9 +111,9 @@ class SubmittedExperiment(msgspec.Struct, frozen=True):
 
 
 class FailureWhy(Why, frozen=True, kw_only=True):
-    """Why an answer fails, or that it does not.
+    """The reason why an answer fails, or that it does not.
 
-    target: gold, or the reference of an Alternative-SCM item; system: whose answer
+    system: name of the answer's system; target: "gold", or "reference" of an Alternative-SCM item
     """
 
     system: str
@@ -121,9 +125,9 @@ class FailureWhy(Why, frozen=True, kw_only=True):
 
 
 def explain_failure(problem: Problem, score: Score, system: str, decision: HeldoutDecision | None = None) -> FailureWhy:
-    """Compare a valid answer with gold, or with the reference; `ValueError` for one that cannot be compared.
+    """Compare a valid answer with gold or the reference; `ValueError` if the answer is invalid or there is no gold.
 
-    decision: whether the training worlds decided the held-out ones; None where it is not counted
+    decision: whether the training worlds decided the held-out ones; None if that was not counted
     """
     model = score.model
     if model is None:
@@ -136,7 +140,7 @@ def explain_failure(problem: Problem, score: Score, system: str, decision: Heldo
     compared = tuple(c for c in comparisons if c.name in target.mechanisms or c.name in model.mechanisms)
     mismatch = _first_mismatch(problem, target, model)
     wrong = [c for c in compared if c.is_wrong]
-    number = sum(len(c.assignments or ()) for c in wrong)
+    num_differing = str(sum(len(c.assignments or ()) for c in wrong))
     return FailureWhy(
         benchmark="replayscm",
         item=problem.id,
@@ -146,7 +150,7 @@ def explain_failure(problem: Problem, score: Score, system: str, decision: Heldo
         facts=(*_facts(score, compared), *_decision_facts(decision)),
         open=tuple(c.name for c in compared if c.relation != "same"),
         decided=tuple(c.name for c in compared if c.relation == "same"),
-        count=Count(lower=str(number), upper=str(number)),
+        count=Count(lower=num_differing, upper=num_differing),
         class_in_words="assignments of functional parents at which the two differ",
         system=system,
         target="gold" if reference is None else "reference",
@@ -216,8 +220,8 @@ def _differing(
     problem: Problem, variable: str, union: tuple[str, ...], first: LocalFunction, second: LocalFunction
 ) -> Iterator[Assignment]:
     """Yield the assignments at which two local functions differ, the first parent as the highest digit."""
-    for number in range(1 << len(union)):
-        bits = f"{number:0{len(union)}b}" if union else ""
+    for index in range(1 << len(union)):
+        bits = f"{index:0{len(union)}b}" if union else ""
         values = {parent: int(bit) for parent, bit in zip(union, bits, strict=True)}
         gold, answer = _value(first, values), _value(second, values)
         if gold != answer:
@@ -231,7 +235,7 @@ def _value(local: LocalFunction, values: Mapping[str, int]) -> int:
 
 
 def _num_rows(panel: Panel, variable: str, values: Mapping[str, int]) -> int:
-    """Return in how many scored rows of a variable others have these values."""
+    """Count the scored rows of a variable in which the other variables have these values."""
     rows = panel.all_rows & ~panel.clamped[variable]
     for name, value in values.items():
         rows &= panel.columns[name] if value else ~panel.columns[name]
@@ -239,9 +243,9 @@ def _num_rows(panel: Panel, variable: str, values: Mapping[str, int]) -> int:
 
 
 def _first_mismatch(problem: Problem, target: Scm, model: Scm) -> HeldoutMismatch | None:
-    """Return the first wrong held-out cell, found by the row-by-row replay; None where every cell is right."""
-    place = {name: k for k, name in enumerate(problem.sealed.latent_order)}
-    variables = sorted(model.mechanisms, key=lambda name: place.get(name, len(place)))
+    """Return the first wrong held-out cell by row-by-row replay; None if every cell is right."""
+    position = {name: k for k, name in enumerate(problem.sealed.latent_order)}
+    variables = sorted(model.mechanisms, key=lambda name: position.get(name, len(position)))
     for world in problem.sealed.heldout.worlds:
         free = [name for name in variables if name not in world.intervention.targets]
         for index, observed in enumerate(world.rows()):

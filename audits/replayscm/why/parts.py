@@ -1,4 +1,4 @@
-"""Parts of a reason: orders, parent sets and functions that evidence leaves open, and the rows that decide them."""
+"""Parts of the reason why an item is open: data of a page, values of two SCMs, and sentences."""
 
 from __future__ import annotations
 
@@ -19,67 +19,70 @@ from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 
 # --- Values of a variable, row by row over the parents of two SCMs; and a row in which the two differ -----------------
-MAX_ROOTS = 12  # every assignment of the roots is simulated
-MAX_TARGETS = 3  # targets of a witness beside the parents themselves
-MAX_UNION = 8  # parents of both SCMs together of which every row is listed
+MAX_ROOTS = 12  # roots whose assignments are all simulated
+MAX_TARGETS = 3  # targets of an intervention of a witness, unless it sets all parents
+MAX_UNION = 8  # parents of both SCMs together up to which every row is listed
 
 
 def union_parents(variable: str, *models: Scm) -> tuple[str, ...]:
-    """Return the functional parents of a variable in any of the models, natural order."""
+    """Return the functional parents of a variable in at least one of the models, in natural order."""
     return natural({u for model in models for u in model.local_functions[variable].parents})
 
 
 def table_rows(task: Task, variable: str, first: Scm, second: Scm) -> tuple[TableRow, ...]:
-    """Return a row for each assignment of the parents in either model; beyond MAX_UNION parents for those shown."""
+    """Return a row for each assignment of the parents in either model; beyond MAX_UNION parents, for those shown."""
     parents = union_parents(variable, first, second)
-    visible, clamped = _places(task, variable, parents)
+    visible, clamped = _rows_by_assignment(task, variable, parents)
     lists_all = len(parents) <= MAX_UNION
     keys = list(product((0, 1), repeat=len(parents))) if lists_all else sorted({*visible, *clamped})
     rows = []
     for key in keys:
         values = dict(zip(parents, key, strict=True))
-        places = visible.get(key, [])
+        shown = visible.get(key, [])
         rows.append(
             TableRow(
-                values,
-                places[0][1] if places else None,
-                local_value(first, variable, values),
-                local_value(second, variable, values),
-                tuple(place for place, _ in places),
-                tuple(clamped.get(key, [])),
+                values=values,
+                observed=shown[0][1] if shown else None,
+                first=local_value(first, variable, values),
+                second=local_value(second, variable, values),
+                where=tuple(row_name for row_name, _ in shown),
+                set_in=tuple(clamped.get(key, [])),
             )
         )
     return tuple(rows)
 
 
 def local_value(model: Scm, variable: str, values: Mapping[str, int]) -> int:
-    """Return the value of a mechanism where its functional parents have these values."""
+    """Return the value of a mechanism, given the values of its functional parents."""
     local = model.local_functions[variable]
     row = sum(values[u] << i for i, u in enumerate(local.parents))
     return local.table.bits >> row & 1
 
 
-Key = tuple[int, ...]
+Key = tuple[int, ...]  # values of the parents
 
 
-def _places(
+def _rows_by_assignment(
     task: Task, variable: str, parents: Sequence[str]
 ) -> tuple[dict[Key, list[tuple[str, int]]], dict[Key, list[str]]]:
-    """Return where worlds show each assignment of the parents: with the variable free, and its value; with it set."""
+    """Return the training rows, as "world unit", by assignment of the parents.
+
+    First the rows in which the variable is free, with its value; then those in which it is set.
+    """
     visible: dict[Key, list[tuple[str, int]]] = {}
     clamped: dict[Key, list[str]] = {}
     for world in task.training.worlds:
         for unit, row in zip(world.units, world.rows(), strict=True):
-            key, place = tuple(row[u] for u in parents), f"{world.id} {unit}"
+            key, row_name = tuple(row[u] for u in parents), f"{world.id} {unit}"
             if variable in world.intervention.targets:
-                clamped.setdefault(key, []).append(place)
+                clamped.setdefault(key, []).append(row_name)
             else:
-                visible.setdefault(key, []).append((place, row[variable]))
+                visible.setdefault(key, []).append((row_name, row[variable]))
     return visible, clamped
 
 
 class Context(NamedTuple):
-    """Variables that are set, and values of the roots that are not."""
+    """Values of the variables that are set, and of the roots that are not set."""
 
     targets: dict[str, int]
     roots: dict[str, int]
@@ -88,9 +91,9 @@ class Context(NamedTuple):
 def differing_contexts(
     variable: str, first: Scm, second: Scm, menu: Sequence[Mapping[str, int]], limit: int = 1
 ) -> Iterator[list[Context] | None]:
-    """Yield for each set of targets the first root assignments under which the variable differs between two SCMs.
+    """Yield, for each intervention of the menu, up to `limit` contexts in which the variable differs between two SCMs.
 
-    Roots that neither SCM needs for the variable are 0. None where more than MAX_ROOTS other roots are needed.
+    Roots that are ancestors of the variable in neither SCM are 0; None if more than MAX_ROOTS roots are ancestors.
     """
     parents: dict[str, frozenset[str]] = dict.fromkeys(first.variables, frozenset())
     for model in (first, second):
@@ -130,7 +133,7 @@ def _ones(rows: Column) -> Iterator[int]:
 
 
 def _ancestors(variable: str, parents: Mapping[str, Set[str]], cut: Mapping[str, int]) -> set[str]:
-    """Return the variable and all that it is computed from, past targets only if one is the variable itself."""
+    """Return the variable and its ancestors; targets (`cut`) have none, except the variable itself."""
     waiting, reached = [variable], {variable}
     while waiting:
         name = waiting.pop()
@@ -141,15 +144,15 @@ def _ancestors(variable: str, parents: Mapping[str, Set[str]], cut: Mapping[str,
 
 
 def target_menu(variable: str, first: Scm, second: Scm) -> list[dict[str, int]]:
-    """Interventions to look at, fewest targets first: none, each variable with each value, the parents of both SCMs."""
+    """Return interventions to try, fewest targets first: none, each variable, sets of the parents of both SCMs."""
     names = [u for u in natural(first.variables) if u != variable]
     parents = union_parents(variable, first, second)
     menu: list[dict[str, int]] = [{}, *({u: bit} for u in names for bit in (0, 1))]
-    for number in range(2, min(MAX_TARGETS, len(parents)) + 1):
+    for num_targets in range(2, min(MAX_TARGETS, len(parents)) + 1):
         menu += [
             dict(zip(chosen, bits, strict=True))
-            for chosen in combinations(parents, number)
-            for bits in product((0, 1), repeat=number)
+            for chosen in combinations(parents, num_targets)
+            for bits in product((0, 1), repeat=num_targets)
         ]
     if len(parents) > MAX_TARGETS:
         table = table_rows_that_differ(variable, first, second)
@@ -188,11 +191,11 @@ def _differs_untouched(variable: str, first: Scm, second: Scm) -> bool:
     return contexts is None or bool(contexts)  # too many roots: claim nothing
 
 
-# --- Facts that only the gold SCM tells, added to a reason ------------------------------------------------------------
+# --- Facts about the gold SCM, added to a reason ----------------------------------------------------------------------
 
 
 def with_truth(why: ReplayWhy, gold: Scm) -> ReplayWhy:
-    """Return the reason with the gold SCM, what its readings leave, and which of the pair has its function."""
+    """Return the reason with the gold SCM, the SCMs that its readings leave, and which of the pair has its function."""
     facts = [Fact(_pair_words(why, gold), "gold")] if why.pair is not None else []
     mechanisms = {name: render(gold.mechanisms[name]) for name in gold.order}
     deciders = tuple(_with_reading(decider, why.columns, gold) for decider in why.deciders)
@@ -218,7 +221,7 @@ def _has_function(model: FittingScm, variable: str, gold: Scm) -> bool:
 
 
 def _with_reading(decider: Decider, variables: Sequence[str], gold: Scm) -> Decider:
-    """Return a decider with what the gold SCM's reading leaves."""
+    """Return a decider with the number of SCMs that the gold SCM's reading leaves."""
     targets = decider.world.get("constants", {})
     (pattern,) = decider.world["rows"]
     roots = {name: int(bit) for name, bit in zip(variables, pattern, strict=True) if bit != "?" and name not in targets}
@@ -234,7 +237,7 @@ def _with_reading(decider: Decider, variables: Sequence[str], gold: Scm) -> Deci
 
 
 class EvidenceWorld(msgspec.Struct, frozen=True):
-    """A training world: intervention in words, variables it sets, a text of 0 and 1 per unit."""
+    """A training world: intervention in words, variables it sets, and for each unit its row as a text of 0 and 1."""
 
     id: str
     intervention: str
@@ -244,7 +247,7 @@ class EvidenceWorld(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """The training worlds; roots: None where they are hidden."""
+    """The training worlds; `roots`: None if they are hidden."""
 
     variables: tuple[str, ...]
     roots: tuple[str, ...] | None
@@ -258,8 +261,8 @@ class Evidence(msgspec.Struct, frozen=True):
 class FittingScm(msgspec.Struct, frozen=True):
     """An SCM that replays every training world.
 
-    mechanisms: variable -> prefix text, parents before children; parents: functional ones; size: total formula size
-    values: of every variable at the witness
+    mechanisms: variable -> prefix text, parents before children; parents: variable -> functional parents
+    size: total formula size; values: variable -> value at the witness, {} without a witness
     """
 
     roots: tuple[str, ...]
@@ -272,9 +275,9 @@ class FittingScm(msgspec.Struct, frozen=True):
 class TableRow(msgspec.Struct, frozen=True):
     """A row over the union of the pair's parents.
 
-    values: of the parents; seen: the value in rows in which the variable is free, None if no such row is shown
-    one, other: what each SCM of the pair gives; where: worlds and units that show it; set_in: that show it with the
-    variable set
+    values: of the parents; observed: value of the variable in rows in which it is free, None if no such row is shown
+    first, second: value by each SCM of the pair
+    where: rows ("world unit") that show it with the variable free; set_in: with the variable set
     """
 
     values: dict[str, int]
@@ -290,10 +293,10 @@ class TableRow(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two SCMs that fit and differ in as few variables as possible, then in total size as little as possible.
+    """Two SCMs that fit, differ in as few variables as possible, and then have the least total size.
 
-    differing: the variables whose function differs; rows: of the first of them; least: whether the total size is proven
-    least among such pairs
+    differing: variables whose function differs; rows: table of the first of them
+    least: whether the total size is proven least among such pairs
     """
 
     differing: tuple[str, ...]
@@ -316,22 +319,22 @@ class Witness(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """A row that a world may show, and how many SCMs it leaves."""
+    """A row that a world may show, and the number of SCMs consistent with it, in decimal."""
 
     row: str
     remaining: str
 
 
 class Decider(msgspec.Struct, frozen=True):
-    """A world of one row that splits what fits.
+    """A world of one row that splits the SCMs that fit.
 
-    world: a line of `training` in the pool format, with ? for what is to be observed; readings: every possible one, or
-    those of the pair alone where `complete` is false, because the roots are not told; rows of both: in the order of
-    `ReplayWhy.columns`
-    table_line: the same as a line of the table that the item was made of, empty for other items; table_hint: what to
-        replace in it, where its values are not 0 and 1
-    least, most: SCMs left; expected: over SCMs that fit, all alike; in_words: as part of a sentence
-    sealed: SCMs that the reading of the gold SCM leaves, where that is revealed
+    in_words: the world as part of a sentence
+    world: a line of `training` in the pool format, with ? for values to observe, in the order of `ReplayWhy.columns`
+    readings: every possible one; only those of the pair if `complete` is false, because the roots are hidden
+    least, most, expected: numbers of SCMs left; `expected` if those that fit are equally probable, None if not complete
+    table_line: the world as a line of the table that the item was made of, "" for other items
+    table_hint: what to replace in that line if its values are not 0 and 1
+    sealed: number of SCMs that the reading of the gold SCM leaves; None unless gold is revealed
     """
 
     in_words: str
@@ -351,10 +354,10 @@ class Decider(msgspec.Struct, frozen=True):
 
 
 class OpenVariable(msgspec.Struct, frozen=True):
-    """An open variable: how many functions and parent sets it may have, whether it may be a root.
+    """An open variable: numbers of its functions and parent sets in SCMs that fit, and whether it may be a root.
 
-    never: rows of `total` over the union of the pair's parents that no training world shows with it free, where a pair
-    was made for it
+    total: number of rows over the union of the parents of a pair that differs in it; None without such a pair
+    never: number of these rows that no training world shows with the variable free
     """
 
     name: str
@@ -373,7 +376,7 @@ class WithoutWorld(msgspec.Struct, frozen=True):
 
 
 class Contradiction(msgspec.Struct, frozen=True):
-    """Two rows that agree in everything that may be a parent, and differ in the variable."""
+    """Two rows ("world unit") that agree in all variables that may be parents, and differ in the variable."""
 
     variable: str
     first: str
@@ -381,9 +384,9 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 class Exclusion(msgspec.Struct, frozen=True):
-    """A parent set that the evidence excludes: two rows agree in it and differ in the variable.
+    """A parent set that the evidence excludes: rows `first` and `second` agree in it and differ in the variable.
 
-    first, second: empty where its rows admit the set, and every SCM with it has a cycle
+    first, second: "" if the rows admit the set, but every SCM with it has a cycle
     """
 
     parents: tuple[str, ...]
@@ -394,8 +397,8 @@ class Exclusion(msgspec.Struct, frozen=True):
 class DecidedVariable(msgspec.Struct, frozen=True):
     """A mechanism of the only SCM that fits.
 
-    parents: functional ones; rows: over them, `first` and `second` both its value; excluded: the smallest parent sets
-    that lack one of them; num_excluded: how many there are, None where they are too many to go through
+    parents: functional parents; rows: its table over them, `first` and `second` are equal
+    excluded: the smallest parent sets that lack one of the parents; num_excluded: number of all, None if too many
     """
 
     name: str
@@ -406,11 +409,11 @@ class DecidedVariable(msgspec.Struct, frozen=True):
 
 
 class ReplayWhy(Why, frozen=True, kw_only=True):
-    """The reason for a ReplaySCM item; max_parents: of the class that was counted.
+    """The reason for a ReplaySCM item; `max_parents`: parent limit of the class that was counted.
 
     columns: order of the variables in rows of the item's file; deciders: best first; variables: the open ones
-    model, mechanisms, without: where one SCM fits; contradiction: where none can
-    true_mechanisms: prefix texts of the gold SCM, where it is revealed
+    model, mechanisms, without: if exactly one SCM fits; contradiction: if none of any class fits
+    true_mechanisms: prefix texts of the gold SCM; None unless it is revealed
     """
 
     max_parents: int
@@ -448,27 +451,27 @@ def target_title(variable: str, state: State) -> str:
 
 
 def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
-    """At most two sentences; what to look at is marked."""
+    """Return the reason in at most two sentences, with the important parts marked."""
     if why.state == "empty":
         return _nothing_fits(why, asked_parents)
     wider = f"No SCM with at most {asked_parents} parents fits. " if why.max_parents > asked_parents else ""
     if why.state == "decided":
         decision = f"With at most {why.max_parents}, one SCM fits" if wider else "One SCM fits"
         return spans(f"{wider}{decision}: every mechanism is decided", *_what_decides(why), ".")
-    number = _fit(why, f"With at most {why.max_parents}, " if wider else "")
+    num_fit = _fit(why, f"With at most {why.max_parents}, " if wider else "")
     if why.pair is None:
         return (
             spans(
-                f"{wider}{number}; ", (listed(list(why.open)),), f" {'stays' if len(why.open) == 1 else 'stay'} open."
+                f"{wider}{num_fit}; ", (listed(list(why.open)),), f" {'stays' if len(why.open) == 1 else 'stay'} open."
             )
             if why.open
-            else spans(f"{wider}{number}.")
+            else spans(f"{wider}{num_fit}.")
         )
     variable = why.pair.differing[0]
     row = witness_row(why)
     if row is None:
         difference = f"differ in {listed(list(why.pair.differing))}"
-        return spans(f"{wider}{number}. Two of them {difference}: ", ("what is a root",), " is not told.")
+        return spans(f"{wider}{num_fit}. Two of them {difference}: ", ("what is a root",), " is not told.")
     values = ", ".join(f"{name} = {bit}" for name, bit in row.values.items())
     visible = "No row shows " if row.values else "No row leaves "
     never = (
@@ -480,15 +483,15 @@ def reason(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
     because = f", and no world sets {listed(unset)}" if unset else ""
     is_pair = why.count.is_exact and why.count.lower == "2"
     fit = (
-        f"{number} everything else and disagree there"
+        f"{num_fit} everything else and disagree there"
         if is_pair
-        else f"{number} what is shown; two of them disagree there"
+        else f"{num_fit} what is shown; two of them disagree there"
     )
     return (*never, *spans(f"{because}. {fit}."))
 
 
 def _fit(why: ReplayWhy, start: str) -> str:
-    """Return how many SCMs fit, as the beginning of a sentence; start: a clause before it, or empty."""
+    """Return how many SCMs fit, as the beginning of a sentence; `start`: a clause before it, or ""."""
     words = "two" if why.count.is_exact and why.count.lower == "2" else why.count.in_words()
     text = f"{start}{words} SCMs fit"
     return f"{text[0].upper()}{text[1:]}"
@@ -519,10 +522,7 @@ def _nothing_fits(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
 
 
 def witness_row(why: ReplayWhy) -> TableRow | None:
-    """Return the row of the table in which the pair parts at the witness.
-
-    The first in which it does, without a witness.
-    """
+    """Return the row of the pair's table that the witness shows; without a witness, the first that differs."""
     if why.pair is None:
         return None
     parting = [row for row in why.pair.rows if row.differs]
@@ -533,10 +533,7 @@ def witness_row(why: ReplayWhy) -> TableRow | None:
 
 
 def unset_parents(why: ReplayWhy, row: TableRow) -> list[str]:
-    """Return the parents that the row needs set and that no world sets.
-
-    They need setting because the mechanisms never give these values.
-    """
+    """Return the parents that the witness has to set, as mechanisms never give these values, and that no world sets."""
     if why.witness is None or not why.witness.needs_set:
         return []
     set_somewhere = {name for world in why.evidence.worlds for name in world.targets}
@@ -544,7 +541,7 @@ def unset_parents(why: ReplayWhy, row: TableRow) -> list[str]:
 
 
 def facts(why: ReplayWhy) -> tuple[Fact, ...]:
-    """At most six: how many fit, what is open, what is decided, the class, what it costs to settle."""
+    """Return at most six facts: how many SCMs fit, open and decided variables, the class, the best world to add."""
     parts = [_count_fact(why)]
     if why.open:
         parts.append(Fact(f"open: {listed(list(why.open))}"))
@@ -568,7 +565,7 @@ def _count_fact(why: ReplayWhy) -> Fact:
 
 
 def cost(deciders: tuple[Decider, ...]) -> str:
-    """Return what the best world of one row does."""
+    """Return how many SCMs the best world of one row leaves, as text."""
     if not deciders:
         return "no single row was measured"
     best = deciders[0]
@@ -580,6 +577,6 @@ def cost(deciders: tuple[Decider, ...]) -> str:
 
 
 def range_text(decider: Decider) -> str:
-    """Return the least and the most that a world leaves, once where they are equal."""
+    """Return "least to most" SCMs that a world leaves; one number if they are equal."""
     least, most = number_text(int(decider.least)), number_text(int(decider.most))
     return least if decider.least == decider.most else f"{least} to {most}"

@@ -1,4 +1,4 @@
-"""The smallest pair of SCMs that an item leaves, and the worlds that would settle it."""
+"""The smallest pair of consistent SCMs that differ, and the worlds of one row that split the consistent SCMs."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from calibrant.solvers.replayscm.members import agreeing_functions, sample_compl
 from calibrant.solvers.replayscm.space import VersionSpace
 
 # --- Options of each variable in some SCM that fits, and the two SCMs of least total size that differ in one ----------
-# A parent set of a variable is part of some SCM that fits iff it lies within what can be placed before the variable:
-# placing variables greedily, each behind one of its parent sets, reaches the largest such set, and whatever remains can
-# be placed after. So two functions of one variable always fit together with the same other mechanisms.
+# A parent set of a variable is part of some SCM that fits iff it is within the largest set of variables that can be
+# placed before the variable. Greedy placement, each variable after one of its parent sets, reaches that largest set,
+# and all other variables can be placed after. So two functions of one variable fit with the same other mechanisms.
 # --- Options of each variable in some SCM that fits: a root, or a function of a parent set; exact, without
 # counting SCMs
-MAX_ROOT_SETS = 2_000  # root sets whose options are gone through
+MAX_ROOT_SETS = 2_000  # root sets up to which options are listed
 
 
 @dataclass(frozen=True)
 class VariableChoices:
-    """Options of a variable: functions over all root sets, its parent sets, whether it may be a root."""
+    """Options of a variable over all root sets: number of functions, parent sets, whether it may be a root."""
 
     functions: int
     parent_sets: frozenset[Mask]
@@ -53,9 +53,9 @@ class VariableChoices:
 
 
 class Choices:
-    """The options of each variable under every root set that some SCM has.
+    """The options of each variable in SCMs that fit, for every root set.
 
-    least_sets: variable -> its minimal parent sets
+    least_sets: variable -> its parent sets that are minimal by inclusion
     """
 
     def __init__(self, space: VersionSpace) -> None:
@@ -66,7 +66,7 @@ class Choices:
 
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
-        """The root sets that some SCM that fits has."""
+        """The root sets of SCMs that fit."""
         return tuple(roots for roots in self.space.root_sets if is_orderable(self.least_sets, self.mask_of(roots)))
 
     @property
@@ -86,12 +86,12 @@ class Choices:
         return sum(1 << self.space.index[name] for name in names)
 
     def options(self, roots: tuple[str, ...], variable: int) -> Mapping[Mask, int]:
-        """Parent set -> number of functions, of a variable that is no root, in SCMs with these roots."""
-        before = self._before(self.mask_of(roots), variable)
-        return {mask: number for mask, number in self.space.local(variable).counts.items() if not mask & ~before}
+        """Return parent set -> number of functions, of a variable that is no root, in SCMs with these roots."""
+        before = self._largest_before(self.mask_of(roots), variable)
+        return {mask: count for mask, count in self.space.local(variable).counts.items() if not mask & ~before}
 
-    def _before(self, roots: Mask, variable: int) -> Mask:
-        """Return the variables that can all be placed before this one."""
+    def _largest_before(self, roots: Mask, variable: int) -> Mask:
+        """Return the largest set of variables that can be placed before this one."""
         waiting = [v for v in self.least_sets if v != variable and not roots >> v & 1]
         placed, before = roots, -1
         while placed != before:
@@ -103,7 +103,7 @@ class Choices:
 
     @cached_property
     def by_variable(self) -> dict[str, VariableChoices]:
-        """Every variable; `ValueError` beyond MAX_ROOT_SETS root sets."""
+        """The options of every variable; `ValueError` beyond MAX_ROOT_SETS root sets."""
         if len(self.root_sets) > MAX_ROOT_SETS:
             raise ValueError(
                 f"{len(self.root_sets)} root sets; the options of at most {MAX_ROOT_SETS} are gone through"
@@ -124,9 +124,9 @@ def _fits(masks: npt.NDArray[np.int64], placed: Mask) -> bool:
 
 
 # --- Functions with the size of a formula: all of up to four parents by least size, some of five and six --------------
-LISTED_PARENTS = 4  # up to so many parents every function is listed by least size
-MAX_WIDE_SETS = 40  # wider parent sets of a variable that are looked at, the most seen rows first
-FLIPS = 6  # completions of a wide table beside all 0 and all 1
+LISTED_PARENTS = 4  # number of parents up to which every function is listed by least size
+MAX_WIDE_SETS = 40  # wider parent sets of a variable that are tried, those with most observed rows first
+NUM_FLIPS = 6  # completions of a wide table that are tried, beside all 0 and all 1
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,7 @@ class SizedFunction:
 
 
 def sized_space(space: VersionSpace) -> VersionSpace:
-    """Return the part of a space with at most four parents, by least size.
-
-    No function of the class is too large for it.
-    """
+    """Return the part of a space with at most four parents, listed by least size; its cap excludes no function."""
     if space.model_class.max_size is not None:
         return space
     parents = min(space.model_class.max_parents, LISTED_PARENTS)
@@ -157,16 +154,16 @@ class WideFunctions:
         self.functions = cache(self._functions)
 
     def masks(self, variable: int) -> Sequence[Mask]:
-        """Return the wide parent sets of a variable, those of which most rows are seen first."""
+        """Return the wide parent sets of a variable, those with most observed rows first."""
         local = self.space.local(variable)
         wide = [mask for mask in local.counts if mask.bit_count() > LISTED_PARENTS]
         return sorted(wide, key=lambda mask: (local.tables[mask].num_open, mask))[:MAX_WIDE_SETS]
 
     def _functions(self, variable: int, mask: Mask) -> tuple[SizedFunction, ...]:
         table = self.space.local(variable).tables[mask]
-        every = full_mask(table.num_vars)
-        unseen = [row for row in range(every.bit_length()) if not table.care >> row & 1]
-        fills = [0, every & ~table.care, *(1 << row for row in unseen[:FLIPS])]
+        all_rows = full_mask(table.num_vars)
+        unseen = [row for row in range(all_rows.bit_length()) if not table.care >> row & 1]
+        fills = [0, all_rows & ~table.care, *(1 << row for row in unseen[:NUM_FLIPS])]
         filled = dict.fromkeys(TruthTable(table.num_vars, table.value | fill) for fill in fills)
         functions = [entry for entry in filled if len(support(entry)) == table.num_vars]
         if not functions:
@@ -176,14 +173,14 @@ class WideFunctions:
         return tuple(SizedFunction(formula_for(entry, names, operators).size, mask, entry) for entry in functions)
 
 
-# --- Two SCMs that fit and differ in one variable, of least total size; or in roots, where no two share them ----------
-MAX_FUNCTIONS = 48  # smallest functions of a variable that pairs are made of
+# --- Two SCMs that fit and differ in one variable, of least total size; or in roots, if no two share them -------------
+MAX_FUNCTIONS = 48  # smallest functions of a variable from which pairs are formed
 MAX_COMPARED_ROOT_SETS = 40  # root sets of one SCM each that are compared
 
 
 @dataclass(frozen=True)
 class FittingPair:
-    """Two checked SCMs; differing: variables whose function or role differs; least: whether proven least in size."""
+    """Two checked SCMs; `differing`: variables whose function or role differs; `least`: total size is proven least."""
 
     first: Scm
     second: Scm
@@ -196,7 +193,7 @@ class FittingPair:
 
 
 class _Rank(NamedTuple):
-    """The order of pairs: total size, number of parents, what the worlds show of these; names only at the end."""
+    """Sort key of pairs: total size, number of parents, the parents' columns; last names and tables, as tie-breaks."""
 
     size: int
     num_parents: int
@@ -207,10 +204,10 @@ class _Rank(NamedTuple):
 
 
 class PairSearch:
-    """Least pairs of one version space, in its class with a size cap that leaves out no function of four parents."""
+    """Search for the smallest differing pair of a version space, in `sized_space` and some wider functions."""
 
     def __init__(self, space: VersionSpace, choices: Choices, budget: Budget | None = None) -> None:
-        """Prepare the search; the budget is charged with the parent sets that each choice of all others compares."""
+        """Prepare the search; `budget`: in parent sets that are compared."""
         self.budget = budget or Budget()
         self.space = space
         self.choices = choices
@@ -221,9 +218,9 @@ class PairSearch:
         self._others: dict[tuple[tuple[str, ...], int, Mask], Mapping[int, Mask] | None] = {}
 
     def differing_in(self, variable: str) -> FittingPair | None:
-        """Return the least pair that differs in this variable alone; None if no root set leaves it two functions.
+        """Return the smallest pair that differs in this variable alone; None if no root set leaves it two functions.
 
-        Where the budget ends, or there are more root sets than are compared, it is the least found, and so marked.
+        If the budget ends or there are too many root sets, it is the smallest found, with `least` false.
         """
         pairs, num_compared = list[FittingPair | None](), 0
         with suppress(BudgetSpent):
@@ -235,15 +232,20 @@ class PairSearch:
         return None if best is None else replace(best, least=is_least)
 
     def differing_in_roots(self) -> FittingPair | None:
-        """Return two SCMs that are alone under their roots and differ in as few variables as possible, then in size."""
-        models = [model for roots in self.choices.root_sets[:MAX_COMPARED_ROOT_SETS] if (model := self._sole(roots))]
+        """Return two SCMs with different roots, each of least size for its roots, that differ in fewest variables.
+
+        Of several pairs, the one of least total size; None for one root set.
+        """
+        models = [
+            model for roots in self.choices.root_sets[:MAX_COMPARED_ROOT_SETS] if (model := self._smallest_model(roots))
+        ]
         best: tuple[int, int, Scm, Scm, tuple[str, ...]] | None = None
         for first, second in combinations(models, 2):
             differing = tuple(v for v in self.space.task.variables if _role(first, v) != _role(second, v))
             if best is None or (len(differing), first.size + second.size) < best[:2]:
                 best = len(differing), first.size + second.size, first, second, differing
-        everything = len(models) == len(self.choices.root_sets)
-        return None if best is None else FittingPair(best[2], best[3], best[4], everything)
+        is_complete = len(models) == len(self.choices.root_sets)
+        return None if best is None else FittingPair(best[2], best[3], best[4], is_complete)
 
     def _under(self, roots: tuple[str, ...], variable: int) -> FittingPair | None:
         if self.space.task.variables[variable] in roots:
@@ -259,9 +261,9 @@ class PairSearch:
         for first, second in ordered:
             if best is not None and first.size + second.size + 2 * alone > best[0].size:
                 break
-            rest = self._cost(roots, variable, first.mask | second.mask)
-            if rest is not None:
-                key = self._rank(variable, first, second, first.size + second.size + 2 * rest)
+            size_of_others = self._cost(roots, variable, first.mask | second.mask)
+            if size_of_others is not None:
+                key = self._rank(variable, first, second, first.size + second.size + 2 * size_of_others)
                 if best is None or key < best[0]:
                     best = key, first, second
         if best is None:
@@ -304,13 +306,13 @@ class PairSearch:
 
     def _cost(self, roots: tuple[str, ...], variable: int, parents: Mask) -> int | None:
         """Return the least total size of all other mechanisms if the variable comes after these parents."""
-        chosen = self._rest(roots, variable, parents)
+        chosen = self._optimal_others(roots, variable, parents)
         if chosen is None:
             return None
         return sum(self._least(v, mask).size for v, mask in chosen.items() if v != variable)
 
     def _least(self, variable: int, mask: Mask) -> SizedFunction:
-        """Return the smallest function over a parent set, of several the one with the smallest table."""
+        """Return the smallest function over a parent set; ties by the smallest table."""
         key = variable, mask
         if key not in self._smallest:
             self._smallest[key] = self._find_least(variable, mask)
@@ -325,14 +327,14 @@ class PairSearch:
         return min(self.wide.functions(variable, mask), key=lambda entry: (entry.size, entry.table.bits))
 
     def _sizes(self, variable: int) -> dict[Mask, int]:
-        """Parent set -> least size; of sets too wide to be listed only where no other set is left, a size that does."""
+        """Return parent set -> least size; wide sets only if there is no other, with a size that suffices."""
         sizes = {mask: min(by_size) for mask, by_size in self.sized.local(variable).by_size.items()}
         if sizes or self.wide is None:
             return sizes
         return {mask: self._least(variable, mask).size for mask in self.wide.masks(variable)}
 
     def _costs(self, variable: int) -> Mapping[Mask, Cost]:
-        """Return the parent sets of a variable, dominated ones left out: no least assignment has one of these."""
+        """Return the costs of the undominated parent sets of a variable: an optimal assignment needs no others."""
         if variable not in self._undominated:
             sets = [ParentSet(cost_by_size(size, mask), mask) for mask, size in self._sizes(variable).items()]
             self.budget.spend(len(sets))
@@ -340,7 +342,8 @@ class PairSearch:
             self._undominated[variable] = {mask: parent_set.cost for mask, parent_set in undominated.items()}
         return self._undominated[variable]
 
-    def _rest(self, roots: tuple[str, ...], variable: int, parents: Mask) -> Mapping[int, Mask] | None:
+    def _optimal_others(self, roots: tuple[str, ...], variable: int, parents: Mask) -> Mapping[int, Mask] | None:
+        """Return the least-size assignment in which the variable has these parents; variable -1: no constraint."""
         key = roots, variable, parents
         if key not in self._others:
             costs = {v: self._costs(v) for u, v in self.space.index.items() if u not in roots and v != variable}
@@ -356,15 +359,15 @@ class PairSearch:
         return self._others[key]
 
     def _model(self, roots: tuple[str, ...], variable: int, function: SizedFunction, union: Mask) -> Scm:
-        chosen = self._rest(roots, variable, union)
+        chosen = self._optimal_others(roots, variable, union)
         assert chosen is not None
         functions = dict(self._least_functions(chosen, variable))
         name = self.space.task.variables[variable]
         functions[name] = LocalFunction(self.space.names(function.mask), function.table)
         return write_model(self.space.task, self.space.model_class.max_parents, functions)
 
-    def _sole(self, roots: tuple[str, ...]) -> Scm | None:
-        chosen = self._rest(roots, -1, 0)
+    def _smallest_model(self, roots: tuple[str, ...]) -> Scm | None:
+        chosen = self._optimal_others(roots, -1, 0)
         if chosen is None:
             return None
         return write_model(self.space.task, self.space.model_class.max_parents, dict(self._least_functions(chosen, -1)))
@@ -376,11 +379,12 @@ class PairSearch:
 
 
 def _role(model: Scm, variable: str) -> LocalFunction | None:
+    """Return the local function of a variable, None for a root."""
     return model.local_functions.get(variable)
 
 
-# --- Worlds of one row that split what fits: every reading that may follow, and how many SCMs each leaves; exact ------
-MAX_OPEN = 8  # open variables that a row leaves free: each reading is a combination of their values
+# --- Worlds of one row that split the SCMs that fit: every possible reading, and how many SCMs it leaves; exact -------
+MAX_OPEN = 8  # open variables that are not set in a row: each reading is a combination of their values
 MAX_ROWS = 6_000  # rows that are counted for one item
 MIN_BATCH_ROWS = 128  # rows that are counted in one call, times 8 bytes for each parent set
 MAX_SLOW_ROWS = 120  # rows of spaces whose sums do not fit machine words
@@ -389,7 +393,7 @@ MAX_CONTEXTS = 8  # root assignments of an intervention that are compared
 
 @dataclass(frozen=True)
 class SplitContext:
-    """A context with every row that may be seen in it, and how many SCMs each leaves."""
+    """A context with every row that SCMs that fit give in it, and the number of SCMs that each row leaves."""
 
     context: Context
     rows: tuple[tuple[int, ...], ...]
@@ -397,8 +401,8 @@ class SplitContext:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Most SCMs left, then their expected number times all, then the number of targets."""
-        return max(self.remaining), sum(number * number for number in self.remaining), len(self.context.targets)
+        """Sort key, best first: most SCMs left, sum of squares (expected number left), number of targets."""
+        return max(self.remaining), sum(count * count for count in self.remaining), len(self.context.targets)
 
 
 class _ContextRows(NamedTuple):
@@ -407,7 +411,7 @@ class _ContextRows(NamedTuple):
 
 
 def _batches(contexts: Sequence[_ContextRows]) -> Iterator[list[_ContextRows]]:
-    """Yield contexts, so many at a time that a call of the kernel is not dearer than what it counts."""
+    """Yield contexts in batches of at least MIN_BATCH_ROWS rows, to make the cost of a kernel call small."""
     batch: list[_ContextRows] = []
     for context in contexts:
         batch.append(context)
@@ -419,7 +423,7 @@ def _batches(contexts: Sequence[_ContextRows]) -> Iterator[list[_ContextRows]]:
 
 
 class Settling:
-    """Splits of one version space whose roots are told; `BudgetSpent` where its sums are out of budget."""
+    """Splits of a version space with known roots by worlds of one row; `BudgetSpent` if its sums are out of budget."""
 
     def __init__(self, space: VersionSpace, choices: Choices, count: int) -> None:
         self.space = space
@@ -433,7 +437,7 @@ class Settling:
         self.looked_at = 0
 
     def splits(self, variable: str, first: Scm, second: Scm) -> list[SplitContext]:
-        """Contexts in which the pair differs in the variable, best first."""
+        """Return the contexts in which the pair differs in the variable, best first."""
         menu = target_menu(variable, first, second)
         by_targets = differing_contexts(variable, first, second, menu, MAX_CONTEXTS)
         contexts = [context for listed in by_targets for context in listed or () if self._spend(context)]
@@ -445,7 +449,7 @@ class Settling:
         return [name for name in self.open if name not in context.targets]
 
     def _spend(self, context: Context) -> bool:
-        """Charge the rows of a context to the budget; False where they are too many."""
+        """Charge the rows of a context to the budget; False if they are too many."""
         num_free = len(self._free(context))
         if num_free > MAX_OPEN or 1 << num_free > self.budget:
             return False
@@ -467,15 +471,15 @@ class Settling:
         return _ContextRows(context, Rows(words, np.full(num_rows, targets, np.uint64)))
 
     def _split(self, batch: Sequence[_ContextRows]) -> Iterator[SplitContext]:
-        """Yield how many SCMs each possible row of some contexts leaves."""
+        """Yield each context with its possible rows and the number of SCMs that each leaves."""
         rows = Rows(*(np.concatenate(parts) for parts in zip(*(entry.rows for entry in batch), strict=True)))
         masses = iter(self._space.masses(rows, np.arange(len(rows.words) + 1, dtype=np.int64)))
         for context, (words, _) in batch:
-            numbered = zip(words.tolist(), islice(masses, len(words)), strict=True)
-            possible = [(word, number) for word, number in numbered if number]
-            assert sum(number for _, number in possible) == self.count, "readings of a row partition what fits"
-            bits = [tuple(word >> i & 1 for i in range(len(self.names))) for word, _ in possible]
-            yield SplitContext(context, tuple(bits), tuple(number for _, number in possible))
+            counted = zip(words.tolist(), islice(masses, len(words)), strict=True)
+            readings = [(word, count) for word, count in counted if count]
+            assert sum(count for _, count in readings) == self.count, "readings of a row partition what fits"
+            bits = [tuple(word >> i & 1 for i in range(len(self.names))) for word, _ in readings]
+            yield SplitContext(context, tuple(bits), tuple(count for _, count in readings))
 
     def deciders(self, splits: Sequence[SplitContext], limit: int = 4) -> Iterator[Decider]:
         """Yield the best splits, one for each set of targets, as worlds to copy."""
@@ -494,18 +498,15 @@ class Settling:
         return Decider(
             in_words=context_words(split.context, self.names),
             world=world_to_copy(self.space, split.context),
-            readings=tuple(Reading("".join(map(str, row)), str(number)) for number, row in readings),
+            readings=tuple(Reading("".join(map(str, row)), str(count)) for count, row in readings),
             least=str(min(split.remaining)),
             most=str(max(split.remaining)),
-            expected=sum(number * number for number in split.remaining) / self.count,
+            expected=sum(count * count for count in split.remaining) / self.count,
         )
 
 
 def world_to_copy(space: VersionSpace, context: Context) -> dict[str, Any]:
-    """Return a training world of the pool format, ? where it is to be observed.
-
-    Its unit is new: no threshold is claimed.
-    """
+    """Return a training world in the pool format, with ? for values to observe; its unit is new."""
     names, worlds = space.task.variables, space.task.training.worlds
     fixed = {**context.roots, **context.targets}
     pattern = "".join(str(fixed[name]) if name in fixed else "?" for name in names)
@@ -516,7 +517,7 @@ def world_to_copy(space: VersionSpace, context: Context) -> dict[str, Any]:
 
 
 def readings_of_pair(space: VersionSpace, context: Context, first: Scm, second: Scm) -> Decider:
-    """Count the SCMs that the rows of a pair leave; other rows are possible too, because the roots are not told."""
+    """Count the SCMs that the rows of a pair leave; other rows are possible too, as the roots are hidden."""
     names, readings = space.task.variables, []
     for model in (first, second):
         values = values_at(model, context)
@@ -524,13 +525,13 @@ def readings_of_pair(space: VersionSpace, context: Context, first: Scm, second: 
         world = World("reading", Intervention(context.targets), names, ("reading",), columns)
         remaining = space.with_worlds([world]).count
         readings.append(Reading("".join(map(str, columns)), str(remaining)))
-    numbers = [int(reading.remaining) for reading in readings]
+    counts = [int(reading.remaining) for reading in readings]
     return Decider(
         in_words=context_words(context, names),
         world=world_to_copy(space, context),
         readings=tuple(readings),
-        least=str(min(numbers)),
-        most=str(max(numbers)),
+        least=str(min(counts)),
+        most=str(max(counts)),
         expected=None,
         complete=False,
     )

@@ -91,7 +91,7 @@ def test_estimates_do_not_depend_on_names_and_orders(index: int) -> None:
     stratum = next(stratum for (_, number), stratum in STRATA.items() if number == index)
     problem = sample_extended(stratum, 1, is_episode=False)
     estimates = draw_problem(problem)
-    assert estimates.number == 20
+    assert estimates.num_draws == 20
     for seed in range(2):
         renamed = rename(problem, Random(seed))
         again = draw_problem(renamed.item).edges
