@@ -15,9 +15,9 @@ from calibrant.dsl.causalab.item import Family, LabItem, Task
 from calibrant.dsl.causalab.mechanism import EMPTY, Draw, Edge, Hypothesis, Noise, accurate, number
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.noise_sequences import ReplayedDags, law_of, replayed_dags
 from calibrant.solvers.causalab.noisy import RELEASED_LAWS, Law, NoisyDags, noisy_dags
 from calibrant.solvers.causalab.quadratic import QuadraticDags, quadratic_dags
-from calibrant.solvers.causalab.replayed import ReplayedDags, law_of, replayed_dags
 from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
 from calibrant.solvers.outcome import BudgetSpent
 

@@ -22,7 +22,7 @@ from calibrant.audits.replayscm.ambiguity import headline_parents
 from calibrant.audits.replayscm.ceiling import ceiling
 from calibrant.audits.replayscm.extended.items import heldout_requests, item_evidence
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.baselines.replayscm.posterior.local import LocalPosterior, MechanismEvidence
+from calibrant.baselines.replayscm.posterior.latent_orders import LocalPosterior, MechanismEvidence
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
 from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.papers import rate_cell

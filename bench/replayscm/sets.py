@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import headline_parents, sized_class
 from calibrant.audits.replayscm.extended.items import item_evidence
-from calibrant.baselines.replayscm.posterior.local import Local
+from calibrant.baselines.replayscm.posterior.latent_orders import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.core.sets import Hypotheses, Prior
 from calibrant.bench.replayscm.api import FUNCTIONS

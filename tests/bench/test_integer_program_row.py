@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calibrant.bench.core.registry import bundled_pool
-from calibrant.bench.lab.limits import networks
+from calibrant.bench.lab.limits import acyclic_choices
 from calibrant.bench.replayscm.rows.exact import Exact, ExactDp, ExactIntegerProgram, ExactSat, ExactSmt
 from calibrant.dsl.replayscm.generation.problems import sample_problem
 from calibrant.dsl.replayscm.generation.strata import stratum
@@ -54,20 +54,20 @@ def test_of_several_of_least_size_it_says_that_they_are_of_least_size() -> None:
 
 
 def test_a_table_of_published_sizes_says_what_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
-    assert networks.main(["insurance", "--seconds", "0", "--problems", "1"]) == 0
+    assert acyclic_choices.main(["insurance", "--seconds", "0", "--problems", "1"]) == 0
     cells = [cell.strip() for cell in capsys.readouterr().out.splitlines()[-1].split("|")[1:-1]]
     assert cells[:4] == ["insurance", "27", "1,000", "786"]
     assert cells[5] == "0 of 1"
     assert " of " in cells[7]
-    assert networks.main(["earthquake"]) == 2
+    assert acyclic_choices.main(["earthquake"]) == 2
 
 
 def test_nothing_met_is_no_proof(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*_: object, **_options: object) -> None:
         raise Undecided(cost_by_size(5000, 0), None, None)
 
-    monkeypatch.setattr(networks, "optimal_choice", late)
-    assert networks.main(["insurance", "--problems", "1"]) == 0
+    monkeypatch.setattr(acyclic_choices, "optimal_choice", late)
+    assert acyclic_choices.main(["insurance", "--problems", "1"]) == 0
     assert "| 0 of 1 |" in (row := capsys.readouterr().out.splitlines()[-1])
     assert row.endswith("| at least 5 |")
 
@@ -75,5 +75,5 @@ def test_nothing_met_is_no_proof(capsys: pytest.CaptureFixture[str], monkeypatch
 @pytest.mark.parametrize("told", [["--problems", "0"], ["--seconds", "-1"], ["--seconds", "nan"]])
 def test_numbers_that_mean_nothing_are_refused(told: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        networks.main(["insurance", *told])
+        acyclic_choices.main(["insurance", *told])
     assert f"{told[1]} is not" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.replayscm.posterior.local import MAX_STATES, Local
+from calibrant.baselines.replayscm.posterior.latent_orders import MAX_STATES, Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, complete

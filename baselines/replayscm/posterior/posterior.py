@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.baselines.replayscm.posterior.local import (
+from calibrant.baselines.replayscm.posterior.latent_orders import (
     Choice,
     LatentOrders,
     Local,

@@ -17,7 +17,7 @@ TOPICS = (  # module:function, below calibrant.bench.lab
     "limits.replayscm:sweeps",
     "limits.replayscm:row_sweeps",
     "limits.replayscm:command_sweeps",
-    "limits.networks:sweeps",
+    "limits.acyclic_choices:sweeps",
     "speed.blickets:sweeps",
     "speed.causalab:sweeps",
     "speed.causim:sweeps",

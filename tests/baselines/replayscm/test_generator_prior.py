@@ -13,7 +13,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.baselines.replayscm.posterior.local import NO_FIT, LatentOrders, LocalPosterior, MechanismEvidence
+from calibrant.baselines.replayscm.posterior.latent_orders import (
+    NO_FIT,
+    LatentOrders,
+    LocalPosterior,
+    MechanismEvidence,
+)
 from calibrant.baselines.replayscm.posterior.posterior import BASELINE, LEVELS, root_probability
 from calibrant.baselines.replayscm.posterior.prior import (
     ANY,

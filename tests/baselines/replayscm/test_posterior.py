@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from calibrant.baselines.replayscm.posterior.choice import ImaginedWorlds, most_agreeing, most_frequent, most_probable
-from calibrant.baselines.replayscm.posterior.local import Local
+from calibrant.baselines.replayscm.posterior.latent_orders import Local
 from calibrant.baselines.replayscm.posterior.posterior import (
     Member,
     Posterior,

@@ -21,10 +21,11 @@ from calibrant.dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, NoisePlan, 
 from calibrant.dsl.causalab.item import Family, LabItem, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Noise, Term
 from calibrant.dsl.causalab.reference import SettingMeaning, bases_after, bases_of, values
-from calibrant.solvers.causalab import noisy, replayed
+from calibrant.solvers.causalab import noise_sequences, noisy
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_frequency
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import solve_noisy_by_experiments
+from calibrant.solvers.causalab.noise_sequences import ReplayedDags, law_of, replayed_dags
 from calibrant.solvers.causalab.noisy import RELEASED_LAWS, SCALES, Law, NoisyDags, noisy_dags
 from calibrant.solvers.causalab.quadratic import (
     ROUNDING,
@@ -34,7 +35,6 @@ from calibrant.solvers.causalab.quadratic import (
     solve_quadratic,
     solve_to_six_decimals,
 )
-from calibrant.solvers.causalab.replayed import ReplayedDags, law_of, replayed_dags
 from calibrant.solvers.outcome import BudgetSpent, Found
 from tests.support.benchmarks.causalab import items, released_suite
 from tests.support.effort import examples
@@ -281,7 +281,7 @@ def test_what_is_not_of_the_class_does_not_fit(listed: bool, monkeypatch: pytest
     item = lab(RELEASED_LAWS[0], 1)
     episode = LabEpisode(item)
     episode.act({"set": item.task.properties[0], "value": 3})
-    monkeypatch.setattr(replayed, "MAX_REPLAYED", replayed.MAX_REPLAYED if listed else 0)
+    monkeypatch.setattr(noise_sequences, "MAX_REPLAYED", noise_sequences.MAX_REPLAYED if listed else 0)
     space = replayed_dags(evidence_of(item.task, episode.steps), RELEASED_LAWS)
     assert isinstance(space, ReplayedDags) == listed
     truth = item.sealed.mechanism
@@ -303,7 +303,7 @@ def test_too_many_members_leave_the_larger_class(monkeypatch: pytest.MonkeyPatch
     evidence = evidence_of(item.task, episode.steps)
     assert isinstance(replayed_dags(evidence, RELEASED_LAWS), ReplayedDags)
     assert "laboratory gives them" in replayed_dags(evidence, RELEASED_LAWS).in_words
-    monkeypatch.setattr(replayed, "MAX_REPLAYED", 0)
+    monkeypatch.setattr(noise_sequences, "MAX_REPLAYED", 0)
     space = replayed_dags(evidence, RELEASED_LAWS)
     assert isinstance(space, NoisyDags)
     assert "used where it is local" in space.in_words

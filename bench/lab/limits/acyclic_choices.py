@@ -3,18 +3,18 @@
 Sizes of scores go up to those of published instances: 27 variables and 786 parent sets of up to three (insurance, 1,000
 rows), 37 and 1,928 (alarm, 1,000), 56 and 761 (hailfinder, 1,000), 60 and 6,754 (carpo, 100), all by BDeu with one
 imaginary row (the scenario BNSL-2016 of the algorithm selection library, by B. Malone, K. Kangas, M. Jarvisalo,
-M. Koivisto and P. Myllymaki). Their scores are not distributed here; bench.lab.limits.networks
+M. Koivisto and P. Myllymaki). Their scores are not distributed here; bench.lab.limits.acyclic_choices
 draws such problems. These here are the hard end: rows are drawn from random, nearly deterministic binary networks, of
 up to three parents among the eight variables before, and a set is left out if one of its subsets scores no less.
 
-    python -m calibrant.bench.lab.limits.networks --seconds 60 --problems 2
+    python -m calibrant.bench.lab.limits.acyclic_choices --seconds 60 --problems 2
 
 The literature's problems are local scores of rows drawn from a known network. Those networks are not distributed here.
 Problems of their sizes are drawn in their stead, by these rules: an order of the variables at random; as many arcs as
 the network has, drawn one after another from the pairs of at most `WITHIN_SECONDS` places in that order, three parents
 at most; binary mechanisms with independent probabilities from Beta(1, 1); as many rows as published; BDeu with one
 imaginary row; parent sets of up to three; a set is left out if one of its subsets scores no less. The seed of a problem
-is its number. Published numbers of parent sets: bench.lab.limits.networks says whose.
+is its number. Published numbers of parent sets: bench.lab.limits.acyclic_choices says whose.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _rows(num_vars: int, seed: int) -> Frame:
     return Frame(tuple(f"V{v}" for v in range(num_vars)), values, np.zeros_like(values))
 
 
-# --- The command `python -m calibrant.bench.lab.limits.networks`: least scores at the sizes of published networks ----
+# --- The command `python -m calibrant.bench.lab.limits.acyclic_choices`: least scores of published networks -----------
 WITHIN_SECONDS = 8
 MAX_NETWORK_PARENTS = 3
 SECONDS, PROBLEMS = 60.0, 2
@@ -199,7 +199,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     networks = {network.name: network for network in NETWORKS}
     if unknown := [name for name in arguments_given.name if name not in networks]:
         print(
-            f"bench.lab.limits.networks: unknown network '{unknown[0]}'; known: {', '.join(networks)}", file=sys.stderr
+            f"bench.lab.limits.acyclic_choices: unknown network '{unknown[0]}'; known: {', '.join(networks)}",
+            file=sys.stderr,
         )
         return 2
     print("| size of | variables | rows | sets published | sets here | proved | seconds, median (most) | gap, nats |")
@@ -210,14 +211,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 answers = [_answer(network, seed, arguments_given.seconds) for seed in range(arguments_given.problems)]
                 print(f"| {' | '.join(_cells(network, answers))} |", flush=True)
     except CalibrantError as error:
-        print(f"bench.lab.limits.networks: {error}", file=sys.stderr)
+        print(f"bench.lab.limits.acyclic_choices: {error}", file=sys.stderr)
         return 2
     return 0
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m calibrant.bench.lab.limits.networks",
+        prog="python -m calibrant.bench.lab.limits.acyclic_choices",
         description="Least scores by the integer program at the sizes of published networks: proved, or the gap left.",
     )
     parser.add_argument("name", nargs="*", metavar="NETWORK", help="which sizes; all if none is named")
