@@ -23,7 +23,7 @@ from calibrant.audits.replayscm.why.parts import (
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.charts import text_width
 from calibrant.bench.pages.graphs import Graph, GraphNode, draw_together
-from calibrant.bench.pages.page import MAX_UNBROKEN, html_page, standalone_svg
+from calibrant.bench.pages.page import MAX_UNBROKEN_CHARS, html_page, standalone_svg
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.text import plural
@@ -336,7 +336,7 @@ def body(why: ReplayWhy, prefix: str, *, notes: Markup = NO_NOTES) -> Markup:
 
 def _width(names: Iterable[str]) -> float:
     """Return the width of the columns of a table under these names, in pixels."""
-    return sum(text_width(name[:MAX_UNBROKEN], 13, "bold") + 15 for name in names)
+    return sum(text_width(name[:MAX_UNBROKEN_CHARS], 13, "bold") + 15 for name in names)
 
 
 def evidence_summary(why: ReplayWhy) -> str:
