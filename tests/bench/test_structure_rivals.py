@@ -28,6 +28,7 @@ from calibrant.bench.lab.speed.replayscm.structures import (
     tabu_searchers,
     without_interventions,
 )
+from calibrant.bench.lab.speed.report import Discipline
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.structure_learning import counted, likelihood_score, urn_score
 
@@ -94,6 +95,7 @@ def test_scores_that_differ_are_reported(frame: Frame, monkeypatch: pytest.Monke
 def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for module in ("pgmpy", "causallearn", "gies", "pyagrum"):
         monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr("calibrant.bench.lab.speed.report.QUICK", Discipline(1, 0.0))
     assert main(["structures", "--quick", "--pool", str(bundled_pool("ordered"))]) == 0
     printed = capsys.readouterr().out
     for name in ("pgmpy", "causal-learn", "gies", "pyAgrum"):

@@ -40,7 +40,7 @@ from tests.support.effort import effort
 
 # about a second of each kind; `python -m tests.fuzz` and a soak have as many as one likes
 EPISODES, LOGIC_FILES, NETWORK_FILES, READINGS, FORMAT_FILES = 1_000, 2_000, 1_000, 1_500, 750
-SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 2_000, 500, 200, 4_000, 4_000, 1_500
+SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 1_000, 250, 100, 2_000, 2_000, 700
 
 
 @pytest.fixture(scope="module")
@@ -202,11 +202,11 @@ def test_every_odd_value_at_every_key_of_a_question_gets_its_verdict() -> None:
 
 
 def test_the_number_of_workers_does_not_matter() -> None:
-    plan = CampaignPlan(seed=5, count=60, first=7, chunk=20)
+    plan = CampaignPlan(seed=5, count=30, first=7, chunk=10)
     here, apart = run(submissions.case, plan), run(submissions.case, replace(plan, workers=2))
-    assert (here.digest, here.outcomes, here.num_cases) == (apart.digest, apart.outcomes, 60)
+    assert (here.digest, here.outcomes, here.num_cases) == (apart.digest, apart.outcomes, 30)
     assert run(submissions.case, replace(plan, seed=6)).digest != here.digest
-    again = [run_chunk(submissions.case, 5, number, 1).outcomes for number in range(7, 67)]
+    again = [run_chunk(submissions.case, 5, number, 1).outcomes for number in range(7, 37)]
     assert sum(again, start=type(here.outcomes)()) == here.outcomes
 
 
@@ -414,7 +414,7 @@ def test_the_second_reader_sees_what_follows() -> None:
 
 def test_the_papers_formats_are_read_or_refused_and_nothing_is_executed() -> None:
     """A slice of the campaign: all kinds of input, each of them both taken and refused."""
-    tally = run_chunk(papers.case, 11, 0, 600)
+    tally = run_chunk(papers.case, 11, 0, 300)
     assert tally.failures == []
     outcomes = " ".join(tally.outcomes)
     for word in ("program ok", "program syntax", "prose read", "prose refused", "options read", "options refused"):

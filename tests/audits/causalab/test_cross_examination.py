@@ -29,6 +29,8 @@ from tests.oracles.engines import lab_forgeries
 from tests.support.forgery import causalab
 from tests.support.packages import needs
 
+NUM_ALIKE = 6  # spaces of as many members or predictions that are searched: each asks z3 in a context of its own
+
 
 @pytest.fixture(autouse=True)
 def _z3() -> None:
@@ -87,6 +89,8 @@ def test_members_are_those_of_all_mechanisms_that_replay() -> None:
                 replaying = [m for m in _all_mechanisms(visible) if not nonmember_reason(m, visible)]
                 for bounded, counts in sizes.items():
                     expected = [m for m in replaying if not bounded or _has_drawn_bases(m, visible)]
+                    if counts[len(expected)] == NUM_ALIKE:
+                        continue
                     listed = _listed(Mechanisms(visible, "smt", bounded=bounded))
                     assert item.sealed.mechanism.edges in [member.edges for member in expected]
                     weights = [(sorted(m.all_weights.items()), m.frequency_base) for m in listed]
@@ -116,8 +120,9 @@ def test_predictions_are_those_of_all_mechanisms_that_replay() -> None:
                 if _has_drawn_bases(member, visible) and all(0 <= base <= 100 for base in bases):
                     expected[True].add(predicted)
             for bounded, counts in sizes.items():
-                assert _listed_predictions(Mechanisms(visible, "smt", bounded=bounded)) == expected[bounded]
-                counts[len(expected[bounded])] += 1
+                if counts[len(expected[bounded])] < NUM_ALIKE:
+                    assert _listed_predictions(Mechanisms(visible, "smt", bounded=bounded)) == expected[bounded]
+                    counts[len(expected[bounded])] += 1
     for counts in sizes.values():
         assert counts[1] >= 4
         assert sum(number for size, number in counts.items() if size > 1) >= 4
@@ -138,7 +143,7 @@ def _listed_predictions(mechanisms: Mechanisms) -> set[float]:
 def test_claims_are_proved_or_refuted_as_the_version_space_decides(claim: str) -> None:
     forger, rng, verdicts = causalab.FORGERS[claim], Random(7), Counter[bool]()
     for genuine in forger.genuine():
-        forged = [genuine.certificate.data, *list(forger.forged(genuine, rng))[::4]]
+        forged = [genuine.certificate.data, *list(forger.forged(genuine, rng))[::8]]
         if "edges" in forged[0]:
             forged.append({**forged[0], "edges": [*forged[0]["edges"], [FREQUENCY, "no node"]]})
         for data in forged:
@@ -157,7 +162,7 @@ def test_claims_are_proved_or_refuted_as_the_version_space_decides(claim: str) -
 
 
 def test_forged_claims_are_refuted_by_what_replays() -> None:
-    forgeries = list(islice(lab_forgeries(), 80))
+    forgeries = list(islice(lab_forgeries(), 20))
     assert [forgery for forgery in forgeries if not forgery.replays] == []
     assert {forgery.kind for forgery in forgeries} == {"causalab, uniqueness", "causalab, emptiness"}
 

@@ -289,13 +289,13 @@ def test_an_interval_holds_the_ceiling_whatever_the_budget(penalty: int | None) 
     for problem in small():
         weights = class_weights(problem, penalty)
         true = max(weights.values()) / sum(weights.values())
-        for max_counts in (0, 1, 2, 4, 8):
+        for max_counts in (0, 1, 4):
             best = found(problem, penalty, max_counts)
             assert best.counts <= max_counts
             assert best.lower <= true <= best.upper
             assert weights[table_of(best.answer, problem)] / sum(weights.values()) == best.lower
             open_intervals += not best.is_exact
-    assert open_intervals >= 30
+    assert open_intervals >= 18
 
 
 def test_what_is_listed_before_the_budget_ends_is_exact() -> None:

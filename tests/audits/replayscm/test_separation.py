@@ -328,7 +328,7 @@ def test_simulated_worlds_equal_the_oracle() -> None:
 # --- Alternative-SCM items: both members fit, they differ, an experiment separates them, and the protocol solves
 # them
 BLOCK_SETTINGS = ("ordered", "block", "hidden-order")
-CASES = [(s, setting, seed) for s in STRATA for setting in BLOCK_SETTINGS for seed in (0, 1)]
+CASES = [(s, setting, 0) for s in STRATA for setting in BLOCK_SETTINGS]
 EVERY_ITEM = pytest.mark.parametrize(
     ("known", "setting", "seed"), CASES, ids=[f"{s.name}-{setting}-{seed}" for s, setting, seed in CASES]
 )

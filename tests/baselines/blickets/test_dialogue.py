@@ -476,7 +476,7 @@ def test_any_text_gives_a_reply_or_says_why_not(text: str) -> None:
     ["ACTION: ", "ACTION:\n", "\n", "{", "[", '{"a":', "*_ \t", "TRANSITION: _", "ACTION: check conjunctive ", '"'],
 )
 def test_long_replies_take_linear_time(piece: str) -> None:
-    text = "ACTION: " + piece * (1_000_000 // len(piece))
+    text = "ACTION: " + piece * (300_000 // len(piece))
     started = time.process_time()
     read_reply(text)
-    assert time.process_time() - started < 20  # a quadratic reader takes hours
+    assert time.process_time() - started < 6  # a quadratic reader takes half an hour

@@ -227,7 +227,7 @@ def test_a_graph_ends_with_its_last_three_changes_once_it_was_extended() -> None
 # --- Agents of the grid and simple rows: what they may know, what they do, and the figures that follow from it --------
 # Rates are tested on 200 episodes with exact binomial bounds: with the rate that was measured on 500 episodes, a count
 # outside the bounds has a probability below 1e-4.
-EPISODES = 200
+EPISODES = 100
 AGENTS = [*GRID, *SIMPLE]
 EACH = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
@@ -333,7 +333,7 @@ class Recorded:
 
 
 @EACH
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(item=items(), seed=st.integers(0, 3))
 def test_an_agent_ends_and_depends_on_readings_and_seed_alone(
     agent: GridAgent | SimpleAgent, item: BlicketItem, seed: int

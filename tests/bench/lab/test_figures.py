@@ -150,7 +150,7 @@ def test_the_command_prints_every_stated_row(
 # --- Agents under the paper's conditions: the suites, that anybody gets the same episodes, and the measured rows ------
 # Rates are tested on 100 episodes against those that were measured on 500, with exact binomial bounds: a count outside
 # them has a probability of at most 1e-4.
-EPISODES = 100
+EPISODES = 50
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(
         monkeypatch.setattr(tables, "NUM_VARS", [number for number in tables.NUM_VARS if number < 16])
         # episodes of ten variables take seconds; those of six are the same calls
         monkeypatch.setattr(noise, "SHAPES", dict.fromkeys(noise.SHAPES, noise.SHAPES[6]))
-        monkeypatch.setattr("calibrant.bench.lab.speed.responses.REWARDED_ITEMS", 6)
+        monkeypatch.setattr("calibrant.bench.lab.speed.responses.REWARDED_ITEMS", 2)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.ITEMS", 500)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.OFFICIAL_ITEMS", 500)
     rows = _rows(capsys, "--pool", str(bundled_pool("block")))

@@ -55,7 +55,7 @@ from tests.support.causim.models import PROGRAMS, QUESTIONS, answer_texts, bundl
 # --- Grown programs: legal, verified, the same bytes for a seed, and children that keep their tables ------------------
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_every_version_passes_the_verifier_and_loads_to_its_model(topology: str) -> None:
-    for number in range(2):
+    for number in range(1):
         versions = grow(5, str(number), topology, 8)
         assert [version.bundle.v for version in versions] == list(range(1, 9))
         for version in versions:

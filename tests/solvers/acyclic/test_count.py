@@ -395,7 +395,7 @@ def weights_by_enumeration(options: Options) -> dict[int, Counter[int]]:
     return found
 
 
-@pytest.mark.parametrize(("num_vars", "most"), [(11, 1), (12, 2**28), (13, 5), (14, 2**20)])
+@pytest.mark.parametrize(("num_vars", "most"), [(11, 1), (12, 2**28), (13, 5)])
 def test_kernel_of_more_variables_sums_what_integers_do(num_vars: int, most: int) -> None:
     """Sums over all subsets of more than MAX_POSITIONS variables, of one to several words."""
     weights = dense(num_vars, most, 3)
@@ -417,7 +417,7 @@ def test_kernel_charges_the_terms_that_integers_do(monkeypatch: pytest.MonkeyPat
         nonlocal num_terms
         num_terms += terms
 
-    for num_vars in (11, 13):
+    for num_vars in (11, 12):
         options = dict(zip(dense(num_vars, 5, 1).endogenous, dense(num_vars, 5, 1).options, strict=True))
         num_terms = 0
         with monkeypatch.context() as patched:

@@ -44,12 +44,12 @@ def test_only_known_engines_are_asked() -> None:
 
 def test_the_first_of_the_least_of_all_choices() -> None:
     rng, cyclic = Random("programs"), 0
-    for _ in range(60):
+    for _ in range(24):
         options, roots = drawn(rng, rng.randint(0, 2), rng.randint(2, 4), 5)
         expected = by_enumeration(options)
         assert optimal_choice(options, roots, 6, engine="integer_program") == expected
         cyclic += expected is None
-    assert 0 < cyclic < 40
+    assert 0 < cyclic < 16
 
 
 def test_the_same_as_by_subsets_where_much_may_lie_on_a_cycle() -> None:
@@ -66,13 +66,13 @@ def test_columns_that_enter_late_change_no_choice(monkeypatch: pytest.MonkeyPatc
     activate = Relaxation._activate
     monkeypatch.setattr(Relaxation, "_activate", lambda self, columns: entered.append(activate(self, columns)))
     rng, programs = Random("late columns"), 0
-    for _ in range(6):
+    for _ in range(3):
         graded, roots = drawn(rng, 1, 9, 12)
         for options, free in ((graded, roots), (scores(rng, 8, 25), 0)):
             entered.clear()
             assert optimal_choice(options, free, 10, engine="integer_program") == by_subsets(options, free, 10)
             programs += len(entered) > 3
-    assert programs > 6
+    assert programs > 3
 
 
 def test_sums_too_large_for_floating_point_are_left_undecided() -> None:

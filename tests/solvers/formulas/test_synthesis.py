@@ -211,7 +211,7 @@ def test_the_smallest_table_among_the_least_formulas_is_chosen() -> None:
     assert str(found(PartialTable(3, 0, 0))) == "a"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_formula_depends_on_the_function_only(seed: int) -> None:
     """However many rows were open, and beyond the catalogue too."""
     care = random_care(Random(seed), 5, 29)
@@ -282,7 +282,7 @@ def test_permuting_variables_keeps_the_size(partial: PartialTable, data: st.Data
 
 
 def test_permuting_the_variables_of_a_hard_function_keeps_its_size() -> None:
-    tables = [permute(TruthTable(5, HARD.value), order) for order in list(permutations(range(5)))[::11]]
+    tables = [permute(TruthTable(5, HARD.value), order) for order in list(permutations(range(5)))[::29]]
     assert {least_size(complete(table)) for table in tables} == {15}
 
 
@@ -292,7 +292,7 @@ def test_permuting_the_variables_of_a_hard_function_keeps_its_size() -> None:
 def test_larger_budgets_never_change_what_was_found() -> None:
     answers: list[Formula] = []
     bounds = [1]
-    for exponent in range(4, 31):
+    for exponent in range(4, 31, 2):
         outcome = least_formula(HARD, NAMES[:5], budget=Budget(1 << exponent))
         if isinstance(outcome, OutOfBudget):
             assert not answers

@@ -364,14 +364,14 @@ def written_report(evidence_pool: Path, file: Path, *more: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def evidence_pool(tmp_path: Path) -> Path:
-    return written_pool(tmp_path / "small.jsonl", EVIDENCE)
+@pytest.fixture(scope="module")
+def evidence_pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_pool(tmp_path_factory.mktemp("evidence") / "small.jsonl", EVIDENCE)
 
 
-@pytest.fixture
-def text(evidence_pool: Path, tmp_path: Path) -> str:
-    return written_report(evidence_pool, tmp_path / "report.html")
+@pytest.fixture(scope="module")
+def text(evidence_pool: Path) -> str:
+    return written_report(evidence_pool, evidence_pool.with_name("report.html"))
 
 
 def rows(text: str) -> list[list[Any]]:

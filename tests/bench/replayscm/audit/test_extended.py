@@ -154,7 +154,7 @@ def test_labels_bound_each_other() -> None:
         assert 0 <= float(labels["bayes_error"]) < 1
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.sampled_from(LABELLED), st.integers(0, 10**6))
 def test_labels_are_of_the_item_and_not_of_its_spelling(case: tuple[str | None, int, bool], seed: int) -> None:
     rate, num_hidden, is_episode = case

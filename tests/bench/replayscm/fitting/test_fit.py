@@ -338,7 +338,7 @@ def notes_by_definition(rows: list[tuple[int | None, ...]], set_in: list[int | N
     st.lists(st.tuples(*[st.sampled_from([0, 1, 0, 1, None])] * 5), min_size=1, max_size=9),
     st.data(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_notes_are_those_of_the_definition(rows: list[tuple[int | None, ...]], data: st.DataObject) -> None:
     set_in = [data.draw(st.sampled_from([None, *range(5)])) for _ in rows]
     columns = {name: [row[k] for row in rows] for k, name in enumerate("ABCDE")}

@@ -258,7 +258,7 @@ def test_nothing_within_the_bound_names_the_columns_that_are_needed(tmp_path: Pa
 
 
 def test_a_formula_without_proof_is_the_best_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wide_tables, "MAX_CONFLICTS", 5_000)
+    monkeypatch.setattr(wide_tables, "MAX_CONFLICTS", 500)
     import numpy as np
 
     random = np.random.default_rng(3)

@@ -141,7 +141,7 @@ def drawn_rows(num_columns: int) -> st.SearchStrategy[list[tuple[Row, frozenset[
     )
 
 
-@settings(max_examples=examples(500))
+@settings(max_examples=examples(200))
 @given(drawn_rows(4), st.integers(1, 3))
 def test_functions_that_may_and_must_fit_are_those_of_a_listing(
     drawn: list[tuple[Row, frozenset[int]]], max_parents: int
@@ -173,7 +173,7 @@ def test_functions_that_may_and_must_fit_are_those_of_a_listing(
         assert found[f"front_{name}"][-1][0] == fewest
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(drawn_rows(3), st.frozensets(st.integers(0, 2), max_size=2), st.integers(1, 2))
 def test_scms_are_those_of_a_listing_of_completions(
     drawn: list[tuple[Row, frozenset[int]]], roots: frozenset[int], max_parents: int

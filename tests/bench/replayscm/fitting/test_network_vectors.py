@@ -395,7 +395,7 @@ LEVEL_ROWS = st.lists(
 ).filter(is_usable)
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(LEVEL_ROWS)
 def test_networks_classes_and_effects_are_those_of_a_listing(rows: list[tuple[Cells, int]]) -> None:
     levels = [len({cells[k] for cells, _ in rows}) for k in range(3)]
@@ -450,7 +450,7 @@ def test_a_graph_outside_the_knowledge_has_no_posterior_and_may_score_more() -> 
     assert float(admitted["posterior_dags"]) < 0.5
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(GAP_ROWS, st.integers(0, len(DAGS) - 1), st.booleans())
 def test_networks_with_gaps_are_sums_over_listed_completions(
     rows: list[tuple[Cells, int]], index: int, is_wide: bool

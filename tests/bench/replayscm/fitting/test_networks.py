@@ -192,8 +192,7 @@ def determined_columns(rng: np.random.Generator) -> np.ndarray[Any, Any]:
     return table
 
 
-@pytest.mark.parametrize("draw", [noisy_network, determined_columns])
-@pytest.mark.parametrize("knowledge", [{}, {"forbid": ["c39 -> c0"]}])
+@pytest.mark.parametrize(("draw", "knowledge"), [(noisy_network, {}), (determined_columns, {"forbid": ["c39 -> c0"]})])
 def test_a_hard_table_takes_no_more_work_than_its_counted_steps(
     draw: Any, knowledge: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

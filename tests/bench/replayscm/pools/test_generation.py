@@ -54,7 +54,7 @@ def harden_line(folder: Path, name: str, number: int = 4) -> tuple[list[str], Pa
 
 def generate_line(folder: Path, name: str) -> tuple[list[str], Path, Path]:
     out, audits = folder / f"{name}.jsonl", folder / f"{name}_audits.jsonl"
-    line = ["generate", "--strata", "hs_n6_easy_calibration,hs_n8_bridge", "--per-stratum", "4", "--seed", "7"]
+    line = ["generate", "--strata", "hs_n6_easy_calibration,hs_n8_bridge", "--per-stratum", "2", "--seed", "7"]
     return [*line, "--out", str(out), "--audits", str(audits)], out, audits
 
 
@@ -467,10 +467,10 @@ def test_harden_without_gold_is_a_failed_check(tmp_path: Path, capsys: pytest.Ca
 def test_generate_writes_a_pool_and_its_audits(tmp_path: Path) -> None:
     """With two workers; tests/audits/replayscm/generation compares their bytes with those of one."""
     out, audits = tmp_path / "made.jsonl", tmp_path / "audits.jsonl"
-    line = ["generate", "--strata", "hs_n6_easy_calibration", "--per-stratum", "2", "--seed", "7"]
+    line = ["generate", "--strata", "hs_n6_easy_calibration", "--per-stratum", "1", "--seed", "7"]
     assert main([*line, "--out", str(out), "--audits", str(audits), "--workers", "2"]) == 0
     pool = read_pool(out)
-    assert [problem.stratum for problem in pool.problems] == ["hs_n6_easy_calibration"] * 2
+    assert [problem.stratum for problem in pool.problems] == ["hs_n6_easy_calibration"]
     audited_ids = [json.loads(line)["id"] for line in audits.read_text().splitlines()]
     assert audited_ids == [problem.id for problem in pool.problems]
 

@@ -45,7 +45,7 @@ from tests.solvers.replayscm.experiments.test_policies import after_start
 from tests.support.replayscm.extensions import frontier_vectors, problem_of, small_problem
 
 # --- What members read of all candidates, against the reference row by row; splits that members prove -----------------
-NUM_MEMBERS = 12
+NUM_MEMBERS = 8
 
 
 def _scm_class(num_vars: int, num_hidden: int, max_parents: int) -> MechanismClass:
@@ -57,7 +57,7 @@ def _scm_class(num_vars: int, num_hidden: int, max_parents: int) -> MechanismCla
     return MechanismClass(observed, roots, disclosure, max_parents, Prior.UNIFORM, NOISE_FREE, hidden)
 
 
-@pytest.mark.parametrize("num_rows", [1, 3, 8, 64, 70])
+@pytest.mark.parametrize("num_rows", [1, 8, 70])
 @pytest.mark.parametrize(("num_vars", "num_hidden", "max_parents"), [(4, 0, 0), (5, 0, 3), (5, 1, 2), (4, 2, 2)])
 def test_keys_are_equal_iff_readings_are(num_vars: int, num_hidden: int, max_parents: int, num_rows: int) -> None:
     """Several candidates a word, one, and several words a candidate; fields side by side and hashed ones."""
@@ -275,7 +275,7 @@ def test_regret_of_a_useless_world_and_its_estimates(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(("rate", "num_hidden"), [(None, 0), ("1/10", 0), (None, 1)])
 def test_bits_are_those_of_the_listed_posterior(rate: str | None, num_hidden: int) -> None:
-    for seed in range(2):
+    for seed in range(1 if rate else 2):
         problem = small_problem(seed, rate=rate, num_hidden=num_hidden)
         scm_class, evidence = task_class(problem.task), steps_evidence(ScmEpisode(problem).steps)
         weights = [float(weight) for _, weight in posterior_weights(scm_class, evidence) if weight]

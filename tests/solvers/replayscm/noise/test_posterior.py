@@ -97,7 +97,7 @@ def worlds(draw: Any) -> EvidenceWorld:
     return EvidenceWorld(constants, tuple(texts), draw(st.booleans()))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(classes(), st.lists(worlds(), max_size=2))
 def test_masses_edges_and_maxima_are_those_of_the_reference(
     scm_class: MechanismClass, evidence: list[EvidenceWorld]
@@ -295,7 +295,7 @@ def test_members_come_by_their_posterior(kind: str) -> None:
         for member, _ in enumerate_scms(scm_class)
     }
     assert sum(shares.values()) == 1
-    sampler, number = posterior_sampler(posterior), 4_000
+    sampler, number = posterior_sampler(posterior), 2_000
     counts = Counter(tuple(sorted(sampler.draw(rng).items())) for _ in range(number))
     assert counts.keys() <= {key for key, share in shares.items() if share}
     for key, share in shares.items():
@@ -363,7 +363,7 @@ def _replayed(formulas: Formulas) -> frozenset[tuple[str, tuple[str, ...], int]]
 @pytest.mark.parametrize(("num_hidden", "stated"), [(0, None), (1, 2), (1, None)])
 def test_best_and_smallest_of_all_members(rate: Fraction, num_hidden: int, stated: int | None) -> None:
     rng = Random(f"{rate} {num_hidden}")
-    for _ in range(4):
+    for _ in range(2):
         scm_class = random_class(
             rng,
             3 + num_hidden,
