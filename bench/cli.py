@@ -17,7 +17,7 @@ from typing import Any
 
 from calibrant.bench.terminal import is_quiet, printable_streams
 from calibrant.dsl.kernel_cache import CompileListener
-from calibrant.dsl.memory import collect_rarely
+from calibrant.dsl.memory import collect_rarely, rare_collections
 
 # --- Messages of a command while kernels are compiled, which it does once for each version of the program -------------
 EVERY = 5.0  # seconds until the second line; each further one comes after twice the time, so a slow machine has few
@@ -70,11 +70,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     tell_compiling()
     os.environ.setdefault(*ONE_THREAD)  # read when numpy is imported
-    collect_rarely()  # 0.1 s of a start
     token = is_quiet.set(False)
     try:
         with printable_streams():
-            return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
+            if arguments is None:  # of the console script: nothing else lives in this process
+                collect_rarely()  # 0.1 s of a start
+                return _run(sys.argv[1:] or ["--help"])
+            with rare_collections():
+                return _run(list(arguments) or ["--help"])
     finally:
         is_quiet.reset(token)
 

@@ -171,23 +171,16 @@ def _overlap(first: _Target, second: _Target) -> bool:
     return first.path.resolve() == second.path.resolve() and not set(first.names).isdisjoint(second.names)
 
 
-LONG_COMMANDS = frozenset(
-    [
-        *("run", "score", "report", "demo", "audit", "verify", "generate", "alternatives", "harden", "separate"),
-        *("fit", "list_items", "difficulty", "release", "board", "check", "distinct", "split"),
-    ]
-)
-"""Functions of commands that show progress, or compile: they have --quiet."""
-QUIET = "No progress and no hints on standard error; warnings and errors stay."
+SILENT_COMMANDS = frozenset(["protocols", "schema", "stats", "evaluator"])
+"""Functions of commands that print what is asked for and nothing beside it; all others have --quiet."""
+QUIET = "No progress, legends and hints on standard error; warnings and errors stay."
 
 
 def _add_quiet(wrapper: Callable[..., Any]) -> None:
     """Give a command the option --quiet, which the guard takes."""
     # of the command itself: from Python 3.14 on functools.wraps copies no annotations
     signature, hints = inspect.signature(wrapper), get_type_hints(inspect.unwrap(wrapper), include_extras=True)
-    options = [part for hint in hints.values() for part in getattr(hint, "__metadata__", ())]
-    panel = OUTPUT if any(getattr(option, "rich_help_panel", None) for option in options) else None
-    kind = Annotated[bool, typer.Option("--quiet", help=QUIET, rich_help_panel=panel)]
+    kind = Annotated[bool, typer.Option("--quiet", help=QUIET, rich_help_panel=OUTPUT)]
     quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
     stated = [part.replace(annotation=hints.get(name, part.annotation)) for name, part in signature.parameters.items()]
     wrapper.__signature__ = signature.replace(parameters=[*stated, quiet])  # type: ignore[attr-defined]  # typer reads it
@@ -195,7 +188,7 @@ def _add_quiet(wrapper: Callable[..., Any]) -> None:
 
 
 def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a command: its paths are checked first, and Ctrl-C in it becomes `StoppedError`; a long one has --quiet."""
+    """Wrap a command: its paths are checked first, and Ctrl-C in it becomes `StoppedError`; most have --quiet."""
 
     @functools.wraps(command)
     def run_checked(*arguments: P.args, **options: P.kwargs) -> R:
@@ -225,7 +218,7 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
         except KeyboardInterrupt:
             raise StoppedError(is_resumable=any(role.is_resumable for role in output_roles.values())) from None
 
-    if command.__name__ in LONG_COMMANDS:
+    if command.__name__ not in SILENT_COMMANDS:
         _add_quiet(run_checked)
     return run_checked
 

@@ -363,7 +363,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     from calibrant.bench.core.metrics import UNDEFINED
     from calibrant.bench.pages.terminal_tables import fit_columns, table_text
     from calibrant.bench.report.table import attribution_legend, sample_headings, tie_legend
-    from calibrant.bench.terminal import stated_width, width_of
+    from calibrant.bench.terminal import is_quiet, stated_width, width_of
 
     _print_incomplete(collected)
     stream = sys.stderr if err else sys.stdout
@@ -377,7 +377,8 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
         for heading in table.included
         if any(row.get(key_by_heading.get(heading, ""), UNDEFINED) != UNDEFINED for row in cells)
     ]
-    for line in (*attribution_legend(with_values, width), *tie_legend(collected.chosen, width)):
+    legend = [] if is_quiet.get() else [*attribution_legend(with_values, width), *tie_legend(collected.chosen, width)]
+    for line in legend:
         typer.echo(line, err=True)
     if table.left_out:
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")

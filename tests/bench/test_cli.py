@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -346,6 +347,13 @@ def test_the_demo_says_what_there_is_to_see_in_80_lines(tmp_path: Path, monkeypa
 
 
 # --- pipes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_leaves_the_garbage_collector_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    before = gc.get_threshold()
+    assert main(["schema", "records"]) == 0
+    assert main(["none-such"]) == 2
+    assert gc.get_threshold() == before
 
 
 def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path: Path) -> None:

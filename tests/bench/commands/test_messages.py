@@ -267,7 +267,7 @@ def test_a_list_of_answers_keeps_ids_and_systems_and_names_what_it_leaves_out(tm
     given, scores = jsonl(tmp_path / "given.jsonl", *lines), tmp_path / "scores.jsonl"
     assert called("score", pool, given, "--out", scores).returncode == 0
     done = called(
-        "list", pool, "--scores", scores, "--class", "invalid"
+        "list", pool, "--scores", scores, "--class", "no_answer"
     )  # two samples of a system: rows are not distinct
     heads, *rows = done.stdout.splitlines()
     assert heads.split()[:2] == ["Id", "System"]
@@ -292,6 +292,16 @@ def test_quiet_leaves_the_result_and_drops_hints_and_progress(
         results[words] = done.stdout
         assert done.returncode == 0
     assert results[()] == results["--quiet",]
+    assert called("run", "static,quiet", bundled_sample("blickets"), "--out", tmp_path / "runs").returncode == 0
+    examples = CHECKOUT / "docs/examples"
+    for line in (
+        ("table", tmp_path / "runs", "--attribution"),
+        ("family", examples / "prior.sif", examples / "cells.csv"),
+        ("network", examples / "feedback.bnet"),
+    ):
+        usual, quiet = called(*line), called(*line, "--quiet")
+        assert (usual.stdout, usual.returncode, quiet.stderr) == (quiet.stdout, quiet.returncode, "")
+        assert usual.stderr or line[0] != "table"  # the legend; the others have no hint on these files
     commands = [NextCommand(("list", pool), "what is in it")]
     print_next(commands)
     assert "calibrant list" in capsys.readouterr().err
