@@ -63,10 +63,11 @@ def build_pool(
     `CalibrantError` if an item cannot be audited, or if a certificate does not hold.
     """
     pool = _draw(spec, specification, gold, execution, progress)
+    protocols = list(_row_protocols(pool))
     states = _audit(spec, pool.bench, pool.file, scratch / spec.name, execution, progress)
     if problem := certificate_problem(pool.bench, pool.file, progress):
         raise CalibrantError(problem)
-    for protocol in _row_protocols(pool):
+    for protocol in protocols:
         folder = scratch / spec.name / "rows" / protocol.name
         run(protocol, [pool.file], folder, execution=execution, progress=progress)
         _write_row(pool, protocol, gold / "rows", folder_records(folder))
@@ -106,7 +107,7 @@ def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execut
     source = _bundled(spec.bundled) if spec.bundled is not None else resolve_beside(specification, str(spec.file))
     bench = benchmark_of(source)
     if spec.benchmark not in (None, bench.name):
-        raise CalibrantError(f"pool {spec.name}: {source.name} is a pool of {bench.title}, not of {spec.benchmark}")
+        raise CalibrantError(f"{source.name} is a pool of {bench.title}, not of {spec.benchmark}")
     if is_native_pool(source):
         shutil.copyfile(source, target)
     else:
@@ -142,13 +143,13 @@ def _require_verdicts(spec: PoolSpec, bench: Benchmark[Any], file: Path) -> None
         score = bench.scoring.score(item, bench.scoring.no_answer(item), ())
         if not bench.metrics.success.is_defined(score, item.setting):
             raise CalibrantError(
-                f"pool {spec.name}: item {short_repr(item.id)} holds nothing out, so that no answer is right or wrong; "
+                f"item {short_repr(item.id)} holds nothing out, so that no answer is right or wrong; "
                 "give it held-out worlds, or leave it out of the pool"
             )
         gold = bench.training.gold(item)
         if gold is not None and not bench.metrics.success.is_right(bench.scoring.score(item, gold, ()), item.setting):
             raise CalibrantError(
-                f"pool {spec.name}: item {short_repr(item.id)}: its own gold does not score right;"
+                f"item {short_repr(item.id)}: its own gold does not score right;"
                 " what is held out has to have cells that are scored"
             )
 
@@ -163,7 +164,7 @@ def _audit(
     audited = audit_items(bench, file, scratch / "audits", work, execution=execution, progress=progress)
     for record in audited.records:
         if record.outcome != "audited":
-            raise CalibrantError(f"pool {spec.name}: {record.instance}: no audit: {record.error or record.outcome}")
+            raise CalibrantError(f"{record.instance}: no audit: {record.error or record.outcome}")
     lines = (json.dumps(record.to_dict()) + "\n" for record in audited.records)  # without times, which differ
     (file.parent / "audits.jsonl").write_text("".join(lines), encoding="utf-8")
     folder = file.parent / FOLDER
@@ -184,7 +185,7 @@ def _write_row(pool: BuiltPool, protocol: Protocol, rows: Path, records: Iterabl
     records = sorted(records, key=lambda record: public.public(record.instance))
     crashed = [record.instance for record in records if record.outcome == "crashed"]
     if crashed:
-        raise CalibrantError(f"pool {pool.spec.name}: row {protocol.name} crashed on {crashed[0]}")
+        raise CalibrantError(f"row {protocol.name} crashed on {crashed[0]}")
     folder = rows / protocol.name
     folder.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(submission_line(record, public)) + "\n" for record in records)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -41,6 +42,7 @@ from calibrant.bench.suites.manifest import (
     Commitments,
     Manifest,
     PoolEntry,
+    PoolSpec,
     SuiteSpec,
     file_commitment,
     file_label,
@@ -320,10 +322,10 @@ class _UnfinishedRelease:
 
     def build(self, execution: Execution, progress: Progress) -> Manifest:
         self._make_folders()
-        pools = [
-            build_pool(pool, self.specification, self._gold, self.scratch, execution, progress)
-            for pool in self.spec.pools
-        ]
+        pools = []
+        for pool in self.spec.pools:
+            with self._naming(pool):
+                pools.append(build_pool(pool, self.specification, self._gold, self.scratch, execution, progress))
         manifest = self._seal(pools)
         measures = {pool.spec.name: measure_pool(pool, self._gold / ROWS, self.scratch) for pool in pools}
         self._describe(pools, manifest, measures)
@@ -334,6 +336,15 @@ class _UnfinishedRelease:
         self._make_folders()
         self._seal([draft_pool(pool, self.specification, self._gold, answered) for pool in self.spec.pools])
         write_sums(self._public)
+
+    @contextmanager
+    def _naming(self, pool: PoolSpec) -> Iterator[None]:
+        """Let errors begin with the specification and the number of a pool in it, as those of its fields do."""
+        try:
+            yield
+        except CalibrantError as error:
+            number = 1 + self.spec.pools.index(pool)
+            raise CalibrantError(f"{self.specification.name}: pool {number}: {error}") from None
 
     def _make_folders(self) -> None:
         for folder in (self._public, self._gold, self.scratch):

@@ -169,7 +169,12 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         ("[statements]", '[statements]\njudges = "x"', "suite.toml: statements: unknown key 'judges'; known: judge,"),
         ("harden = {}", "hardn = {}", "suite.toml: pool 2: unknown field `hardn`; did you mean harden? known: "),
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
-        ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),
+        ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "suite.toml: pool 2: unknown protocol 'nothing'; known: "),
+        (
+            'rows = ["static", "quiet"]',
+            'rows = ["static"]\nharden = {}',
+            "suite.toml: pool 1: `harden` does not support Extended blickets; it supports ReplaySCM and CauSim",
+        ),
         ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; did you mean chain?"),
         (
             "https://example.org",
@@ -205,7 +210,9 @@ def test_an_item_with_nothing_held_out_is_refused(tmp_path: Path, capsys: pytest
     items = [json.loads(line) for line in _lines(bundled_pool("replayscm-episodes"))[:3]]
     items[2]["sealed"]["heldout"] = []
     line = refused_release(capsys, tmp_path, items, "abstain")
-    assert line.startswith(f"pool mine: item '{items[2]['id']}' holds nothing out, so that no answer is right or wrong")
+    assert line.startswith(
+        f"suite.toml: pool 1: item '{items[2]['id']}' holds nothing out, so that no answer is right or wrong"
+    )
 
 
 def test_an_item_whose_gold_does_not_score_right_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,7 +224,7 @@ def test_an_item_whose_gold_does_not_score_right_is_refused(tmp_path: Path, caps
     sealed["heldout"] = [{"id": "heldout_00", "rows": rows, "constants": constants}]
     items[1]["shares_units"] = False
     line = refused_release(capsys, tmp_path, items, "majority")
-    assert line.startswith(f"pool mine: item '{items[1]['id']}': its own gold does not score right")
+    assert line.startswith(f"suite.toml: pool 1: item '{items[1]['id']}': its own gold does not score right")
 
 
 def test_a_lock_of_other_inputs_is_refused(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
