@@ -119,7 +119,8 @@ def anchor_of(name: str) -> str:
 
 # --- Tables as text: terminal, Markdown, CSV and LaTeX. Equal tables give equal text ----------------------------------
 TEXT_WIDTH = 110  # largest width of captions and notes, in characters
-CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")
+CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high", "text")
+SIZE_TEXT = "n_text"  # 8 of 24, or 10 x 3 samples, beside n
 _CSV_LABELS = {
     "pair": "setting",
     "systems": "system",
@@ -239,13 +240,18 @@ def _markdown_row(row: TableRow, line: Sequence[str]) -> list[str]:
 
 
 def as_csv(tables: Iterable[Table]) -> str:
-    """Return one line per number: table, row, column, the number as printed, and the ends of its interval.
+    """Return one line per number: table, row, column, the number, and the ends of its interval.
 
-    Labels that are not in CSV_FIELDS become further columns.
+    Columns of numbers hold nothing else and are empty where a number does not apply; words, and `*` for what is
+    suppressed, are in `text`. Labels that are not in CSV_FIELDS become further columns.
     """
     tables = list(tables)
     keys = (_CSV_LABELS.get(heading.key, heading.key) for table in tables for heading in table.labels)
-    fields = (*CSV_FIELDS, *dict.fromkeys(key for key in keys if key not in CSV_FIELDS))
+    fields = [*CSV_FIELDS, *dict.fromkeys(key for key in keys if key not in CSV_FIELDS)]
+    sizes = (
+        text for t in tables for row in t.rows for h, text in zip(t.labels, row.labels, strict=True) if h.key == "n"
+    )
+    fields += [SIZE_TEXT] if any(SIZE_TEXT in _size_cells(text) for text in sizes) else []
     out = io.StringIO()
     writer = csv.DictWriter(out, fields, restval="", lineterminator="\n")
     writer.writeheader()
@@ -256,13 +262,32 @@ def as_csv(tables: Iterable[Table]) -> str:
                 for h, text in zip(table.labels, row.labels, strict=True)
             }
             row_fields |= {"table": table.id, "source": row.source.value}
+            if "n" in row_fields:
+                row_fields |= _size_cells(row_fields["n"])
             for heading, cell in zip(table.headings, row.cells, strict=True):
-                figures = {"column": heading.key, "value": cell.text, "low": cell.low, "high": cell.high}
+                figures = {"column": heading.key, "low": cell.low, "high": cell.high}
+                number = _number_text(cell.text)
+                figures |= {"value": number} if number else {"text": "" if cell.text == UNDEFINED else cell.text}
                 writer.writerow({key: inert(text) for key, text in (row_fields | figures).items()})
     return out.getvalue()
 
 
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_SIZE = re.compile(r"[\d,]*\d")
+
+
+def _number_text(text: str) -> str:
+    """Return a figure as a number has it in CSV, without separators of thousands; empty for what is no number."""
+    plain = text.replace(",", "") if _GROUPED.fullmatch(text) else text
+    return plain if _NUMBER.fullmatch(plain) else ""
+
+
+def _size_cells(text: str) -> dict[str, str]:
+    """Return a number of items as CSV has it, with the words that it stands in, if it stands in any."""
+    size = _SIZE.match(text)
+    number = {"n": _number_text(size[0]) if size else ""}
+    return number if _number_text(text) or text == UNDEFINED else number | {SIZE_TEXT: text}
 
 
 def inert(text: str) -> str:

@@ -70,7 +70,11 @@ def made(out: Path, *arguments: object) -> str:
 def _figures(text: str) -> dict[tuple[str, str, str, str], tuple[str, str, str]]:
     rows = csv.DictReader(io.StringIO(text))
     return {
-        (row["table"], row["source"], row["system"], row["column"]): (row["value"], row["low"], row["high"])
+        (row["table"], row["source"], row["system"], row["column"]): (
+            row["value"] or row["text"],
+            row["low"],
+            row["high"],
+        )
         for row in rows
     }
 

@@ -168,7 +168,7 @@ def test_records_without_the_later_figures_are_read(run: Path, tmp_path: Path) -
     found = _figures(made(tmp_path / "r.csv", write_records(tmp_path / "old", old)))
     assert found["lab-attribution", "4nodes", "exact", "earned"] == "1.000"
     assert ("lab-attribution", "4nodes", "exact", "edges_missed") not in found
-    assert found["8", "", "exact", "imec_4_nodes"] == "\N{EN DASH}"
+    assert found["8", "", "exact", "imec_4_nodes"] == ""
 
 
 def test_bad_input_is_refused_in_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

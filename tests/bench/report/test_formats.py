@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -53,17 +54,31 @@ def test_terminal_text_is_aligned_and_has_caption_and_notes() -> None:
 
 def test_csv_gives_back_every_figure_and_every_name() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv([table(HOSTILE)]))))
-    assert [(r["column"], r["value"], r["low"], r["high"]) for r in rows] == [
-        ("train_exact", "0.500", "0.250", "0.750"),
-        ("given", "*", "", ""),
-        ("train_exact", "1.000", "", ""),
-        ("given", DASH, "", ""),
+    assert [(r["column"], r["value"], r["low"], r["high"], r["text"]) for r in rows] == [
+        ("train_exact", "0.500", "0.250", "0.750", ""),
+        ("given", "", "", "", "*"),
+        ("train_exact", "1.000", "", "", ""),
+        ("given", "", "", "", ""),
     ]
     assert [r["source"] for r in rows] == ["ours", "ours", "paper", "paper"]
     assert {(r["table"], r["setting"], r["system"], r["pool"], r["n"]) for r in rows} == {
         ("1", "Ordered", "".join(c if c.isprintable() else " " for c in HOSTILE), "p_1", "8"),
         ("1", "Ord-Full", "GPT", "paper", "250"),
     }
+
+
+def test_sizes_and_counts_are_numbers_in_csv() -> None:
+    plain = table()
+    rows = [
+        replace(plain.rows[0], labels=(*plain.rows[0].labels[:-1], size), cells=(Cell(figure), Cell(figure)))
+        for size, figure in (("8 of 24", "1,234"), ("10 x 3", "-0.250"), ("1,250", "not separated"))
+    ]
+    read = list(csv.DictReader(io.StringIO(as_csv([replace(plain, rows=tuple(rows))]))))[::2]
+    assert [(r["n"], r["n_text"], r["value"], r["text"]) for r in read] == [
+        ("8", "8 of 24", "1234", ""),
+        ("10", "10 x 3", "-0.250", ""),
+        ("1250", "", "", "not separated"),
+    ]
 
 
 def test_csv_of_a_whole_report_gives_back_its_cells() -> None:
@@ -74,7 +89,10 @@ def test_csv_of_a_whole_report_gives_back_its_cells() -> None:
     )
     read = list(csv.DictReader(io.StringIO(as_csv(made))))
     cells = [one for t in made for row in t.rows for one in row.cells]
-    assert [(r["value"], r["low"], r["high"]) for r in read] == [(one.text, one.low, one.high) for one in cells]
+    stated = [(r["value"] or r["text"] or DASH, r["low"], r["high"]) for r in read]
+    assert stated == [(one.text, one.low, one.high) for one in cells]
+    for r in read:
+        assert [float(r[key]) for key in ("n", "value", "low", "high") if r[key]]
     assert {r["table"] for r in read} == {t.id for t in made}
     assert {"paired", "D.1", "F.11", "time"} < {r["table"] for r in read}
     assert {(r["system"], r["other"]) for r in read if r["table"] == "paired"} == {("a, b", "c")}

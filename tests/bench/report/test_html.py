@@ -186,7 +186,7 @@ def test_raw_predictions_become_rows(tmp_path: Path) -> None:
     found = {line[7]: line[8] for line in csv}
     assert (found["valid"], found["train_exact"], found["heldout_exact"]) == ("0.750", "0.750", "0.750")
     assert (found["num_train_exact"], found["num_alternatives"]) == ("6", "0")
-    assert {line[6] for line in csv[1:]} == {"8 of 24"}
+    assert {(line[6], line[-1]) for line in csv[1:]} == {("8", "8 of 24")}
 
 
 def test_bad_input_is_refused_in_one_line(tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,7 +64,9 @@ def _cells(text: str) -> dict[tuple[str, str], dict[str, str]]:
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in csv.DictReader(io.StringIO(text)):
         if row["table"] == "reading":
-            cells.setdefault((row["setting"], row["system"]), {})[row["column"].removeprefix("reason:")] = row["value"]
+            cells.setdefault((row["setting"], row["system"]), {})[row["column"].removeprefix("reason:")] = (
+                row["value"] or UNDEFINED
+            )
     return cells
 
 

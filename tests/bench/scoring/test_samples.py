@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from fractions import Fraction
 from itertools import combinations, product
@@ -183,12 +184,13 @@ def test_samples_are_numbered_and_counted_in_score_table_and_report(
         }
         assert max(map(len, text.splitlines())) <= 80
     assert main(["report", str(scores), "--format", "csv", "--table", "samples", "--table", "1", "--no-paper"]) == 0
-    csv_lines = capsys.readouterr().out.splitlines()
-    (line,) = [one for one in csv_lines if ",pass@2," in one and ",train_exact," in one]
-    assert ",8 x 4," in line
-    assert line.split(",")[-3] == "0.458"
-    (line,) = [one for one in csv_lines if one.startswith("1,") and ",train_exact," in one]
-    assert line.split(",")[-3] == "0.375"
+    rows_of_csv = [
+        row for row in csv.DictReader(capsys.readouterr().out.splitlines()) if row["column"] == "train_exact"
+    ]
+    (line,) = [row for row in rows_of_csv if row["other"] == "pass@2"]
+    assert (line["n"], line["n_text"], line["value"]) == ("8", "8 x 4", "0.458")
+    (line,) = [row for row in rows_of_csv if row["table"] == "1"]
+    assert (line["n"], line["n_text"], line["value"]) == ("8", "", "0.375")
 
 
 def test_rows_of_samples_by_stratum_name_it(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:

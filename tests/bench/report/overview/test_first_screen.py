@@ -384,7 +384,7 @@ def test_a_page_says_which_system_is_better_as_its_table_of_pairs_does(page: str
     best, second = re.findall(r'<tr data-system="([^"]+)"', page)[:2]
     pair = {row["column"]: row for row in rows if {row["system"], row["other"]} == {best, second}}
     (said,) = re.findall(r'<p class="ranks pairs">(.*?) <a href="#table-paired">', page)
-    figure, verdict = pair["accuracy_difference"], pair["verdict"]["value"]
+    figure, verdict = pair["accuracy_difference"], pair["verdict"]["text"]
     relation = f"is {verdict} {'from' if verdict == 'not separated' else 'than'}"
     interval = f"[{figure['low']}, {figure['high']}]"
     assert said == f"{figure['system']} {relation} {figure['other']}: {figure['value']} {interval}."
