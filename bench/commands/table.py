@@ -380,6 +380,8 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     legend = [] if is_quiet.get() else [*attribution_legend(with_values, width), *tie_legend(collected.chosen, width)]
     for line in legend:
         typer.echo(line, err=True)
+    if _lacks_structure(collected.metrics, columns, cells):
+        typer.echo("no answer was scored with its structure; `calibrant score --structure` counts it", err=True)
     if table.left_out:
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
     sampled = collected.sample_rows()
@@ -389,6 +391,15 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
         typer.echo(f"\nSeveral samples, with 95% intervals over items\n{several.text}", err=err)
         if several.left_out:
             _print_left_out(several.left_out, width, f"{again} --json" if again else "")
+
+
+def _lacks_structure(measures: MetricSet, columns: str | None, rows: Sequence[Mapping[str, str]]) -> bool:
+    """Return whether columns of the structure were asked for, and no answer has any."""
+    view = measures.views.get("structure")
+    asked = set(_column_names(columns))
+    if view is None or asked.isdisjoint({"structure", *(name for m in view.metrics for name in (m.key, m.heading))}):
+        return False
+    return all(row.get("structure_scored", "0") == "0" for row in rows)
 
 
 def _print_left_out(headings: Sequence[str], width: int, hint: str) -> None:

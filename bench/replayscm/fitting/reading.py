@@ -272,6 +272,10 @@ def _code_columns(
     dropped = options.dropped(names, source)
     head_names = [name for name in names if name not in options.do_columns and name not in flags]
     words_for_one, rules = options.choices(names, source), options.rules(names, source)
+    for option, coded in (("--one", words_for_one), ("--binarize", rules)):
+        if uncoded := sorted({*options.do_columns, *flags} & coded.keys()):
+            what = f"{readable_repr(uncoded[0])} states what was set by hand and has no code"
+            raise CalibrantError(f"{source}: {option}: column {what}; leave {option} out")
     columns: list[Column] = []
     origin: list[str] = []
     for name in head_names:

@@ -314,6 +314,19 @@ def test_seconds_have_a_decimal_comma_beside_semicolons(
         assert json.loads(out.read_text("utf-8"))["seconds"] == seconds
 
 
+def test_a_table_says_how_to_get_columns_of_the_structure(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = jsonl(tmp_path / "p.jsonl", {"id": "I0", "model": "m", "response": TEXT})
+    cases: list[tuple[tuple[str, ...], str, bool]] = [((), "structure", True), ((), "valid,F1", True)]
+    for options, columns, is_said in [*cases, (("--structure",), "F1", False), ((), "valid", False)]:
+        out = tmp_path / f"{columns}-{len(options)}.jsonl"
+        assert main(["score", str(pool), str(file), "--out", str(out), *options]) == 0
+        capsys.readouterr()
+        assert main(["table", str(out), "--columns", columns]) == 0
+        assert ("`calibrant score --structure` counts it" in capsys.readouterr().err) is is_said
+
+
 def test_columns_of_numbers_that_are_not_read_are_named(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -323,3 +323,17 @@ def test_a_target_of_one_value_is_not_advised_to_be_dropped() -> None:
     lines = str(calibrant.fit({"x": [1, 1, 1], "y": [0, 1, 0]}, target="x"))
     assert "note: constant x: the column to explain has one value, so nothing is learned of it" in lines
     assert "--drop x" not in lines
+
+
+@pytest.mark.parametrize(
+    ("option", "reading"),
+    [
+        ("--one", {"do": "set", "one": "set=A"}),
+        ("--one", {"do": "set", "do_flags": "I_*", "one": {"I_A": "1"}}),
+        ("--binarize", {"do": "set", "binarize": "set:A|B"}),
+    ],
+)
+def test_a_column_of_what_was_set_has_no_code(option: str, reading: dict[str, Any]) -> None:
+    table = {"A": [0, 1, 1], "B": [0, 1, 0], "set": ["", "", "B"], "I_A": [0, 0, 0], "I_B": [0, 0, 1]}
+    with pytest.raises(calibrant.CalibrantError, match=f"{option}: column '(set|I_A)' states what was set by hand"):
+        calibrant.fit(table, target="B", **reading)
