@@ -7,6 +7,7 @@ import time
 import tomllib
 import tracemalloc
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -138,24 +139,23 @@ def test_a_response_that_nests_is_an_invalid_answer_and_other_lines_are_scored(
     pool = bundled_sample(benchmark.bundled[0])
     item = json.loads(pool.read_text("utf-8").splitlines()[1])
     instance = next(item[name] for name in ("instanceId", "id", "item") if name in item)
-    predictions = tmp_path / "p.jsonl"
-    for field in ("response", "extractedAnswer", "answer"):
-        for depth in (250, 1_000, 40_000):  # the last: 8 MB of stack, had a parser 200 bytes a level
+    predictions, scores = tmp_path / "p.jsonl", tmp_path / "scores.jsonl"
+    deepest = 100_000  # 8 MB of stack, had a parser 80 bytes a level
+    with predictions.open("w", encoding="utf-8") as file:
+        for field, depth in (*product(("response", "extractedAnswer", "answer"), (250, 1_000)), ("response", deepest)):
             nested = '{"mechanisms": ' + "[" * depth + '"]}"' + "]" * depth + "}"
-            lines = [("object", nested), ("text", json.dumps(nested)), ("other", '"none"')]
-            scores = tmp_path / f"{field}_{depth}.jsonl"
             head = f'{{"instanceId": {json.dumps(instance)}, "metadata": {nested}'
-            predictions.write_text(
-                "".join(f'{head}, "model": "{model}", "{field}": {value}}}\n' for model, value in lines),
-                encoding="utf-8",
-            )
-            assert main(["score", str(pool), str(predictions), "--out", str(scores)]) == 0
-            error = capsys.readouterr().err
-            assert "no answer that can be read (first: " in error or "is not an object of the schema" in error, error
-            verdicts = {line.pop("model"): line for line in map(json.loads, scores.read_text("utf-8").splitlines())}
-            assert verdicts["object"] == verdicts["text"]
-            assert len(verdicts) == len(lines)
-            assert not any(line.get("valid") or line.get("correct") for line in verdicts.values())
+            for model, value in (("object", nested), ("text", json.dumps(nested)), ("other", '"none"')):
+                file.write(f'{head}, "model": "{model} {field} {depth}", "{field}": {value}}}\n')
+    assert main(["score", str(pool), str(predictions), "--out", str(scores)]) == 0
+    error = capsys.readouterr().err
+    assert "no answer that can be read (first: " in error or "is not an object of the schema" in error, error
+    verdicts = {line.pop("model"): line for line in map(json.loads, scores.read_text("utf-8").splitlines())}
+    assert len(verdicts) == 3 * 7
+    for model, verdict in verdicts.items():
+        assert verdict == verdicts[model.replace("object", "text")]
+        assert not verdict.get("valid")
+        assert not verdict.get("correct")
 
 
 def test_a_line_that_nests_outside_its_members_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

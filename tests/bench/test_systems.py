@@ -50,13 +50,13 @@ def test_commands_need_no_name_that_posix_alone_has(tmp_path: Path) -> None:
     lines = [
         ["pool", "check", pool],
         ["run", "exact", pool, "--out", "runs", "--workers", "2", "--budget", "200"],
-        ["run", "copy-parent", pool, "--out", "runs"],  # sorts a file that it has open
-        ["score", pool, answers, "--out", "scores.jsonl"],
+        ["run", "copy-parent", pool, "--out", "runs", "--workers", "1"],  # sorts a file that it has open
+        ["score", pool, answers, "--out", "scores.jsonl", "--workers", "1"],
         ["table", "runs", "scores.jsonl"],
         ["report", "runs", "scores.jsonl", "--out", "report.html"],
-        ["release", "suite.toml", "--out", "suite"],
+        ["release", "suite.toml", "--out", "suite", "--workers", "1"],
         ["submission", "suite", "suite/gold/rows/exact/questions.jsonl", *stated, "--out", "submissions/s"],
-        ["board", "suite", "submissions", "--out", "site"],
+        ["board", "suite", "submissions", "--out", "site", "--workers", "1"],
     ]
     words = json.dumps(lines, default=str)
     command = [sys.executable, str(CHECKOUT / "tests" / "bench" / "windows.py"), words]

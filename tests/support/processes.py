@@ -80,6 +80,9 @@ MEASURE = """
 import json, os, resource, signal, sys, tempfile
 from calibrant.bench.cli import main
 from calibrant.bench.commands import pool, score, table
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.scoring import files, formats, scorer
+benchmark("replayscm").items
 for line in json.load(sys.stdin):
     with tempfile.TemporaryFile() as errors:
         child = os.fork()

@@ -132,9 +132,9 @@ def test_a_malformed_file_is_one_line_and_hides_no_other(tmp_path: Path) -> None
         "digits": '{"instance": ' + "9" * 100_000 + "}",
         "nan": '{"instance": NaN}',
         "infinite": '{"instance": 1e999}',
-        "lists": "[" + "[]," * 5_000_000 + "[]]",
+        "lists": "[" + "[]," * (MAX_JSON_TOKENS // 2) + "[]]",
         "numbers": '{"instance": [' + "0," * MAX_JSON_TOKENS + "0]}",
-        "strings": '{"instance": "' + '","'.join(["a"] * MAX_JSON_TOKENS) + '"}',
+        "strings": '{"instance": "' + '","'.join(["a"] * (MAX_JSON_TOKENS // 2)) + '"}',
         "long": b'{"instance":"' + b"x" * MAX_JSON_BYTES + b'"}',
         "surrogate": '{"instance": "\\ud800", "certificate": {"claim": "\\ud800"}}',
         "claim": json.dumps({**made, "certificate": {**made["certificate"], "claim": "\x1b[31m\n" + "c" * 10**6}}),
@@ -313,7 +313,7 @@ class Bench:
 
     def forgeries(self, rng: Random) -> Iterator[Any]:
         """Files, not all of them false."""
-        for genuine in self.genuine:
+        for genuine in self.genuine[:: effort(2, 1) if len(self.genuine) > 3 else 1]:
             file = written(genuine.certificate, self.id_of(genuine))
             drawn = effort(12, 200)
             yield from one_place_mutants(file, rng, drawn // 2)
@@ -334,7 +334,10 @@ class Bench:
 @pytest.mark.soak
 @pytest.mark.parametrize(("name", "claim"), KINDS)
 def test_no_false_certificate_verifies(name: str, claim: str) -> None:
-    """Of each genuine certificate a dozen changes at drawn places beside all that know the claim; 200 in a soak."""
+    """Of every second genuine certificate a dozen changes at drawn places beside all that know the claim.
+
+    In a soak of each of them 200.
+    """
     bench, rng = Bench(name, claim), Random(f"{name} {claim}")
     assert len(bench.genuine) > 1
     for genuine in bench.genuine:
@@ -343,9 +346,11 @@ def test_no_false_certificate_verifies(name: str, claim: str) -> None:
         assert bench.is_true(file), file
     false = 0
     for forged in bench.forgeries(rng):
-        true = bench.is_true(forged)
-        false += not true
-        assert true or not bench.is_accepted(json.dumps(forged)), forged
+        accepted = bench.is_accepted(json.dumps(forged))
+        if accepted or false < ENOUGH:  # whether what is refused is false matters for their number alone
+            true = bench.is_true(forged)
+            false += not true
+            assert true or not accepted, forged
     assert false >= ENOUGH
     for genuine in bench.genuine[:3]:
         for text in doubled_fields(json.dumps(written(genuine.certificate, bench.id_of(genuine)))):
