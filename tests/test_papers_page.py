@@ -104,6 +104,11 @@ def grouped(commands: Iterator[str]) -> dict[tuple[str, ...], list[str]]:
     return groups
 
 
+def with_one_seed(command: str) -> str:
+    """Return a command that sweeps over one seed: how many there are changes figures, and no table."""
+    return command.replace("--seeds 5", "--seeds 1")
+
+
 def test_the_page_has_the_four_papers() -> None:
     assert list(PAPERS) == list(STORED)
     assert all(paper.preparation and len(paper.rows) > 10 for paper in PAPERS.values())
@@ -165,8 +170,10 @@ def test_every_command_runs_and_names_its_table(
     paper = PAPERS[title]
     counted: set[str] = set()
     for line in paper.preparation:
-        assert called(*shlex.split(line)[1:]).returncode in (0, 1), line  # 1: a pool is not hardened to the end
-    for words, tables in grouped(paper.commands).items():
+        assert called(*shlex.split(with_one_seed(line))[1:]).returncode in (0, 1), (
+            line
+        )  # 1: a pool is not hardened to the end
+    for words, tables in grouped(map(with_one_seed, paper.commands)).items():
         if " ".join(words).startswith(BLICKETS):
             assert blickets_main(words[3:]) == 0
             assert "Table 1: " in capsys.readouterr().out or words[3] == "findings"

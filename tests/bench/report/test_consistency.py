@@ -89,11 +89,11 @@ def test_shares_and_worst_copies() -> None:
 def test_consistency_states_the_expected_rates(answered: Answered) -> None:
     """Copies with one or several answers, or none, which is wrong; originals as units."""
     folder = answered.pool.parent
-    copies, runs, scores = folder / "copies.jsonl", folder / "copies", folder / "copies.scores.jsonl"
+    copies, scores = folder / "copies.jsonl", folder / "copies.scores.jsonl"
     printed("variants", answered.pool, "--kinds", "rename", "--copies", "2", "--out", copies)
-    printed("run", "exact", copies, "--out", runs, "--workers", "1")
-    records = [json.loads(line) for line in (runs / "records.jsonl").read_text().splitlines()]
-    gold = {record["instance"]: record["answer"] for record in records}
+    bench = benchmark_of(copies)
+    labelled = ((item.id, bench.training.gold(item)) for item in bench.items.read_pool(copies).items)
+    gold = {name: answer for name, answer in labelled if answer is not None}
     listed = [json.dumps(line) for line in listed_predictions(answered.name, [*gold], gold) if line["model"] in SYSTEMS]
     (folder / "copies.predictions.jsonl").write_text("\n".join(listed) + "\n", encoding="utf-8")
     printed("score", copies, folder / "copies.predictions.jsonl", "--out", scores, "--workers", "1")

@@ -29,6 +29,7 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.replayscm.members import sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.commands import CHECKOUT, called, jsonl, program, refused
+from tests.support.effort import effort
 from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, dev_problems, written_pool
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
@@ -102,10 +103,13 @@ def test_an_audit_resumes_with_what_it_had(name: str, tmp_path: Path) -> None:
     assert f"0 instances audited, {NUM_ITEMS[name]} had a record already" in again.stderr
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", FINDING_NAMES)
 def test_records_hold_the_findings_that_are_printed(name: str, tmp_path: Path) -> None:
+    """By two workers of one benchmark, or of each in a soak."""
     pool = pool_of(name, tmp_path)
-    printed = called("audit", pool, "--out", tmp_path / "audits", "--json", "--workers", "2")
+    workers = effort(1 + (name == FINDING_NAMES[0]), 2)
+    printed = called("audit", pool, "--out", tmp_path / "audits", "--json", "--workers", workers)
     records = records_of(tmp_path / "audits")
     items = benchmark(name).items.read_pool(pool).items
     assert [record["instance"] for record in records] == [item.id for item in items]

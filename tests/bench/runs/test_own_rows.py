@@ -96,7 +96,7 @@ def test_the_documented_example_has_a_row_beside_ours(pool: Path, written: Calla
     mine = [record for record in folder_records(out) if record.protocol == "two-roots"]
     assert [record.answer for record in mine] == [{"mechanisms": {"X3": "(and X1 X2)"}}] * 3
     assert mine[0].config["operators"] == ["and", "or", "xor"]
-    again = command("run", file, pool, "--out", out, "--workers", 3 - workers)
+    again = called("run", file, pool, "--out", out, "--workers", 3 - workers)
     assert again.stderr.startswith("0 instances answered, 3 had a record already\n")
 
 
