@@ -123,7 +123,7 @@ def audit(
 def _next_commands(
     bench: Benchmark[Any], pool: Path, instances: list[str], html: Path | None, certificates: Path | None
 ) -> Iterator[NextCommand]:
-    """Yield what can be done after an audit of these instances."""
+    """Yield the commands to suggest after an audit of these instances."""
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pools.findings_audit import VERIFY
     from calibrant.bench.terminal import NextCommand, unused_path
@@ -141,7 +141,7 @@ def _next_commands(
 def _audit_pool(
     bench: Benchmark[Any], pool: Path, out: Path | None, work: AuditWork[Any], selection: Selection, by: Execution
 ) -> AuditedPool[Any]:
-    """Audit a pool; its records stay if there is a folder for them."""
+    """Audit a pool; records are stored in `out`, or in a temporary folder if it is None."""
     from calibrant.bench.runs.audits import audit_items
 
     with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
@@ -181,7 +181,7 @@ def _print(report: FindingsReport[Any], pool: Path, *, as_json: bool) -> None:
 
 # --- Command `calibrant verify` ---------------------------------------------------------------------------------------
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")  # suffixes of tables that `fit` reads; others are pools
-QUICK_SECONDS = 1.0  # a check that is over by then shows no steps of its own
+QUICK_SECONDS = 1.0  # after it a check shows the progress of its steps
 
 
 def verify(
@@ -240,7 +240,7 @@ def verify(
 
 
 def _list_certificates(path: Path) -> list[Path]:
-    """Return a file as it is, the JSON files of a folder by name."""
+    """Return the JSON files of a folder, sorted by name; of a file, the file."""
     from calibrant.dsl.errors import CalibrantError
 
     if not path.is_dir():
@@ -252,7 +252,7 @@ def _list_certificates(path: Path) -> list[Path]:
 
 
 def _steps(path: Path, progress: Progress) -> Listener:
-    """Return a listener that shows the steps of a check once it takes long."""
+    """Return a listener that shows the steps of a check once it takes longer than QUICK_SECONDS."""
     started = monotonic()
     last_report = started
 

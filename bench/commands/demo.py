@@ -54,7 +54,7 @@ MEANINGS = {
     "no_answer": "none given",
 }
 RIGHT_IS = "Right: Earned, Lucky, and what of Uncounted is right."
-SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
+SIGNATURES = ".calibrant-demo"  # file with digests of the files that the last demo wrote
 
 
 Force: TypeAlias = Annotated[
@@ -134,7 +134,7 @@ def demo(
         written["toy networks"] = _write_networks(out or FOLDER)
         _sign(out or FOLDER, (*REPORT_FILES, BOARD))
     for kind, file in written.items():
-        if kind != "plot":  # the report has it
+        if kind != "plot":  # plots are in the report too
             print_written(file, kind)
     if not as_json:
         names = [name for name, files in pools.items() if not {*files}.isdisjoint(played)]
@@ -163,7 +163,7 @@ def _run_methods(pools: Mapping[str, Sequence[Path]], records: Path, workers: in
 
 
 def _read_answers(records: Path, pools: Mapping[str, Sequence[Path]]) -> dict[str, list[Answer]]:
-    """Return the answers by benchmark, each with what its evidence had decided."""
+    """Return benchmark -> its answers, with attributions."""
     from calibrant.bench.report.pool_attribution import add_attributions
     from calibrant.bench.report.sources import Sources
 
@@ -173,7 +173,7 @@ def _read_answers(records: Path, pools: Mapping[str, Sequence[Path]]) -> dict[st
 
 
 def _print_tables(answers: Mapping[str, Sequence[Answer]]) -> None:
-    """Print for each benchmark what an item asks, a sentence on luck, and the classes of each method's answers."""
+    """Print for each benchmark the question of its items, a sentence on luck, and the classes of answers by method."""
     from calibrant.bench.core.attribution import SHARES, share_words, shown_shares
     from calibrant.bench.core.registry import benchmark
     from calibrant.bench.pages.terminal_tables import aligned
@@ -213,7 +213,7 @@ def _print_wrapped(text: str, width: int) -> None:
 
 
 def _open_page(page: Path) -> None:
-    """Open a page in the reader's browser; without one that has a window, print how."""
+    """Open a page in a browser; print how to open it if there is no graphical browser."""
     import webbrowser
 
     with suppress(webbrowser.Error):
@@ -227,9 +227,9 @@ def _open_page(page: Path) -> None:
 
 
 def _next_commands(pool: Path, names: Sequence[str], out: Path | None, networks: Path) -> Iterator[NextCommand]:
-    """Yield what can be tried after the demo.
+    """Yield the commands to suggest after the demo.
 
-    pool: a bundled one; names: benchmarks to make items of; networks: folder of toy networks
+    pool: a bundled pool; names: benchmarks to generate items for; networks: folder of toy networks
     """
     from calibrant.bench.terminal import NextCommand, unused_path
 
@@ -245,7 +245,7 @@ def _next_commands(pool: Path, names: Sequence[str], out: Path | None, networks:
 
 
 def _write_class(folder: Path, *, force: bool) -> None:
-    """Write the page of items for a class."""
+    """Write the page of lessons for a class."""
     from calibrant.bench.pages.why import steps_page
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
@@ -263,7 +263,7 @@ def _write_class(folder: Path, *, force: bool) -> None:
 
 
 def _class_lesson(entry: Mapping[str, Any]) -> Lesson:
-    """Return an item of the page for a class, after the moves that the file lists."""
+    """Return the lesson on an item after the moves listed in the file."""
     from calibrant.bench.core.items import item_of
     from calibrant.bench.core.registry import benchmark_of, bundled_sample
     from calibrant.bench.pages.capabilities import EXPLANATIONS
@@ -289,7 +289,7 @@ def _is_played(bench: Benchmark[Any], path: Path) -> bool:
 
 
 def _require_own_report(folder: Path, *, force: bool) -> None:
-    """Ask before overwriting a report that demo did not write, or that changed since; refuse without a terminal."""
+    """Ask before overwriting a report that demo did not write, or that was changed; without a terminal, raise."""
     digests = _read_signatures(folder)
     foreign = [name for name in REPORT_FILES if (folder / name).exists() and _digest(folder / name) not in digests]
     sums = _board_sums(folder)
@@ -307,7 +307,7 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
 
 
 def _confirm_overwriting(file: Path) -> None:
-    """Ask before overwriting a file that demo did not write; refuse without a terminal."""
+    """Ask before overwriting a file that demo did not write; raise `CalibrantError` without a terminal."""
     from calibrant.dsl.errors import CalibrantError
 
     if not sys.stdin.isatty():
@@ -323,14 +323,14 @@ def _board_sums(folder: Path) -> Path | None:
 
 
 def _is_own_board(sums: Path | None, digests: frozenset[str]) -> bool:
-    """Return whether demo wrote a board, and nothing in it has changed since."""
+    """Return whether demo wrote a board that was not changed since."""
     from calibrant.bench.suites.manifest import differences
 
     return sums is not None and _digest(sums) in digests and not differences(sums.parent)
 
 
 def _write_board(folder: Path, scratch: Path, records: Path) -> Path:
-    """Write the board of the bundled suite, whose rows are methods of the records; return the first page."""
+    """Write the board of the bundled suite with the methods of the records; return its index page."""
     from calibrant.bench.runs.records import folder_records
     from calibrant.bench.suites.board import build_board
     from calibrant.bench.suites.release import draft_release
@@ -346,7 +346,7 @@ def _write_board(folder: Path, scratch: Path, records: Path) -> Path:
 
 
 def _write_networks(folder: Path) -> Path:
-    """Copy the toy networks; return their folder, in which other files stay."""
+    """Copy the toy networks; return their folder."""
     from calibrant.dsl.atomic_write import write_atomically
 
     for file in sorted(TOY_NETWORKS.iterdir()):
@@ -355,7 +355,7 @@ def _write_networks(folder: Path) -> Path:
 
 
 def _sign(folder: Path, names: Sequence[str]) -> None:
-    """Keep digests of the files just written, by which a later demo tells its own, and those of older ones."""
+    """Store the digests of written files, beside earlier ones, so that a later demo recognises its own files."""
     from calibrant.dsl.atomic_write import write_atomically
 
     earlier, sums = _read_signatures(folder), _board_sums(folder)
@@ -387,9 +387,9 @@ def _digest(file: Path) -> str:
 def written_report(
     records: Path, folder: Path, pools: Sequence[Path] = (), answers: Mapping[str, Sequence[Answer]] | None = None
 ) -> dict[str, Path]:
-    """Write the report and plots; return the files by what they are.
+    """Write the report and plots; return kind of file -> path.
 
-    pools: those of which the page has episodes, step by step; answers: None for those of the records
+    pools: pools whose episodes the page shows step by step; answers: None to read them from the records
     """
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources

@@ -1,7 +1,7 @@
-"""An input is never an output: what every command reads and writes, and one check of it before any work.
+"""Guard against overwriting inputs: declared roles of path parameters, and one check before any work.
 
-Each parameter that is a path carries `READS` or a `Writes`; `guard_paths` wraps a command so that a path that it would
-write is refused if it is one that it reads, under whatever name: a symbolic link, a hard link, standard input.
+Each path parameter is annotated by `READS` or a `Writes`; `guard_paths` wraps a command so that it refuses to write a
+file that it reads, also under another name: a symbolic link, a hard link, standard input.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STANDARD_INPUT, STANDARD_OUTPUT = Path("-"), Path("/dev/stdout")
-RECORD_FILES = ("records.jsonl", "audits.jsonl")  # what is read of a folder that is an input
+RECORD_FILES = ("records.jsonl", "audits.jsonl")  # files that are read from an input folder
 
 
 class StoppedError(Exception):
     """Ctrl-C in a command.
 
-    is_resumable: the finished work is stored, and the same command resumes from it
+    is_resumable: whether finished work is stored, from which the same command resumes
     """
 
     def __init__(self, *, is_resumable: bool) -> None:
@@ -49,14 +49,14 @@ class Reads:
 
 @dataclass(frozen=True)
 class Writes:
-    """The parameter is what the command writes.
+    """The parameter is a file or folder that the command writes.
 
     inside: names of the files, or patterns of names, that are written into a folder; empty if the value is a file
     beside: names of further files in the same parent folder; `{}` stands for the name of the value,
         `{stem}` for that without its suffix
     is_resumable: after Ctrl-C the same command resumes from the files that it wrote
     replaces: first bytes, in lower case, of existing files that may be replaced; none may if empty
-    marks: texts of which an existing file has to contain one to be replaced, as our own files do
+    marks: texts, one of which an existing file must contain to be replaced, as files of this program do
     """
 
     inside: tuple[str, ...] = ()
@@ -172,13 +172,13 @@ def _overlap(first: _Target, second: _Target) -> bool:
 
 
 SILENT_COMMANDS = frozenset(["protocols", "schema", "stats", "evaluator"])
-"""Functions of commands that print what is asked for and nothing beside it; all others have --quiet."""
+"""Functions of commands that print nothing but the requested output; all others have --quiet."""
 QUIET = "No progress, legends and hints on standard error; warnings and errors stay."
 
 
 def _add_quiet(wrapper: Callable[..., Any]) -> None:
     """Give a command the option --quiet, which the guard takes."""
-    # of the command itself: from Python 3.14 on functools.wraps copies no annotations
+    # from the command, because functools.wraps copies no annotations from Python 3.14 on
     signature, hints = inspect.signature(wrapper), get_type_hints(inspect.unwrap(wrapper), include_extras=True)
     kind = Annotated[bool, typer.Option("--quiet", help=QUIET, rich_help_panel=OUTPUT)]
     quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
@@ -188,13 +188,13 @@ def _add_quiet(wrapper: Callable[..., Any]) -> None:
 
 
 def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a command: its paths are checked first, and Ctrl-C in it becomes `StoppedError`; most have --quiet."""
+    """Wrap a command: check its paths first, turn Ctrl-C into `StoppedError`, and give most commands --quiet."""
 
     @functools.wraps(command)
     def run_checked(*arguments: P.args, **options: P.kwargs) -> R:
         if options.pop("quiet", False):
             is_quiet.set(True)
-            CompileListener.listener = None  # processes that are started take it over
+            CompileListener.listener = None  # started processes inherit it
         values = inspect.signature(command).bind(*arguments, **options).arguments
         roles = path_roles(command)
         inputs = [path for name, role in roles.items() if isinstance(role, Reads) for path in _paths(values.get(name))]
@@ -224,7 +224,7 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _require_all_new(command: Callable[..., Any], values: Mapping[str, Any], roles: Mapping[str, Writes]) -> None:
-    """Refuse every output that exists, before the work; a folder with records to resume from may exist."""
+    """Raise for every existing output that may not be replaced, before any work; folders to resume from may exist."""
     from calibrant.bench.terminal import refuse_existing
 
     listed = [

@@ -70,11 +70,11 @@ def harden(
     from calibrant.bench.terminal import NextCommand, print_next, unused_path
 
     bench = benchmark_of(pool)
-    # first: the error for an option of another benchmark is more precise than that for a command it does not support
+    # converted first: the error for an option of another benchmark is more precise than for an unsupported command
     options = given.convert(bench.name, pool.name)
     hardening = bench.require(HARDEN)
     hardening.check(given.values)
-    # --only takes the ids of the file, and public ones, which HTML pages show
+    # --only takes the pool's ids and public ones, which HTML pages show
     selected_ids = frozenset(PublicPool(bench, pool).check(only) if only else ())
     selection = Selection(selected_ids, limit)
     by = commands_options.execution(workers or (None if cluster else hardening.workers), cluster)

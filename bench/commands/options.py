@@ -1,6 +1,6 @@
-"""Arguments, options and progress that several commands share, options of benchmarks, and sets of hypotheses.
+"""Arguments, options and progress shared by several commands, options of benchmarks, and sets of hypotheses.
 
-A command takes the union of these over all benchmarks, each without a default, so that a given one shows.
+A command takes the union of the benchmarks' options, without defaults, so that given ones are recognised.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ if TYPE_CHECKING:
 
 
 # --- Cores and progress of commands that work through pools -----------------------------------------------------------
-FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no terminal, and between lines
-PROMPT, OFTEN = 2.0, 5.0  # the same of work that is short as a rule
+FIRST, EVERY = 5.0, 30.0  # without a terminal: seconds before the first line of progress, and between lines
+PROMPT, OFTEN = 2.0, 5.0  # the same pace for usually short work
 
 
 def usable_cores() -> int:
-    """Return the cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def progress_bar(doing: str = "", pace: tuple[float, float] | None = None) -> AbstractContextManager[Progress]:
-    """Show a bar per pool on standard error if that is a terminal; else a line now and then, none for short work.
+    """Show a bar per pool on standard error if that is a terminal; else lines at a pace, none for short work.
 
-    doing: the activity, which stands before the names of pools
+    doing: name of the activity, printed before names of pools
     pace: seconds before the first line, and between lines; FIRST and EVERY by default
     """
     from rich.console import Console
@@ -77,7 +77,7 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     bars: dict[str, TaskID] = {}
-    # lines that another program reads stay on standard output
+    # standard output is reserved for results
     with Progress(*columns, console=console, redirect_stdout=sys.stdout.isatty()) as bar:
 
         def report(name: str, done: int, total: int) -> None:
@@ -101,7 +101,7 @@ def _spoken(doing: str, pace: tuple[float, float]) -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Progress in lines at a pace; nothing once all is done. A total of 0: unknown."""
+    """Lines of progress at a pace. A total of 0 means that it is unknown."""
 
     def __init__(self, doing: str, pace: tuple[float, float], clock: Callable[[], float] = time.monotonic) -> None:
         self._doing = doing
@@ -116,7 +116,7 @@ class ProgressLines:
     def speak(self, over: Callable[[float], bool], out: TextIO) -> None:
         """Write lines until the work is over.
 
-        over: waits so many seconds, or until the work is over; returns whether it is
+        over: waits up to some seconds for the end of the work; returns whether it is over
         """
         wait = self._first
         while not over(wait):
@@ -276,7 +276,7 @@ Duplicates: TypeAlias = Annotated[
 
 
 def reading_options(extractor: str, thoughts: str | None) -> ReadingOptions:
-    """Return the way from a response to its answer; refuse thoughts beside the published rule."""
+    """Return the options of reading responses; raise for --thoughts with the published rule, which ignores it."""
     from calibrant.bench.core.responses import ReadingOptions
 
     if extractor == "published" and thoughts is not None:
@@ -285,7 +285,7 @@ def reading_options(extractor: str, thoughts: str | None) -> ReadingOptions:
 
 
 def require_level(level: float | None, *, attribution: bool) -> None:
-    """Refuse a posterior that is not one of those offered, and one where nothing is attributed."""
+    """Raise for a posterior that is not in LEVELS, and for any posterior without attributions."""
     from calibrant.bench.core.attribution import LEVELS
 
     if level is None:
@@ -297,11 +297,11 @@ def require_level(level: float | None, *, attribution: bool) -> None:
         raise typer.BadParameter("it says what --attribution counts as decided: give both", param_hint="--decided-at")
 
 
-FEW_ITEMS = 8  # a process takes 1.3 s to start, which is 8 to 30 items of exact answers
+FEW_ITEMS = 8  # jobs that run in this process: starting another takes 1.3 s, the time of 8 to 30 exact answers
 
 
 def execution(workers: int | None, cluster: str | None, budget: float | None = None) -> Execution:
-    """Return the execution that these options request; without any a process per usable core, if jobs are not few."""
+    """Return the execution of these options; by default a process per usable core, for more than FEW_ITEMS jobs."""
     from calibrant.bench.runs.executors import Execution
 
     if cluster is None:
@@ -312,11 +312,11 @@ def execution(workers: int | None, cluster: str | None, budget: float | None = N
 
 
 R = TypeVar("R")
-PARAMETER = "given"  # of a command, in which it gets the options of benchmarks
+PARAMETER = "given"  # name of a command's parameter for the benchmarks' options
 
 
 def with_options(name: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a command the options that benchmarks declare for `name`, in the place of its parameter `given`."""
+    """Return a decorator that replaces a command's parameter `given` by benchmarks' options for the command `name`."""
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         declared = declared_options(name)
@@ -369,7 +369,7 @@ def _parameter(option: DeclaredOption) -> inspect.Parameter:
 
 
 def _role(option: DeclaredOption) -> Any:
-    """Return the role for the guard of paths: a `Writes` with names of files where the option is a folder."""
+    """Return the role of a path option for the guard: READS, or a `Writes` with the names of files in a folder."""
     if option.extra["role"] == "reads":
         return READS
     inside = tuple(option.extra.get("inside", ()))
@@ -377,7 +377,7 @@ def _role(option: DeclaredOption) -> Any:
 
 
 def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:
-    """Return the type without None and without annotations, a tuple as a list, and its range."""
+    """Return the type without None and annotations, a tuple as a list; and its range."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
         plain, _ = _plain(inner)
@@ -395,12 +395,12 @@ def _holds_paths(hint: Any) -> bool:
 
 
 def refuse_steps_alone(html: Path | None, *, steps: bool) -> None:
-    """Refuse --steps without a page."""
+    """Raise `CalibrantError` for --steps without a page."""
     refuse_options({"--steps": steps and html is None}, "it is a kind of page: give --html FILE")
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:
-    """Refuse the first of these options that was given: that is not None, and no switch that is off."""
+    """Raise `CalibrantError` for the first given option: one that is neither None nor a switch that is off."""
     for option, value in options.items():
         if value not in (None, False):
             raise typer.BadParameter(reason, param_hint=option)
@@ -422,7 +422,7 @@ SetSize: TypeAlias = Annotated[
 def score_and_print(
     paths: Sequence[Path], size: int, out: Path | None, options: Mapping[str, object], *, as_json: bool
 ) -> None:
-    """Score the sets of a file of predictions; options: given ones that sets have none of."""
+    """Score the sets of a file of predictions. options: options that do not apply to sets; given ones are refused."""
     from calibrant.bench.scoring.sets import score_sets, set_rows
     from calibrant.dsl.atomic_write import write_pieces
 

@@ -88,7 +88,7 @@ StudyPath: TypeAlias = Annotated[
     ),
     READS,
 ]
-# asked again while a study goes on: its own table, CSV or JSON, is replaced
+# repeated calls during a study replace their own table, CSV or JSON
 WRITES_RESULTS = Writes(
     beside=("{stem}.moves.csv", "{stem}.codebook.md"),
     replaces=(
@@ -210,13 +210,13 @@ def play(
 
 
 def _refuse_second(actions: Mapping[str, object]) -> None:
-    """Refuse several of the options that say what to do with a study."""
+    """Raise `CalibrantError` for several of the options that state what to do with a study."""
     if len(actions) > 1:
         raise typer.BadParameter(f"give one of {', '.join(actions)}", param_hint="--study")
 
 
 def _write_review(file: Path, out: Path, pools: list[Path], title: str, participant: str) -> int:
-    """Write the page of what a participant ended beside the ideal learner."""
+    """Write the review page of a participant's ended items."""
     from calibrant.bench.play.game import PlayPool
     from calibrant.bench.play.results import stored_reviews
     from calibrant.bench.play.review import review_page
@@ -245,7 +245,7 @@ def _play_one(
         source.check_aid(aid)
     with PlayFolder(out, [source], aid_config(aid)) as folder:
         player = Player(folder, name, source.key(instance))
-        if html is not None:  # refused before the game where there is no such page
+        if html is not None:  # raises before the game if the benchmark has no such page
             timelines = source.benchmark.require(TIMELINES)
             if not source.benchmark.is_interactive(player.game.shown):
                 raise typer.BadParameter("the item has no episode to show: it is answered at once", param_hint="--html")
@@ -268,7 +268,7 @@ def _play_one(
 
 
 def _next_commands(pool: Path, out: Path, participant: str) -> list[NextCommand]:
-    """Return what can be done with the records of one who played."""
+    """Return the commands to suggest after a game."""
     from calibrant.bench.terminal import NextCommand, unused_path
 
     who = () if participant == DEFAULT_PARTICIPANT else ("--participant", participant)
@@ -328,7 +328,7 @@ def _play_study(
     *,
     serve: bool,
 ) -> int:
-    """Serve a study, write its page, read what such pages saved, or play it in the terminal."""
+    """Serve a study, write its static page, import downloads of it, or play it in the terminal."""
     from calibrant.bench.play.study.config import Study, import_downloads, static_page
     from calibrant.bench.play.terminal import play_study
     from calibrant.dsl.atomic_write import write_atomically

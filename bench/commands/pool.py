@@ -92,14 +92,14 @@ def convert(
 
 
 def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Sequence[str]) -> Path:
-    """Return where the item of measurements goes: the third argument, or the file that -o names."""
+    """Return the output file of measurements: the third argument, or the one named by -o."""
     files = [text for text in item_option if "=" not in text]
     if len(files) < len(item_option):
         raise typer.BadParameter("items of measurements have no options NAME=VALUE", param_hint="-o")
     outs = [*([] if third is None else [third]), *map(Path, files)]
     if len(outs) != 1:
         raise typer.BadParameter("give one file to write: PKN MIDAS FILE", param_hint="FILE")
-    require_apart(inputs, WRITES.targets("FILE", outs[0]))  # the guard takes the second argument for an output
+    require_apart(inputs, WRITES.targets("FILE", outs[0]))  # the guard regards the second argument as the output
     refuse_existing(outs, "FILE", outs[0])
     return outs[0]
 
@@ -208,7 +208,7 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
 
 
 def _identity(report: CheckReport) -> str:
-    """Return that every record was read, and which file it is where the benchmark has published ones."""
+    """Return the sentence that every record was read, with the identity of a published file."""
     from calibrant.bench.pools.soundness import NOT_OFFICIAL
 
     no_fault = "by its digest none of the published files, which is no fault"

@@ -1,4 +1,4 @@
-"""calibrant prompts, export and training: what models are asked, data sets of it, and worked solutions."""
+"""Commands: calibrant prompts, export (data sets of prompts) and training (worked solutions)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def prompts(
 def _prompt_writer(
     bench: Benchmark[Any], phase: str | None, aid: Path | None, template: Path | None
 ) -> Callable[[Any], _Prompt]:
-    """Return what writes the prompt of an item; `CalibrantError` if the benchmark lacks a phase or an aid."""
+    """Return the function item -> prompt; `CalibrantError` if the benchmark lacks the phase or the aid."""
     from calibrant.bench.core.capabilities import AIDS, PHASES, PROMPT_FIELDS
     from calibrant.bench.prompt_template import PromptTemplate  # imports jinja2
 
@@ -129,8 +129,8 @@ def _with_think_tags(prompt: _Prompt) -> _Prompt:
 class _Prompt(NamedTuple):
     """The prompt of an instance.
 
-    usual: the prompt whose digest identifies the item; `prompt` may be another one
-    aid: name of the aid that it shows; template: digest of the user's template; empty for none
+    usual: the default prompt, whose digest identifies the item; `prompt` may differ by phase, aid or template
+    aid: name of the shown aid; template: digest of the user's template; empty for none
     """
 
     instance: str
@@ -308,7 +308,7 @@ def training(
 
 
 def _selected_items(bench: Benchmark[Any], pool: Path, only: Collection[str], limit: int | None) -> list[Any]:
-    """Return the items of a pool that are named, or the first ones; `CalibrantError` for an id that it lacks."""
+    """Return the selected items of a pool; `CalibrantError` for an unknown id."""
     from calibrant.bench.core.items import refuse_empty, unknown_item
     from calibrant.bench.runs.runner import Selection
 
@@ -322,7 +322,7 @@ def _selected_items(bench: Benchmark[Any], pool: Path, only: Collection[str], li
 
 
 def _after_training(pool: Path, curriculum: str = "") -> Iterator[NextCommand]:
-    """Yield what can be done after examples are written; curriculum: of the same items, if any."""
+    """Yield the commands to suggest after writing examples. curriculum: name, empty for none."""
     from calibrant.bench.terminal import NextCommand, unused_path
 
     if curriculum:

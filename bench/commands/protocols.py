@@ -48,7 +48,7 @@ def protocols(
     of_name = {declared.title: declared.name for declared in chosen}
     names = [name.strip() for name in (protocol or "all").split(",")]
     protocol_by_name = {name: row for listed in reversed(by_benchmark.values()) for name, row in listed.items()}
-    listed = _chosen(names, by_benchmark, of_name)
+    listed = _describe_chosen(names, by_benchmark, of_name)
     if as_json:
         typer.echo(json_text(listed))
         return
@@ -73,12 +73,12 @@ def protocols(
             typer.echo(f"{name}: {why}", err=True)
 
 
-def _chosen(
+def _describe_chosen(
     names: Sequence[str], by_title: Mapping[str, Protocols], of_name: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """Return the descriptions of the protocols of these names, by benchmark; those of files last.
 
-    of_name: names of the benchmarks by their titles
+    of_name: title of a benchmark -> its name
     """
     from calibrant.bench.protocols import describe_protocol, is_file, load_file, protocol_class
 
@@ -94,11 +94,11 @@ def _chosen(
         if name in protocol_by_name or names == ["all"]:
             continue
         if not is_file(name):
-            protocol_class(protocol_by_name, name)  # refuses an unknown name, naming those there are
+            protocol_class(protocol_by_name, name)  # raises for an unknown name, listing the known ones
         protocol = load_file(name, ())
         answered = [rows for title, rows in by_title.items() if protocol.benchmark in ("", of_name[title])]
         if answered and all(protocol.name in rows for rows in answered):
-            load_file(name, answered[0])  # refuses a name that is taken wherever it could run
+            load_file(name, answered[0])  # raises if the name is taken in a benchmark that it could run on
         listed.append(describe_protocol(protocol))
     return listed
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from calibrant.bench.scoring.answers import FieldNames
     from calibrant.bench.terminal import NextCommand
 
-ATTRIBUTION = "attribution"  # the table's id
-EMBEDDED, MAX_EMBEDDED = 200, 5_000  # responses of a class
+ATTRIBUTION = "attribution"  # id of the table
+EMBEDDED, MAX_EMBEDDED = 200, 5_000  # embedded responses of each class: default, maximum
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
 TableNames: TypeAlias = Annotated[
@@ -154,7 +154,7 @@ def report(
         return _report_sets(contents, chosen, out)
     inputs = (sources or (), predictions or (), official or (), pools or ())
     collected = Sources(*inputs, fields, partial(typer.echo, err=True))
-    with gc_paused(), progress_bar() as progress:  # a fifth of the time: 10^5 answers live to the end
+    with gc_paused(), progress_bar() as progress:  # collections would take a fifth of the time: 10^5 answers stay alive
         answers = collected.answers()
         given.refuse_foreign(answers)
         contents = _with_inputs(contents, collected)
@@ -168,7 +168,7 @@ def report(
 
 
 def _check_format(form: Format, embed: int | None) -> tuple[Format, int]:
-    """Return the format, and how many responses of each class a page embeds."""
+    """Return the format, and the number of embedded responses of each class."""
     if embed is not None and form != "html":
         raise typer.BadParameter("only a page embeds responses: give --out FILE.html", param_hint="--embed")
     return form, EMBEDDED if embed is None else embed
@@ -183,14 +183,14 @@ def _check_options(
     *,
     attribution: bool,
 ) -> None:
-    """Refuse a report of nothing, and a posterior without attributions."""
+    """Raise `CalibrantError` for a report without inputs, and for a posterior without attributions."""
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
     commands_options.require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
 
 
 def _print_after(out: Path | None, plots: Path | None, commands: Iterator[NextCommand]) -> None:
-    """Print where plots are, and after a report in a file what can be run next."""
+    """Print the folder of plots and, after a report in a file, the commands to suggest."""
     from calibrant.bench.terminal import print_next, print_written
 
     if plots is not None:
@@ -202,7 +202,7 @@ def _print_after(out: Path | None, plots: Path | None, commands: Iterator[NextCo
 def _next_commands(
     sources: Sequence[Path], predictions: Sequence[Path], official: Sequence[Path], pools: Sequence[Path]
 ) -> Iterator[NextCommand]:
-    """Yield what can be done after a report of these files."""
+    """Yield the commands to suggest after a report of these files."""
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.terminal import NextCommand, unused_path
 
@@ -244,7 +244,7 @@ def _report_sets(contents: ReportContents, form: Format, out: Path | None) -> in
 
 
 def _with_inputs(contents: ReportContents, collected: Sources) -> ReportContents:
-    """Return the contents with what is read again, and with the responses that are in no rate."""
+    """Return the contents with inputs that are read again, and with the responses that are in no rate."""
     again, runs, excluded = collected.transcripts(), tuple(collected.runs), tuple(collected.excluded)
     return replace(
         contents, transcripts=again, fields=collected.fields, runs=runs, predictions=again, excluded=excluded
@@ -252,7 +252,7 @@ def _with_inputs(contents: ReportContents, collected: Sources) -> ReportContents
 
 
 def _check_reading(fields: FieldNames, thoughts: str | None, predictions: Sequence[Path] | None) -> None:
-    """Refuse options on how predictions are read where there are none."""
+    """Raise `CalibrantError` for options of reading predictions without predictions."""
     if predictions:
         return
     rules = fields.rules
@@ -263,7 +263,7 @@ def _check_reading(fields: FieldNames, thoughts: str | None, predictions: Sequen
 
 
 def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> ReportContents:
-    """Return the contents with the options that some benchmarks have."""
+    """Return the contents with the benchmarks' options."""
     from calibrant.bench.core.metrics import InvalidHandling
 
     means = InvalidHandling(options.get("means", InvalidHandling.PUBLISHED))
@@ -272,7 +272,7 @@ def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> Report
 
 
 def _write_report(text: str, out: Path | None) -> None:
-    """Write the report where it is wanted."""
+    """Write the report to a file, or to standard output."""
     from calibrant.bench.terminal import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
@@ -286,9 +286,9 @@ def _write_report(text: str, out: Path | None) -> None:
 def _add_attributions(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
-    """Return the answers, each with its attribution where a pool has the evidence for it.
+    """Return the answers, with attributions where their pool is given.
 
-    needed: pools without attributions are refused for several benchmarks too, as they are for one
+    needed: whether pools without attributions are refused for several benchmarks, as they are for one
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions
@@ -312,7 +312,7 @@ def _add_attributions(
 
 
 def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[str, list[Answer]]:
-    """Return the answers of all benchmarks; noisy readings decide from this posterior on, if one is given."""
+    """Return the answers, in which noisy readings decide at a posterior of at least `level`, if one is given."""
     from calibrant.bench.report.pool_attribution import decided_at
 
     if level is None:
@@ -324,7 +324,7 @@ def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[s
 
 
 def _named_format(out: Path | None) -> Format:
-    """Return the format that the name of the file asks for; of none, as a terminal shows it."""
+    """Return the format by the suffix of the file; "terminal" without a file."""
     if out is None or not out.suffix:
         return "terminal"
     if out.suffix not in SUFFIXES:

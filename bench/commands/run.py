@@ -76,7 +76,7 @@ def run(
     _refuse_protocol_as_pool(protocol, pools)
     bench = one_benchmark(pools)
     listed = applicable_protocols(bench, pools) if protocol.strip() == "all" else protocols_of(bench)
-    is_built_in = listed.keys() >= {name.strip() for name in protocol.split(",")}  # looking at all packages takes 50 ms
+    is_built_in = listed.keys() >= {name.strip() for name in protocol.split(",")}  # searching packages takes 50 ms
     protocol_by_name = listed if is_built_in else with_installed(listed, bench.name)
     try:
         chosen = chosen_protocols(protocol_by_name, protocol, _options(option or [], max_parents))
@@ -94,7 +94,7 @@ def run(
 
 
 def _refuse_protocol_as_pool(protocol: str, pools: Sequence[Path]) -> None:
-    """Raise `CalibrantError` where a protocol stands among the pools."""
+    """Raise `CalibrantError` for a protocol given among the pools."""
     from calibrant.bench.core.registry import one_benchmark
     from calibrant.bench.protocols import protocols_of
     from calibrant.dsl.errors import CalibrantError
@@ -109,7 +109,7 @@ def _refuse_protocol_as_pool(protocol: str, pools: Sequence[Path]) -> None:
 
 
 def _next_commands(pools: Sequence[Path], out: Path) -> Iterator[NextCommand]:
-    """Yield what can be done with the records."""
+    """Yield the commands to suggest after a run."""
     from calibrant.bench.terminal import NextCommand, unused_path
 
     yield NextCommand(("report", out, "--out", unused_path("report.html")), "tables and plots")
@@ -119,7 +119,7 @@ def _next_commands(pools: Sequence[Path], out: Path) -> Iterator[NextCommand]:
 
 
 def _explained(error: UnknownNameError, bench: Benchmark[Any]) -> CalibrantError:
-    """Return the error, naming the benchmarks that have a protocol of that name."""
+    """Return the error with the names of the benchmarks that have a protocol of that name."""
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols import protocols_of
     from calibrant.bench.terminal import HintedError
@@ -147,7 +147,7 @@ def run_and_report(
     as_json: bool = False,
     **settings: Unpack[_Settings],
 ) -> int:
-    """Run one protocol after another, then print the table of everything in the folder; 1 if an instance crashed."""
+    """Run the protocols in turn, then print the table of all records in the folder; return 1 if an instance crashed."""
     from calibrant.bench.commands.table import print_table
     from calibrant.bench.runs.records import FILE_NAME
     from calibrant.dsl.errors import CalibrantError
@@ -171,12 +171,12 @@ def run_all(
     by: Execution,
     **settings: Unpack[_Settings],
 ) -> int:
-    """Run one protocol after another; how many instances crashed."""
+    """Run the protocols in turn; return the number of crashed instances."""
     from calibrant.bench.runs.records import folder_records
     from calibrant.bench.runs.runner import EVERYTHING, require_startable, run, selected_keys
     from calibrant.bench.runs.workers import crash_summary
 
-    for protocol in protocols:  # what is missing is known before the first item
+    for protocol in protocols:  # a missing library is reported before the first item
         require_startable(protocol)
     crashed = 0
     for protocol in protocols:

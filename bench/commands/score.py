@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from calibrant.bench.terminal import NextCommand
 
 
-PROGRESS_STEP = 1_000  # verdicts: a twentieth of a second to a few seconds
+PROGRESS_STEP = 1_000  # verdicts between updates, which take 0.05 s to a few seconds
 
 Paths: TypeAlias = Annotated[
     list[Path],
@@ -127,7 +127,7 @@ def _open_predictions(
     *,
     skip_unknown: bool,
 ) -> tuple[PoolScorer, Predictions]:
-    """Return the scorer of these pools, and the file of predictions that it reads."""
+    """Return the scorer of these pools, and the reader of the file of predictions."""
     from calibrant.bench.scoring.files import STANDARD_INPUT
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
@@ -136,7 +136,7 @@ def _open_predictions(
 
     @cache
     def hint() -> str:
-        """Return how to pass over unknown items; that there are no other ones, where the whole file has none."""
+        """Return the hint on --skip-unknown, or that the whole file has no known item."""
         if file != STANDARD_INPUT:
             lines = Predictions(file, scorer, skip_unknown=True, fields=fields)
             with suppress(CalibrantError):
@@ -160,7 +160,7 @@ def _score_file(
     out: Path | None,
     as_json: bool,
 ) -> ResultTable:
-    """Score a file, write its lines, state what was recognised; return the table."""
+    """Score a file, write its lines, print what was recognised; return the table."""
     from calibrant.bench.commands.options import usable_cores
     from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.lines import count_on_cluster, score_in_parallel
@@ -197,7 +197,7 @@ def _print(collected: ResultTable, pools: Sequence[Path], out: Path | None, *, a
 
 
 def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
-    """Return the benchmark of the pools; `CalibrantError` for arguments in another order."""
+    """Return the benchmark of the pools; `CalibrantError` for arguments in the wrong order."""
     from calibrant.bench.core.registry import is_native_pool, one_benchmark
     from calibrant.dsl.errors import PoolError
 
@@ -239,7 +239,7 @@ def _with_progress(file: Path, counted: Iterable[CountedVerdict]) -> Iterator[Co
     from calibrant.bench.commands.options import progress_bar
 
     verdicts = iter(counted)
-    yield from islice(verdicts, PROGRESS_STEP)  # one by one: those before an error are printed
+    yield from islice(verdicts, PROGRESS_STEP)  # one by one, so that those before an error are printed
     following = next(verdicts, None)
     if following is None:
         return
@@ -253,7 +253,7 @@ def _with_progress(file: Path, counted: Iterable[CountedVerdict]) -> Iterator[Co
 
 
 def _num_lines(file: Path) -> int:
-    """Return the number of lines of a file of JSON lines; 0 for other files, whose answers are not counted before."""
+    """Return the number of lines of a file of JSON lines; 0 (unknown) for other files."""
     if file.suffix not in (".jsonl", ".ndjson") or not file.is_file():
         return 0
     with file.open("rb") as lines:
@@ -268,7 +268,7 @@ def _count(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Put every verdict into the table, and as a line to where lines are wanted."""
+    """Add every verdict to the table, and write its line to the requested outputs."""
     with _output(out) as out_file:
         for context, values, sample, line, reading, by_rule, place in counted:
             counts.add(place, reading)
@@ -284,7 +284,7 @@ def _count(
 
 
 def _summary(predictions: Predictions) -> dict[str, Any]:
-    """Return what lines of verdicts cannot show: which lines have none; empty where each line has a verdict."""
+    """Return the facts that lines of verdicts lack: counts of lines without a verdict; {} if every line has one."""
     counts = predictions.counts.as_json()
     if not predictions.skipped and {"duplicate", "filters"}.isdisjoint(counts["warnings"]):
         return {}
@@ -298,7 +298,7 @@ def _summary(predictions: Predictions) -> dict[str, Any]:
 
 
 def _score_logs(paths: list[Path], bench: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
-    """Files that bring their items along: a row for each stratum and system, with what the evidence had decided."""
+    """Score logs, files that hold their items: a row for each stratum and system, with attributions."""
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.core.capabilities import LOGS
     from calibrant.bench.core.registry import log_benchmark
@@ -322,11 +322,11 @@ def _print_luck(collected: ResultTable, *, err: bool) -> None:
 
 
 def _next_commands(pools: Sequence[Path], out: Path | None) -> Iterator[NextCommand]:
-    """Yield what can be done with the verdicts, or how to write them."""
+    """Yield the commands to suggest after scoring."""
     from calibrant.bench.terminal import NextCommand, invocation, unused_path
 
     if out is None:
-        if "-" not in (arguments := invocation.get()):  # standard input has been read
+        if "-" not in (arguments := invocation.get()):  # standard input cannot be read again
             yield NextCommand((*arguments, "--out", unused_path("scores.jsonl")), "keep the verdicts")
         return
     yield NextCommand(("report", out, "--out", unused_path("report.html")), "tables and plots")
@@ -336,19 +336,19 @@ def _next_commands(pools: Sequence[Path], out: Path | None) -> Iterator[NextComm
 
 
 def _again(out: Path | None) -> str:
-    """Return the command that prints the table again from the file of verdicts; empty without one."""
+    """Return the command that prints the table from the file of verdicts; empty without such a file."""
     return "" if out is None else shlex.join(["calibrant", "table", str(out)])
 
 
 def _count_everybody(scored: Iterable[Answer], everybody: ResultTable) -> Iterator[Answer]:
-    """Yield the answers, counting them for all systems together too."""
+    """Yield the answers, adding them to the table of all systems together too."""
     for context, verdict in scored:
         everybody.add(context._replace(system="(all)"), verdict)
         yield context, verdict
 
 
 def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | None, as_json: bool) -> None:
-    """Put every verdict into the table, and as a line to where lines are wanted."""
+    """Add every verdict to the table, and write its line to the requested outputs."""
     from calibrant.bench.scoring.lines import json_line
 
     with _output(out) as out_file:
@@ -366,7 +366,7 @@ def _write_line(line: str, out_file: TextIO | None, *, as_json: bool) -> None:
 
 
 def _refuse_of_logs(path: Path, bench: Benchmark[Any], refused: Mapping[str, object]) -> None:
-    """Refuse what is for files of predictions: a log of played episodes brings its items along."""
+    """Raise `CalibrantError` for options of predictions: a log of episodes holds its items."""
     for option, value in refused.items():
         if value:
             reason = (
@@ -376,7 +376,7 @@ def _refuse_of_logs(path: Path, bench: Benchmark[Any], refused: Mapping[str, obj
 
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
-    """Print what was recognised in the predictions, passed over, left out and not submitted."""
+    """Print what was recognised in the predictions, and how many lines were skipped, excluded or not submitted."""
     from calibrant.bench.scoring.files import shown_name
 
     typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)

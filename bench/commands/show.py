@@ -168,7 +168,7 @@ def _show_answers(
 
 
 def _require_views(bench: Benchmark[Any], pool: Path, runs: Sequence[Path], *, gold: bool) -> None:
-    """Refuse answers of a benchmark that cannot be shown item by item, with a command that shows them."""
+    """Raise `HintedError`, with a command that shows answers, for a benchmark without views of single answers."""
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS
 
     try:
@@ -187,9 +187,9 @@ def _require_views(bench: Benchmark[Any], pool: Path, runs: Sequence[Path], *, g
 def _print_crashes(
     bench: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, *, writes: bool
 ) -> bool:
-    """Print which methods crashed on an item, and where; return whether that is all there is to show.
+    """Print the crashes of methods on an item; return whether there is nothing else to show.
 
-    writes: a page or JSON is asked for, which is about other answers: `CalibrantError` where there is none
+    writes: whether a page or JSON is requested, which shows other answers: `CalibrantError` if there are none
     """
     from calibrant.bench.core.items import item_of
     from calibrant.bench.report.sources import crashes_on
@@ -218,7 +218,7 @@ def _show(
     public: bool,
     as_json: bool,
 ) -> None:
-    """Show an item, or why it is open; public: under its public id."""
+    """Show an item, or why it is open. public: show its public id."""
     from calibrant.bench.core.benchmark import PublicPool, with_id
     from calibrant.dsl.errors import in_one_line
 
@@ -251,7 +251,7 @@ def _explain(
 ) -> None:
     """Write or print why an item is open after these steps.
 
-    gold: also what is sealed; prints: as text even where a file is written; in_steps: the page is one for a class
+    gold: show sealed facts too; prints: print text even if a file is written; in_steps: write the page of a lesson
     """
     import dataclasses
 
@@ -266,7 +266,7 @@ def _explain(
 
     explanations = bench.require(EXPLANATIONS)
     why = explanations.explain(item, steps, reveal_sealed=gold)
-    exact = exact_episode(bench, item) if gold else None  # its moves tell of what is sealed
+    exact = exact_episode(bench, item) if gold else None  # its moves reveal sealed facts
     if exact is not None:
         why = replace(why, sealed=(*why.sealed, Fact(f"run exact {exact.describe()}", "gold")))
     if html is not None and in_steps:
@@ -301,7 +301,7 @@ def _explain_episode(
     in_steps: bool,
     as_json: bool,
 ) -> None:
-    """Write or print what the readings of one episode leave open."""
+    """Write or print why the item is open after the readings of one episode."""
     item, episodes = _episodes(bench, pool, instance, runs, system, fields)
     if len(episodes) > 1:
         names = ", ".join(quote(name) for name, _ in episodes)
@@ -321,7 +321,7 @@ def _explain_answers(
     *,
     as_json: bool,
 ) -> None:
-    """Write or print where the answers to an item differ from what is sealed, and what follows."""
+    """Write or print where the answers to an item differ from gold, and the consequences."""
     from markupsafe import Markup
 
     from calibrant.bench.core.items import item_of
@@ -394,7 +394,7 @@ def _show_episodes(
     *,
     gold: bool = False,
 ) -> None:
-    """Print episodes, or write their page; gold: also what is sealed."""
+    """Print episodes, or write their page. gold: show sealed facts too."""
     from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS
     from calibrant.bench.terminal import NextCommand, print_next, print_written
     from calibrant.dsl.atomic_write import write_atomically
@@ -417,7 +417,7 @@ def _episodes(
     system: str | None,
     fields: FieldNames,
 ) -> tuple[Any, list[tuple[str, Sequence[Any]]]]:
-    """Return the item, and its episodes in these runs, each replayed, with what its system is called."""
+    """Return the item, and (display name of the system, replayed steps) of its episodes in these runs."""
     from calibrant.bench.core.items import item_of
     from calibrant.bench.report.sources import named_systems, transcripts
     from calibrant.dsl.episode import TranscriptError, replay_transcript

@@ -1,4 +1,4 @@
-"""Time of studies: seconds while a program of one runs, and what an ended program had counted since the last event."""
+"""Clocks of studies: seconds while a program runs, stored on disk so that the next program continues from them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
 
 class StudyTime:
-    """Seconds of a participant's study while a program of it runs.
+    """Seconds of a participant's study; time in which no program runs does not count.
 
-    limit: seconds after which the study ends; 0 for none; before: seconds of earlier programs
-    clock: seconds on a clock that does not go back
+    limit: seconds after which the study ends, 0 for none; before: seconds counted by earlier programs
+    clock: returns the seconds of a monotonic clock
     """
 
     def __init__(self, limit: float, before: float, clock: Callable[[], float], *, has_begun: bool) -> None:
@@ -32,7 +32,7 @@ class StudyTime:
         self._since = clock() if has_begun else None
 
     def start(self) -> None:
-        """Count from now on, unless the participant began before."""
+        """Start counting, unless the participant has begun."""
         if self._since is None:
             self._since = self._clock()
 
@@ -52,9 +52,9 @@ class StudyTime:
         return max(0.0, -self.balance)
 
 
-# --- Seconds that stand in no event yet: a program stores them, so that the next one goes on where a killed one was ---
+# --- Seconds since the last event, stored regularly so that the next program continues after a kill -------------------
 CLOCK_FILE = "clock.json"
-STORE_SECONDS = 1.0  # between two times at which a program stores them: what a kill may lose
+STORE_SECONDS = 1.0  # between two stores; a kill loses at most so much
 
 
 class Elapsed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +68,7 @@ class Elapsed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_elapsed(folder: Path) -> dict[str, Elapsed]:
-    """Return what the program before had counted, by participant; `CalibrantError` for another file of the name."""
+    """Return participant -> seconds stored by the program before; `CalibrantError` for another file of the name."""
     file = folder / CLOCK_FILE
     if not file.is_file():
         return {}
@@ -81,7 +81,7 @@ def read_elapsed(folder: Path) -> dict[str, Elapsed]:
 
 
 def write_elapsed(folder: Path, elapsed: Mapping[str, Elapsed]) -> None:
-    """Store them in the place of those before."""
+    """Store the seconds of all participants, replacing the file."""
     write_privately(folder / CLOCK_FILE, msgspec.json.encode(elapsed).decode())
 
 
@@ -96,7 +96,7 @@ def ticking(tick: Callable[[], None]) -> Iterator[None]:
             is_waiting = not is_over.wait(STORE_SECONDS)
             try:
                 tick()
-            except Exception:  # a fault of the program, or a full disk: the next may succeed
+            except Exception:  # a bug, or a full disk: the next call may succeed
                 traceback.print_exc()
 
     thread = threading.Thread(target=run, daemon=True)

@@ -1,8 +1,8 @@
-"""A folder of play: the journal of all games, their records, one writer; and a participant on one item.
+"""Folders of play: the journal of all games and their records, with one writer; and a participant on one item.
 
-A folder of play has `moves.jsonl` (this journal) and `records.jsonl` (bench.runs.records), one line for each item that
-is closed. What was shown is not in the journal: the same moves give the same readings. A killed process loses nothing
-that it answered; whoever reads the journal next goes on from there.
+A folder of play has `moves.jsonl` (the journal) and `records.jsonl` (bench.runs.records), one line per closed item.
+The journal has no readings, because equal moves give equal readings. A killed process loses nothing that it answered;
+the next one continues from the journal.
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ from calibrant.dsl.atomic_write import PRIVATE
 from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-# --- The journal of games: every event of every item, on disk before it is answered -----------------------------------
+# --- The journal: every event of every item, written to disk before it is answered ------------------------------------
 JOURNAL_VERSION = 1
-LANG = "lang"  # of the event at the start
-ANSWERS = "answers"  # of an event
-PASSED = "passed"  # of an event: whether the questions about instructions were answered rightly
-TIME_UP = "time_up"  # of an event: a limit ended what it is about
-RESTART = "restart"  # of the opening of a page: its server was started again
+# keys of events
+LANG = "lang"  # language, in the event of the start
+ANSWERS = "answers"  # answers to a page of questions
+PASSED = "passed"  # whether the questions about instructions were answered correctly
+TIME_UP = "time_up"  # whether a limit ended the item or page
+RESTART = "restart"  # whether the page was opened again after a restart of its server
 _PARTICIPANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
 class EventKey(NamedTuple):
-    """An event of a game; there is one for each."""
+    """Key of an event. number: index among the participant's events on the item."""
 
     participant: str
     pool_digest: str
@@ -106,11 +107,11 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def item(self) -> ItemKey:
-        """The item that it is about."""
+        """The item of the event."""
         return ItemKey(self.pool_digest, self.instance)
 
 
-# private: events have what participants typed
+# private: events hold texts that participants typed
 EVENTS = records.RecordKind("moves", "a game", EventRecord, JOURNAL_VERSION, lambda event: tuple(event.key), PRIVATE)
 
 
@@ -121,34 +122,34 @@ class Journal(records.JsonlFile[EventRecord]):
         super().__init__(folder, EVENTS)
 
     def append(self, record: EventRecord) -> None:
-        """Write one event; it is on disk when this returns."""
+        """Write one event to disk before returning."""
         super().append(record)
         os.fsync(self._descriptor)
 
 
 def check_participant(name: str) -> str:
-    """Return a participant id; `CalibrantError` for one that is none."""
+    """Return a participant's id; `CalibrantError` for a malformed one."""
     if not _PARTICIPANT.fullmatch(name):
         allowed = "1 to 64 letters, digits, `_`, `.` and `-`, of which the first is a letter or a digit"
         raise CalibrantError(f"{short_repr(name)} is no participant id; it has {allowed}")
     return name
 
 
-# --- A folder of play: the journal of all games, their records, one writer, and what is read from there after a kill
-MAX_IDLE_SECONDS = 3_600.0  # a move that took longer is recorded as this: the person was away
+# --- A folder of play: journal and records of all games, with one writer ----------------------------------------------
+MAX_IDLE_SECONDS = 3_600.0  # longer moves are recorded as this long, for the person was probably away
 
 
 class PlayFolder:
-    """Journal and records of a folder, or of memory alone where there is no folder.
+    """Journal and records of a folder, or in memory alone if there is no folder.
 
-    config: what every record states of the conditions (feedback, study)
+    config: conditions that every record states (feedback, study)
     """
 
     def __init__(self, folder: Path | None, pools: Sequence[PlayPool], config: Mapping[str, Any]) -> None:
         self.folder = folder
         self.pools = {pool.digest: pool for pool in pools}
         self.config = dict(config)
-        self._study_times: dict[str, StudyTime] = {}  # by participant; none in studies without a limit
+        self._study_times: dict[str, StudyTime] = {}  # by participant; empty in studies without a limit
         self._events: dict[tuple[str, ItemKey], list[EventRecord]] = {}
         self._study_seconds: dict[str, float] = {}
         self._elapsed: dict[str, Elapsed] = {}  # by participant, as the program before or this one stored it
@@ -159,7 +160,7 @@ class PlayFolder:
         self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
         self._lacks_groups = False
         self._lock = threading.RLock()  # of journal, records and pools
-        self._scoring = threading.Lock()  # evaluators are shared; a move need not wait for a score
+        self._scoring = threading.Lock()  # of the shared evaluators; separate, so that moves need not wait for a score
         self._journal: Journal | None = None
         self._records: records.RunFile | None = None
 
@@ -201,7 +202,7 @@ class PlayFolder:
 
     @property
     def participants(self) -> list[str]:
-        """Everybody who has an event, in the order of their first."""
+        """Participants with an event, in the order of their first one."""
         return list(dict.fromkeys(participant for participant, _ in self._events))
 
     def add(
@@ -214,9 +215,9 @@ class PlayFolder:
         *,
         overtime: float = 0.0,
     ) -> EventRecord:
-        """Append an event; it is on disk when this returns.
+        """Append an event and write it to disk before returning.
 
-        clock: of the participant's page; overtime: seconds since the limit that made the event
+        clock: time by the participant's page; overtime: seconds since the limit that caused the event
         """
         seconds = round(min(seconds, MAX_IDLE_SECONDS), 3)
         at = (datetime.now(UTC) - timedelta(seconds=overtime)).isoformat(timespec="milliseconds")
@@ -224,7 +225,7 @@ class PlayFolder:
             events = self._events.setdefault((participant, item), [])
             number = len(events)
             study = self._study_times.get(participant)
-            used = msgspec.UNSET if study is None else round(min(study.seconds - overtime, study.limit), 3)
+            study_seconds = msgspec.UNSET if study is None else round(min(study.seconds - overtime, study.limit), 3)
             record = EventRecord(
                 participant,
                 item.pool_digest,
@@ -234,7 +235,7 @@ class PlayFolder:
                 seconds,
                 at,
                 clock=clock,
-                study_seconds=used,
+                study_seconds=study_seconds,
             )
             if self._journal is not None:
                 self._journal.append(record)
@@ -242,17 +243,17 @@ class PlayFolder:
         return record
 
     def time_study(self, participant: str, limit: float, clock: Callable[[], float] = time.monotonic) -> StudyTime:
-        """Return the time of a participant's study; with a limit, their events have it from now on."""
-        used = self._study_seconds.get(participant, 0.0)
+        """Return the clock of a participant's study; with a limit, further events record its seconds."""
+        seconds_before = self._study_seconds.get(participant, 0.0)
         if participant in self._elapsed:
-            used = max(used, self._elapsed[participant].study_seconds)
-        study = StudyTime(limit, used, clock, has_begun=self.has_begun(participant))
+            seconds_before = max(seconds_before, self._elapsed[participant].study_seconds)
+        study = StudyTime(limit, seconds_before, clock, has_begun=self.has_begun(participant))
         if limit:
             self._study_times[participant] = study
         return study
 
     def elapsed_seconds(self, participant: str, item: ItemKey) -> float:
-        """Return what the program before had counted of a stop since its last event; 0 if nothing is known."""
+        """Return the seconds that the program before counted at a stop since its last event; 0 if unknown."""
         entry = self._elapsed.get(participant)
         is_current = entry is not None and (entry.pool_digest, entry.instance) == item
         if entry is None or not is_current or entry.number != len(self.events(participant, item)):
@@ -260,17 +261,17 @@ class PlayFolder:
         return entry.seconds
 
     def store_elapsed(self, elapsed: Mapping[str, Elapsed]) -> None:
-        """Store the seconds of participants that stand in no event yet."""
+        """Store the seconds of participants since their last events."""
         before, self._elapsed = self._elapsed, {**self._elapsed, **elapsed}
         if self.folder is not None and before != self._elapsed:
             write_elapsed(self.folder, self._elapsed)
 
     def has_finished(self, participant: str) -> bool:
-        """Return whether a participant came to the end, or was screened out."""
+        """Return whether a participant reached the end or was screened out."""
         return bool(self.events(participant, FINISH))
 
     def has_begun(self, participant: str) -> bool:
-        """Return whether the start page is behind a participant."""
+        """Return whether a participant has left the start page."""
         return bool(self.events(participant, START))
 
     def begin(
@@ -283,7 +284,7 @@ class PlayFolder:
         lang: str = "",
         clock: Clock = msgspec.UNSET,
     ) -> None:
-        """Record that a participant began, whether they agreed to a text, their group and language; once."""
+        """Record once that a participant began, whether they agreed to the consent text, their group and language."""
         with self._lock:
             if not self.has_begun(participant):
                 event: dict[str, Any] = {"answers": {"agreed": agreed}} | ({LANG: lang} if lang else {})
@@ -293,7 +294,7 @@ class PlayFolder:
                 self.add(participant, START, event, 0.0, clock)
 
     def language(self, participant: str) -> str:
-        """Return the language in which a participant began; empty before, and in studies of one language."""
+        """Return the language in which a participant began; empty before, and in studies with one language."""
         return next((str(record.event.get(LANG, "")) for record in self.events(participant, START)), "")
 
     def assignment(self, participant: str) -> Assignment | None:
@@ -304,7 +305,7 @@ class PlayFolder:
         return None
 
     def finish(self, participant: str, *, is_screened_out: bool, is_late: bool = False) -> None:
-        """Record that a participant came to the end, or failed the questions about the instructions; once.
+        """Record once that a participant reached the end, or failed the questions about the instructions.
 
         is_late: the time of the study was up
         """
@@ -316,46 +317,46 @@ class PlayFolder:
                 self.add(participant, FINISH, {kind: {TIME_UP: True} if is_late else {}}, 0.0, overtime=overtime)
 
     def is_passed(self, participant: str, stop: QuestionsStop) -> bool:
-        """Return whether a page of questions is behind a participant."""
+        """Return whether a participant has completed a page of questions."""
         events = (record.event for record in self.events(participant, stop.key) if ANSWERS in record.event)
         return any(event.get(PASSED, True) for event in events)
 
     def is_done(self, participant: str, stop: Stop) -> bool:
-        """Return whether an item or a page of questions is behind a participant."""
+        """Return whether a participant has completed an item or a page of questions."""
         if isinstance(stop, QuestionsStop):
             return self.is_passed(participant, stop)
         return self.is_closed(participant, stop.key)
 
     def num_tries(self, participant: str, stop: QuestionsStop) -> int:
-        """Return how often a page of questions was answered."""
+        """Return the number of times that a page of questions was answered."""
         return sum(ANSWERS in record.event for record in self.events(participant, stop.key))
 
     def game(self, participant: str, item: ItemKey) -> Game:
-        """Return the game of a participant on an item, as its events leave it."""
-        with self._lock:  # pools may read their files when an item is asked for
+        """Return the game of a participant on an item after all its events."""
+        with self._lock:  # access to an item may read the pool's file
             game = Game(self.pools[item.pool_digest], item.instance)
         for record in self.events(participant, item):
             apply_event(game, record)
         return game
 
     def is_closed(self, participant: str, item: ItemKey) -> bool:
-        """Return whether an item is behind a participant."""
+        """Return whether a participant has closed an item."""
         return (participant, item) in self._closed
 
     def _conditions(self, participant: str) -> dict[str, Any]:
-        """Return what the records of a participant state of the conditions: in studies with groups also theirs.
+        """Return the conditions in the records of a participant, with the group in studies with groups.
 
-        Records before 0.1.0 lack it: a folder that has some goes on without it, for it is part of their key.
+        Records before 0.1.0 lack the group, which is part of their key: folders with such records continue without it.
         """
         assignment = None if self._lacks_groups else self.assignment(participant)
         return self.config if assignment is None else {**self.config, "group": assignment.group}
 
     def is_recorded(self, participant: str, item: ItemKey) -> bool:
-        """Return whether an item has its record, under whichever terms it was played."""
+        """Return whether an item has a record, under any conditions."""
         return (protocol_of(participant), item) in self._recorded
 
     def verdict(self, participant: str, game: Game) -> dict[str, Any]:
-        """Write the record of a closed game unless it is there; return the verdict, ready for JSON."""
+        """Write the record of a closed game unless it exists; return the verdict for JSON."""
         record, key = self.record(participant, game), (participant, ItemKey(game.pool.digest, game.item.id))
         with self._scoring:
             if key not in self._verdicts:
@@ -382,7 +383,7 @@ class PlayFolder:
         return record
 
     def warm_up(self) -> None:
-        """Score nothing once for each pool, so that the first participant does not wait for what is compiled."""
+        """Score an empty answer for each pool, so that the first participant need not wait for compilation."""
         for pool in self.pools.values():
             with suppress(CalibrantError):
                 game = Game(pool, next(iter(pool.indices)))
@@ -404,7 +405,7 @@ class PlayFolder:
 
 
 def apply_event(game: Game, record: EventRecord) -> None:
-    """Repeat an event of the journal; `CalibrantError` if the item does not take it."""
+    """Replay an event of the journal; `CalibrantError` if the item refuses it."""
     event, seconds = record.event, record.seconds
     if "act" in event:
         game.act(event["act"], seconds)
@@ -423,14 +424,14 @@ def apply_event(game: Game, record: EventRecord) -> None:
         raise CalibrantError(f"moves.jsonl: event {key.number} of {key.participant} is of no known kind")
 
 
-# --- A participant at one stop: moves that are on disk before they are carried out, and a clock -----------------------
+# --- A participant at one stop (item or page), with a clock; moves are written to disk before they are carried out ----
 
 
 class Visit:
     """One participant at one stop.
 
-    clock: seconds on a clock that does not go back; limit: seconds until the stop ends; 0 for none
-    study: time of the study, None where it has none; page_clock: of the participant's page, of the next event
+    clock: returns the seconds of a monotonic clock; limit: seconds until the stop ends, 0 for none
+    study: clock of the study, None if it has no limit; page_clock: time of the next event by the participant's page
     """
 
     def __init__(
@@ -449,7 +450,7 @@ class Visit:
         self.limit = limit
         self.page_clock: Clock = msgspec.UNSET
         self._clock = clock
-        self.elapsed_before = folder.elapsed_seconds(participant, item)  # of an ended program, since the last event
+        self.elapsed_before = folder.elapsed_seconds(participant, item)  # counted by an ended program
         self._since = clock() - self.elapsed_before
         self._study = study
 
@@ -459,12 +460,12 @@ class Visit:
         remaining = inf if self._study is None else self._study.balance
         if not self.limit:
             return remaining
-        used = fsum(record.seconds for record in self.folder.events(self.participant, self.item))
-        return min(remaining, self.limit - used - (self._clock() - self._since))
+        seconds_used = fsum(record.seconds for record in self.folder.events(self.participant, self.item))
+        return min(remaining, self.limit - seconds_used - (self._clock() - self._since))
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds until a limit ends the stop; infinite without one."""
+        """Seconds until a limit ends the stop; infinite without one."""
         return max(0.0, self.balance)
 
     @property
@@ -474,15 +475,16 @@ class Visit:
 
     @property
     def elapsed(self) -> Elapsed:
-        """Seconds that stand in no event yet, until a limit."""
-        number = len(self.folder.events(self.participant, self.item))  # first: an event meanwhile makes both void
+        """Seconds since the last event, capped at a limit."""
+        # read first: an event meanwhile makes number and seconds void
+        number = len(self.folder.events(self.participant, self.item))
         seconds = min(self._clock() - self._since - self.overtime, MAX_IDLE_SECONDS)
         return Elapsed(*self.item, number, round(seconds, 3))
 
     def _add(self, event: dict[str, Any], *, is_late: bool = False) -> float:
-        """Put an event on disk; return the seconds that are recorded with it.
+        """Write an event to disk; return its recorded seconds.
 
-        is_late: a limit made it, which is its time
+        is_late: whether a limit caused it; the time of the limit is recorded then
         """
         overtime = self.overtime if is_late else 0.0
         now = self._clock() - overtime
@@ -504,7 +506,7 @@ class Player(Visit):
         limit: float = 0,
         study: StudyTime | None = None,
     ) -> None:
-        self.game = folder.game(participant, item)  # before the clock begins
+        self.game = folder.game(participant, item)  # before the clock starts
         super().__init__(folder, participant, item, clock, limit=limit, study=study)
         if not self.game.closed:
             self._check_aid()
@@ -517,14 +519,14 @@ class Player(Visit):
         return [record.event["act"] for record in events if "act" in record.event]
 
     def do(self, stated: Act | Edit) -> Step[Any] | None:
-        """Carry out what a line states; the step of an episode."""
+        """Carry out a move or an edit; return the step of an episode, else None."""
         if isinstance(stated, Act):
             return self.act(stated.action)
         self.write(stated.draft)
         return None
 
     def act(self, action: Action) -> Step[Any] | None:
-        """Carry out a move; `WordsError` for what is none."""
+        """Carry out a move; `WordsError` for an invalid one."""
         self.game.check(action)
         seconds = self._add({"act": dict(action)})
         return self.game.act(action, seconds)
@@ -536,7 +538,7 @@ class Player(Visit):
         self.game.write(draft, seconds)
 
     def undo(self) -> None:
-        """Take back the last change of the draft; `WordsError` if there is none."""
+        """Undo the last change of the draft; `WordsError` if there is none."""
         self._require_open()
         if self.game.earlier_draft is None:
             raise WordsError("nothing to take back; moves that were carried out stay, for their reading was seen")
@@ -550,17 +552,17 @@ class Player(Visit):
         self.game.give_up(seconds)
 
     def close_if_late(self) -> bool:
-        """End the item without an answer if its time is up; return whether it ended so."""
+        """End the item without an answer if its time is up; return whether it is."""
         if not self.game.closed and not self.seconds_left:
             self.game.run_out(self._add({TIME_UP: {}}, is_late=True))
         return self.game.is_late
 
     def verdict(self) -> dict[str, Any]:
-        """Write the record of the closed game; return the verdict, ready for JSON."""
+        """Write the record of the closed game; return the verdict for JSON."""
         return self.folder.verdict(self.participant, self.game)
 
     def _check_aid(self) -> None:
-        """Refuse another aid than that of the moves that are there: a record names one."""
+        """Raise `CalibrantError` for another aid than that of earlier moves, because a record names one."""
         aid = self.folder.config.get(AID)
         events = self.folder.events(self.participant, self.item)
         openings = [record.event["open"] for record in events if "open" in record.event]

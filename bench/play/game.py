@@ -1,4 +1,4 @@
-"""One item as one person plays it: pools under public ids, plans, moves or one answer, and the state for a page."""
+"""Games of one person on one item: pools under public ids, plans, moves or one answer, and the state for a page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from calibrant.dsl.episode import Action, ActionError, Episode, Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest, item_ids
 
-# --- The items of a pool file as people play them: shown under public ids, recorded under the pool's own --------------
+# --- The items of a pool file, shown under public ids and recorded under the pool's own -------------------------------
 
 
 class ItemKey(NamedTuple):
@@ -62,38 +62,38 @@ class PlayPool:
         return {instance: index for index, instance in enumerate(item_ids(self.public.items.items))}
 
     def item(self, name: str | None) -> Any:
-        """Return the item of either id, by default the first; `CalibrantError` if there is none."""
+        """Return the item of a public or own id, by default the first; `CalibrantError` if there is none."""
         return self.public.item(name)
 
     def check_aid(self, aid: Path) -> None:
-        """Refuse an aid that these items do not have, or a file that is none."""
+        """Raise `CalibrantError` for an aid that these items lack, or a file that is no aid."""
         self.benchmark.require(AIDS)(self.public.shown(self.item(None)), (), aid)
 
     def key(self, name: str | None) -> ItemKey:
-        """Return the key of the item of either id."""
+        """Return the key of the item of a public or own id."""
         return ItemKey(self.digest, self.item(name).id)
 
 
 # --- Plans: the items and pages of questions of a participant, in order -----------------------------------------------
 Feedback: TypeAlias = Literal["none", "cells"]
 START = ItemKey("", "start")
-AID = "aid"  # in conditions, and in the opening of an item
-MEMBERS = "members"  # the one aid that is no file
-QUESTIONS = "questions:"  # before the name of a page of questions, in journals
+AID = "aid"  # key in conditions, and in the event that opens an item
+MEMBERS = "members"  # name of the only aid that is no file
+QUESTIONS = "questions:"  # prefix of the name of a page of questions in journals
 FINISH = ItemKey("", "end")
 CORRECT = "correct"  # key of a question's right answer
 
 
 @dataclass(frozen=True)
 class ItemStop:
-    """An item to play. limit: seconds until it ends without an answer; 0 for none, as of pages of questions."""
+    """An item to play. limit: seconds after which it ends without an answer, 0 for none."""
 
     key: ItemKey
     limit: int = 0
 
 
 class PageTexts(NamedTuple):
-    """Texts of a page of questions in another language. labels: of options in their order."""
+    """Texts of a page of questions in another language."""
 
     title: str
     instructions: str
@@ -104,11 +104,11 @@ class PageTexts(NamedTuple):
 class QuestionsStop:
     """A page of questions, or of instructions.
 
-    name: unique in the plan; questions: as `study.toml` has them, checked
-    instructions: Markdown to read, whose questions have to be answered rightly; empty of other pages
-    tries: of these questions, after which the study ends; 0 for no limit
-    translations: by language; questions there have what is shown in place of ours
-    limit: seconds until the page ends with what was answered
+    name: unique in the plan; questions: checked questions of a file of `study.toml`
+    instructions: Markdown text whose questions must be answered correctly; empty for other pages
+    tries: number of wrong attempts after which the study ends, 0 for no limit
+    translations: language -> texts in place of those of the first language
+    limit: seconds after which the page ends with the answers so far, 0 for none
     """
 
     name: str
@@ -121,11 +121,11 @@ class QuestionsStop:
 
     @property
     def checks_instructions(self) -> bool:
-        """Return whether the study goes on when all questions are answered rightly alone."""
+        """Whether all questions must be answered correctly before the study goes on."""
         return bool(self.instructions and self.questions)
 
     def texts(self, lang: str) -> PageTexts:
-        """Return the texts of a page; questions as it shows them, without right answers."""
+        """Return the texts of the page in a language, without right answers."""
         questions = [{key: value for key, value in q.items() if key != CORRECT} for q in self.questions]
         if lang not in self.translations:
             return PageTexts(self.title, self.instructions, questions)
@@ -134,7 +134,7 @@ class QuestionsStop:
 
     @property
     def key(self) -> ItemKey:
-        """The key under which its answers are in the journal."""
+        """The key of its answers in the journal."""
         return ItemKey("", f"{QUESTIONS}{self.name}")
 
 
@@ -142,24 +142,24 @@ Stop: TypeAlias = ItemStop | QuestionsStop
 
 
 class Assignment(NamedTuple):
-    """Group of a participant. rank: participants who began in the group before."""
+    """Group of a participant. rank: number of participants who began in the group before."""
 
     group: str
     rank: int
 
 
 Plan: TypeAlias = Callable[[str, Assignment | None], Sequence[Stop]]
-"""Stops of a participant; the assignment is None in studies without groups."""
+"""(participant, assignment) -> their stops; the assignment is None in studies without groups."""
 
 
-def balanced_assignment(groups: Sequence[str], seed: str, number: int) -> Assignment:
-    """Return the group of who begins after so many others: permuted blocks, each with every group once."""
-    block, place = divmod(number, len(groups))
-    return Assignment(Random(f"{seed} groups {block}").sample(groups, len(groups))[place], block)
+def balanced_assignment(groups: Sequence[str], seed: str, num_before: int) -> Assignment:
+    """Assign a group to the participant who begins after `num_before` others, by permuted blocks of all groups."""
+    block, rank_in_block = divmod(num_before, len(groups))
+    return Assignment(Random(f"{seed} groups {block}").sample(groups, len(groups))[rank_in_block], block)
 
 
 class Completion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Proof that a participant finished, for the site that sent them: one of the two."""
+    """Proof that a participant finished, for the site that sent them: a code or an address."""
 
     code: Annotated[str, Meta(max_length=200, description="shown at the end")] = ""
     url: Annotated[
@@ -172,12 +172,12 @@ class Completion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
     def stated(self, participant: str) -> dict[str, str]:
-        """Return what the end page of a participant shows."""
+        """Return the proof for the end page of a participant."""
         return {"code": self.code} if self.code else {"url": self.url.replace("{participant}", quote(participant))}
 
 
 class Language(NamedTuple):
-    """Language of the page. texts: translations of its English texts, as JSON, so that pages can be cached by it."""
+    """Language of a page. texts: English text -> translation, as JSON, so that the language is hashable."""
 
     code: str
     name: str
@@ -191,14 +191,15 @@ ENGLISH = Language("en", "English")
 class Terms:
     """Terms that hold for all participants.
 
-    title: of the study, or the pool; consent: text that has to be agreed to; empty asks for none
-    feedback: cells shows which cells formulas fit while they are typed; reveal: the verdict is shown when an item ends
-    aid: what is shown after each reading; the path is a file, or the name of an aid
-    minutes: that it takes, as the study states them; 0 where it states none
-    completion: what those who finished are shown; screen_out: those who failed the instructions
-    groups, seed: who begins is assigned to one of these
-    langs: languages of the page, of which the first is its own; consents: by the others
-    limit: seconds after which the study ends; 0 for none
+    title: of the study, or the pool; consent: text to agree to; empty if none is requested
+    feedback: "cells" shows which cells a formula reproduces while it is typed
+    reveal: whether the verdict is shown when an item ends
+    aid: file or name of the aid that is shown after each reading; None for none
+    minutes: stated duration, 0 if none is stated
+    completion: proof for participants who finished; screen_out: for those who failed the instructions
+    groups, seed: groups that participants are assigned to, and seed of the assignment
+    langs: languages of the page, the default first; consents: language -> consent text, for the others
+    limit: seconds after which the study ends, 0 for none
     """
 
     title: str
@@ -222,9 +223,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class Practice:
-    """Items to try before the start: nothing of them is recorded, and each verdict is shown. pools: those of the stops.
+    """Items to try before the start, with verdicts and without records. pools: pools of the stops.
 
-    The pools are not those of the study: both may be read at the same time.
+    The pools are opened separately from those of the study, because both may be read at the same time.
     """
 
     pools: Sequence[PlayPool]
@@ -232,30 +233,30 @@ class Practice:
 
 
 def aid_config(aid: Path | None) -> dict[str, str]:
-    """Return the part of the conditions in records that names the aid; empty without one."""
+    """Return the conditions of records that name the aid; {} without one."""
     return {} if aid is None else {AID: aid.name}
 
 
 def pool_plan(pool: PlayPool, instance: str | None) -> tuple[Stop, ...]:
-    """Return the plan of one pool: one item, or all in their order."""
+    """Return the plan of one pool: one item, or all items in order."""
     if instance is not None:
         return (ItemStop(pool.key(instance)),)
     return tuple(ItemStop(ItemKey(pool.digest, name)) for name in pool.indices)
 
 
-# --- One item as one person plays it: an episode move by move, or a question with one answer --------------------------
+# --- A game: an episode move by move, or a question with one answer ---------------------------------------------------
 _OBJECT = re.compile(r"\{[^{}]*\}")
-SUBMIT = "submit"  # of a question, the verb of its one action
+SUBMIT = "submit"  # key of a question's only action
 
 
 class Game:
-    """The state of an item after some events. Equal events give equal states.
+    """State of an item after some events; equal events give equal states.
 
     item: under the pool's own id; shown: under its public id
-    answer: what was submitted; None if nothing was
-    seconds: before each step, drafts and refused lines included
-    gave_up: the person stated that they cannot tell; is_late: the time was up
-    num_moves: actions so far, refused ones too
+    answer: submitted answer, None if there is none
+    seconds: time before each step, including that of drafts and refused lines
+    gave_up: whether the person gave up; is_late: whether the time was up
+    num_moves: number of actions so far, with refused ones
     """
 
     def __init__(self, pool: PlayPool, instance: str) -> None:
@@ -274,45 +275,45 @@ class Game:
 
     @property
     def steps(self) -> Sequence[Step[Any]]:
-        """Steps of the episode so far; none of a question."""
+        """Steps of the episode so far; empty for a question."""
         return () if self.episode is None else self.episode.steps
 
     @property
     def num_left(self) -> int:
-        """Rest of the allowance; 0 of a question."""
+        """Remaining budget of moves; 0 for a question."""
         return 0 if self.episode is None else self.episode.left
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be done any more."""
+        """Whether the game is over."""
         if self.gave_up or self.is_late:
             return True
         return self.answer is not None if self.episode is None else self.episode.closed
 
     @property
     def position(self) -> Position:
-        """Public state, against which words are read."""
+        """Public state, against which typed lines are parsed."""
         return Position(self.steps, self.num_left, self.draft)
 
     def step_text(self, step: Step[Any]) -> str:
-        """Return what came of a step of the episode in words, its readings without JSON: ph = 3.0, density = 1.5."""
+        """Return the outcome of a step as text, with readings as `ph = 3.0, density = 1.5` in place of JSON."""
         assert self.episode is not None
         return _OBJECT.sub(_plain_object, self.pool.benchmark.play.describe(self.episode, step))
 
     def aid_text(self, aid: Path) -> str:
-        """Return what an aid shows now."""
+        """Return the text of an aid for the current state."""
         text: str = self.pool.benchmark.require(AIDS)(self.shown, self.steps, aid)
         return text
 
     def check(self, action: Action) -> None:
-        """Refuse what is no move at all; `WordsError` costs nothing. An episode judges its own actions."""
+        """Raise `WordsError` for an action that is no move, at no cost; an episode checks its actions itself."""
         if self.closed:
             raise WordsError("the item is closed")
         if self.episode is None:
             self._stated_answer(action)
 
     def act(self, action: Action, seconds: float = 0.0) -> Step[Any] | None:
-        """Carry out an action; the step of an episode, None for the answer to a question."""
+        """Carry out an action; return the step of an episode, None for the answer to a question."""
         self.check(action)
         self._waiting += seconds
         self.num_moves += 1
@@ -328,7 +329,7 @@ class Game:
         return step
 
     def write(self, draft: Draft, seconds: float = 0.0) -> None:
-        """Replace the draft; the earlier one can be taken back."""
+        """Replace the draft; the change can be undone."""
         self._waiting += seconds
         self._earlier_drafts.append(self.draft)
         self.draft = draft
@@ -356,7 +357,7 @@ class Game:
         self.is_late = True
 
     def wait(self, seconds: float) -> None:
-        """Count time that went by without an event."""
+        """Count time without an event."""
         self._waiting += seconds
 
     def _stated_answer(self, action: Action) -> dict[str, Any]:
@@ -383,13 +384,13 @@ def _plain_object(match: re.Match[str]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items()) + end
 
 
-# --- State of an item as its page shows it, ready for JSON: the public part, readings, the draft. Nothing sealed ------
+# --- State of an item for its page, for JSON: the public part, readings, the draft; nothing sealed --------------------
 
 
 def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict[str, Any]:
     """Return the state of a game for its page.
 
-    with_cells: also which cells of the evidence the draft's formulas fit; aid: whose text is shown too
+    with_cells: add the cells of the evidence that the draft's formulas reproduce; aid: aid whose text is added
     """
     words, item = game.pool.words, game.shown
     steps = [
@@ -429,7 +430,7 @@ def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict
 
 
 def _loop(parents: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the variables of a loop, each a cause of the next, the first again at the end; empty without one."""
+    """Return the variables of a cycle, each a cause of the next, with the first again at the end; [] if acyclic."""
     try:
         TopologicalSorter(parents).prepare()
     except CycleError as error:
@@ -446,18 +447,18 @@ def _picture(parents: Mapping[str, Sequence[str]]) -> str:
     return picture
 
 
-# --- Records of closed games, in the format of runs: `table`, `report`, `show --run` and `score` read them as they are
+# --- Records of closed games in the format of runs, for `table`, `report`, `show --run` and `score` -------------------
 
 
 def protocol_of(participant: str) -> str:
-    """Return the name of a participant in records."""
+    """Return the protocol in a participant's records."""
     return PEOPLE + participant
 
 
 def game_record(game: Game, participant: str, config: Mapping[str, Any], started: str) -> records.Record:
     """Return the record of a closed game.
 
-    config: feedback and study, which are part of the record's key; started: UTC, ISO 8601
+    config: conditions, which are part of the record's key; started: UTC, ISO 8601
     """
     bench, item, steps = game.pool.benchmark, game.item, list(game.steps)
     is_episode = game.episode is not None
@@ -488,7 +489,7 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
 
 
 def evidence_attribution(bench: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
-    """Return what the evidence had decided; records of questions lack it, and it is counted here. Empty if unknown."""
+    """Return the attribution of a record, computed here for questions, whose records lack it; {} if unknown."""
     attribution = record.attribution
     if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
         attribution = bench.attribution(item, record.answer, (), record.score) or {}
@@ -496,7 +497,7 @@ def evidence_attribution(bench: Benchmark[Any], item: Any, record: records.Recor
 
 
 def game_verdict(bench: Benchmark[Any], item: Any, record: records.Record) -> dict[str, Any]:
-    """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
+    """Return the verdict on a record for JSON: whether the answer is right, score and attribution, and both as text."""
     is_right = bench.metrics.success.judge(record.score, record.setting)
     attribution = evidence_attribution(bench, item, record)
     if is_right is None:

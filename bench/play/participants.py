@@ -1,4 +1,4 @@
-"""Participants on their plans: what is shown and done."""
+"""Participants on their plans: the state that pages show, and their moves."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from calibrant.dsl.episode import Action
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 
-# --- A participant on a plan: which stop they are at, what is shown there, and what they do; one thread at a time -----
-STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to another one
+# --- A participant on a plan, used by one thread at a time ------------------------------------------------------------
+STALE_SECONDS = 15.0  # of silence after which another tab may take over
 
 
 class Sitting:
-    """One participant.
+    """Session of one participant.
 
-    lock: held while anything here is read or changed; reviews: of the folder, shared by its sittings
-    page_clock: of the participant's page, of the next move
+    lock: held while the session is read or changed; reviews: of the folder, shared by its sessions
+    page_clock: time of the next move by the participant's page
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Sitting:
         self._clock = clock
         self._study = folder.time_study(participant, terms.limit, clock)
         self._page: pages.PagePlayer | None = None
-        self._was_late = False  # the page of questions before ended by its limit, and nothing was shown since
+        self._was_late = False  # whether the last page of questions ended by its limit, which the page states once
         self.page_clock: Clock = msgspec.UNSET
         self._asked_lang = terms.langs[0].code
         self._player: Player | None = None
@@ -60,7 +60,7 @@ class Sitting:
     # --- tabs -------------------------------------------------------------------------------------------------------
 
     def claim(self, tab: str, *, force: bool = False) -> bool:
-        """Return whether a tab may act: the one that does, or another one when that is silent or on request."""
+        """Return whether a tab may act: the active one, or another if that is silent, or with `force`."""
         now = self._clock()
         if tab and (force or not self._tab or tab == self._tab or now - self._tab_seen > STALE_SECONDS):
             self._tab, self._tab_seen = tab, now
@@ -70,11 +70,11 @@ class Sitting:
 
     @property
     def lang(self) -> str:
-        """Return the language of the page: that of the start, before it the one that was asked for last."""
+        """The language of the page: that of the start, before it the one requested last."""
         return self._folder.language(self.participant) or self._asked_lang
 
     def ask_language(self, lang: object) -> None:
-        """Show the start in a language, if the study has it."""
+        """Set the language of the start page, if the study has it."""
         if lang in [entry.code for entry in self.terms.langs]:
             self._asked_lang = str(lang)
 
@@ -82,11 +82,11 @@ class Sitting:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether the start page is behind them."""
+        """Whether the participant has left the start page."""
         return self._folder.has_begun(self.participant)
 
     def is_done(self, stop: Stop) -> bool:
-        """Return whether a stop is behind them."""
+        """Return whether the participant has completed a stop."""
         return self._folder.is_done(self.participant, stop)
 
     @property
@@ -100,12 +100,12 @@ class Sitting:
         return next((k for k, stop in enumerate(stops) if not self.is_done(stop)), len(stops))
 
     def num_tries(self, stop: Stop) -> int:
-        """Return how often a page of questions was answered."""
+        """Return the number of times that a page of questions was answered."""
         return self._folder.num_tries(self.participant, stop) if isinstance(stop, QuestionsStop) else 0
 
     @property
     def tries(self) -> int:
-        """Answers to the page of questions that is shown, so far."""
+        """Number of times that the current page of questions was answered."""
         stop = self._stop_at(self.place)
         return 0 if stop is None else self.num_tries(stop)
 
@@ -115,12 +115,12 @@ class Sitting:
         stop = self._stop_at(self.place)
         return isinstance(stop, QuestionsStop) and 0 < stop.tries <= self.num_tries(stop)
 
-    def _stop_at(self, place: int) -> Stop | None:
+    def _stop_at(self, index: int) -> Stop | None:
         stops = self._stops
-        return stops[place] if place < len(stops) else None
+        return stops[index] if index < len(stops) else None
 
     def state(self, *, stay_at: ItemStop | None = None) -> dict[str, Any]:
-        """Return what the page shows, ready for JSON. stay_at: an item that was closed by the last move."""
+        """Return the state for the page. stay_at: item closed by the last move, which stays shown; None for none."""
         stay_at = stay_at if self._study.balance > 0 else None  # the end takes the place of an ended item
         items = [stop for stop in self._stops if isinstance(stop, ItemStop)]
         state: dict[str, Any] = {
@@ -138,9 +138,9 @@ class Sitting:
                 "privacy": [pages.PRIVACY, pages.served_place(self._folder.folder)],
                 "consent": pages.consent_html(self.terms.consent_in(self.lang)),
             }
-        place = self._stops.index(stay_at) if stay_at is not None else self.place
-        state |= {"steps": len(self._stops), "step": place + 1}
-        stop = self._stop_at(place)
+        stop_index = self._stops.index(stay_at) if stay_at is not None else self.place
+        state |= {"steps": len(self._stops), "step": stop_index + 1}
+        stop = self._stop_at(stop_index)
         if stop is None or (stay_at is None and self.is_screened_out):
             return state | self._end(is_screened_out=stop is not None)
         if self._study.balance <= 0:
@@ -152,7 +152,7 @@ class Sitting:
         return state | self._item(stop, items)
 
     def _item(self, stop: ItemStop, items: Sequence[ItemStop]) -> dict[str, Any]:
-        """Return what an item shows. items: all of the participant."""
+        """Return the state of an item. items: all items of the participant."""
         player = self._player_at(stop)
         player.close_if_late()
         item = item_state(player.game, with_cells=self.terms.feedback == "cells", aid=self.terms.aid)
@@ -163,12 +163,12 @@ class Sitting:
             self._folder.record(self.participant, player.game)
             if self.terms.reveal:
                 state["verdict"] = self._folder.verdict(self.participant, player.game)
-                # the end page has them: found out meanwhile
+                # computed already for the end page
                 threading.Thread(target=self._reviews.get, args=(self.participant, stop.key), daemon=True).start()
         return state | {"done": sum(map(self.is_done, items))} | self._late_note()
 
     def _questions(self, stop: QuestionsStop) -> dict[str, Any]:
-        """Return what a page of questions shows: no right answers."""
+        """Return the state of a page of questions, without right answers."""
         texts, player = stop.texts(self.lang), self._page_at(stop)
         return {
             **({"seconds_left": round(player.seconds_left, 1)} if stop.limit else {}),
@@ -183,18 +183,18 @@ class Sitting:
         }
 
     def _late_note(self) -> dict[str, bool]:
-        """Return, once, that the page before ended by its limit."""
+        """Return the note that the last page ended by its limit, once."""
         was_late, self._was_late = self._was_late, False
         return {"was_late": True} if was_late else {}
 
     def _end_late(self, stop: Stop) -> dict[str, Any]:
-        """End the study because its time is up, and the stop where the participant was; return what the end shows."""
+        """End the current stop and the study because its time is up; return the state of the end page."""
         return self._end(is_screened_out=self._finish_late(stop), is_late=True)
 
     def _finish_late(self, stop: Stop) -> bool:
-        """Record that the time is up; return whether the participant has no proof of having finished.
+        """Record that the time is up; return whether the participant gets no proof of having finished.
 
-        They have none if they had not answered the questions about instructions rightly.
+        There is no proof without correct answers to the questions about instructions.
         """
         if self._folder.events(self.participant, stop.key):
             self._close_late(stop)
@@ -211,10 +211,10 @@ class Sitting:
         if player.close_if_late():
             self._folder.record(self.participant, player.game)
 
-    # --- without the page: what a server does meanwhile, and the next one ---------------------------------------------
+    # --- without an open page: calls of this server, and of the next one ----------------------------------------------
 
     def close_if_over(self, grace: float = pages.GRACE_SECONDS) -> None:
-        """End what is over, also where no page is open. grace: seconds after a limit in which answers may come in."""
+        """End stops and study whose limits are over. grace: seconds after a limit in which answers are accepted."""
         if not self.has_begun or self._folder.has_finished(self.participant):
             return
         stop = self._stop_at(self.place)
@@ -227,18 +227,18 @@ class Sitting:
             self._close_late(stop)
 
     def resume(self) -> None:
-        """Go on with the limit of a stop that was open when the program before was ended."""
+        """Continue the limit of a stop that was open when the program before ended."""
         stop = self._stop_at(self.place) if self.has_begun else None
         is_open = stop is not None and bool(self._folder.events(self.participant, stop.key))
         if stop is None or not is_open or self._folder.has_finished(self.participant):
             return
         if stop.limit or self.terms.limit:
-            with suppress(CalibrantError):  # the item has another aid now: who opens it reads that
+            with suppress(CalibrantError):  # the item has another aid now; opening it raises the error again
                 _ = self._page_at(stop) if isinstance(stop, QuestionsStop) else self._player_at(stop)
 
     @property
     def elapsed(self) -> Elapsed | None:
-        """Seconds that stand in no event yet; None where none count."""
+        """Seconds since the last event; None if no stop is open."""
         if not self.has_begun or self._folder.has_finished(self.participant):
             return None
         stop = self._stop_at(self.place)
@@ -252,7 +252,7 @@ class Sitting:
         return visit if visit is not None and visit.item == stop.key else None
 
     def _end(self, *, is_screened_out: bool, is_late: bool = False) -> dict[str, Any]:
-        """Record that the end was reached, and return what it shows: proof of having finished to those who did."""
+        """Record that the end was reached; return the state of the end page, with the proof for those who finished."""
         self._folder.finish(self.participant, is_screened_out=is_screened_out, is_late=is_late)
         state: dict[str, Any] = {"phase": "end", "verdicts": [], "late": is_late, **self._late_note()}
         if is_screened_out:
@@ -274,9 +274,9 @@ class Sitting:
         self._folder.begin(self.participant, agreed=agreed, groups=groups, seed=seed, lang=lang, clock=clock)
 
     def act(self, item: str, num_moves: int, action: Action) -> ItemStop:
-        """Carry out a move on the current item; the stop.
+        """Carry out a move on the current item; return the stop.
 
-        num_moves: moves before it, as the page knows them; a move that is there already is not made twice
+        num_moves: number of moves before it by the page, so that a repeated request does not repeat the move
         """
         stop, player = self._current(item)
         if player.close_if_late():
@@ -290,7 +290,7 @@ class Sitting:
         return stop
 
     def say(self, item: str, num_moves: int, line: str) -> ItemStop:
-        """Do what a line in words states."""
+        """Carry out a typed line."""
         stop, player = self._current(item)
         if player.close_if_late():
             return stop
@@ -310,14 +310,14 @@ class Sitting:
         return stop
 
     def undo(self, item: str) -> ItemStop:
-        """Take back the last change of the draft."""
+        """Undo the last change of the draft."""
         stop, player = self._current(item)
         if not player.close_if_late():
             player.undo()
         return stop
 
     def submit_draft(self, item: str, num_moves: int) -> ItemStop:
-        """Send the answer that the draft states, as the word `submit` does."""
+        """Submit the answer of the draft."""
         return self.say(item, num_moves, "submit")
 
     def expire(self, item: str) -> ItemStop:
@@ -334,9 +334,9 @@ class Sitting:
         return stop
 
     def answer_questions(self, name: str, answers: object, tries: int | None = None) -> None:
-        """Record the answers to the current page; `WordsError` if they are none, or about instructions and not right.
+        """Record answers to the current page; `WordsError` for malformed answers, and for wrong ones on instructions.
 
-        tries: answers to it before, as the page knows them; one that was judged already is not judged again
+        tries: number of earlier attempts by the page, so that a repeated request does not count twice
         """
         player = self._current_page(name)
         stop = player.stop
@@ -349,7 +349,7 @@ class Sitting:
             raise WordsError(f"Not all answers are right. Please read the page again, and correct them.{remaining}")
 
     def write_answers(self, name: str, answers: object) -> None:
-        """Keep what is answered so far on a page of questions that a limit may end."""
+        """Store the answers so far on a page of questions with a limit."""
         player = self._current_page(name)
         if not self._close_late_page(player, answers):
             player.write(answers)
@@ -364,7 +364,7 @@ class Sitting:
         return is_late
 
     def _current_page(self, name: str) -> pages.PagePlayer:
-        """Return the page of questions in play; `StaleError` if the page shows another one."""
+        """Return the current page of questions; `StaleError` if the browser shows another stop."""
         stop = self._stop_at(self.place)
         if not self.has_begun or not isinstance(stop, QuestionsStop) or stop.name != name or self.is_screened_out:
             raise StaleError
@@ -378,7 +378,7 @@ class Sitting:
         return self._page
 
     def _current(self, item: str) -> tuple[ItemStop, Player]:
-        """Return the item in play; `StaleError` if the page shows another one."""
+        """Return the current item; `StaleError` if the browser shows another stop."""
         if self._player is not None and self._player.game.shown.id == item:
             key = self._player.item
             stops = (stop for stop in self._stops if isinstance(stop, ItemStop) and stop.key == key)
@@ -400,12 +400,12 @@ class Sitting:
         return self._player
 
     def _reviewed(self) -> list[ReviewedItem]:
-        """Return every item that was ended, beside the ideal learner."""
+        """Return the reviews of all ended items."""
         ended = (stop for stop in self._stops if isinstance(stop, ItemStop) and self.is_done(stop))
         return [self._reviews.get(self.participant, stop.key) for stop in ended]
 
     def review_page(self) -> str | None:
-        """Return the page of all items beside the ideal learner; None before the end, or where nothing is revealed."""
+        """Return the review page of all items; None before the end, or if nothing is revealed."""
         is_over = self._stop_at(self.place) is None or self._study.balance <= 0
         if not (self.terms.reveal and self.has_begun and is_over):
             return None
@@ -413,4 +413,4 @@ class Sitting:
 
 
 class StaleError(Exception):
-    """The page shows another state than there is; it has to load anew."""
+    """The browser shows an outdated state and has to reload."""

@@ -1,4 +1,4 @@
-"""Results of people: tidy rows for R or pandas, means over participants with intervals, learning curves."""
+"""Results of studies: tidy rows for R or pandas, codebook, means over participants with intervals."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ from calibrant.dsl.text import plural
 
 SEPARATOR = " | "  # between hypotheses in a cell
 CODEBOOK_TITLE = "# Columns of the results of "
-RECORDS = "Records: "  # of the codebook, before the folder
+RECORDS = "Records: "  # prefix of the folder in the codebook
 FINISHED = "finished"
 
 
-# --- Columns of the tables: a field is a column, and its description stands in the codebook ---------------------------
+# --- Columns of the tables: each field is a column; the codebook prints its description -------------------------------
 class PersonRow(msgspec.Struct, frozen=True):
     """One participant on one item: a line of people.csv.
 
-    remaining: hypotheses that were open at the answer; answers: of the participant to the pages of questions, by column
+    remaining: hypotheses that fitted at the answer; answers: column -> the participant's answer on a page of questions
     """
 
     participant: Annotated[str, Meta(description="id of the participant")]
@@ -138,7 +138,7 @@ class PersonRow(msgspec.Struct, frozen=True):
     answers: Mapping[str, Any] = {}
 
     def cells(self) -> dict[str, Any]:
-        """Return the row for CSV; hypotheses that are not listed are counted at the end of the list."""
+        """Return the row for CSV; the list of hypotheses ends with the number of unlisted ones."""
         named = {name: getattr(self, name) for name in NAMES}
         open_text = "" if self.remaining is None else SEPARATOR.join(self.remaining.lines())
         return named | {OPEN: open_text} | dict(self.answers)
@@ -209,9 +209,9 @@ NAMES = [name for name in PersonRow.__struct_fields__ if name not in ("remaining
 
 
 def codebook_text(study: Study, rows: Sequence[PersonRow], file: Path) -> str:
-    """Return what every column of both tables means, as Markdown; of questions their texts, values and blocks.
+    """Return the codebook as Markdown: meanings of the columns of both tables; texts, values and blocks of questions.
 
-    file: of the people, after which the other tables are named
+    file: file of people's rows; names of the other files derive from it
     """
     lines = [f"{CODEBOOK_TITLE}{study.terms.title}", "", f"{RECORDS}{_records_place(study, file)}", ""]
     lines.append("Times are seconds; an empty cell is no value.")
@@ -256,7 +256,7 @@ class Person:
     answers: dict[str, Any] = field(default_factory=dict)
 
     def fill(self, row: PersonRow) -> PersonRow:
-        """Return a row with what belongs to no item."""
+        """Return a row with the fields that concern no single item."""
         fields = {
             "group": self.group,
             LANG: self.lang,
@@ -276,9 +276,9 @@ def _seconds_between(first: str, last: str) -> float | None:
 
 
 def read_people(events: Iterable[EventRecord], pages: Iterable[str] = ()) -> dict[str, Person]:
-    """Return what belongs to no item, by participant.
+    """Return participant -> facts that concern no single item.
 
-    pages: names of the study's pages of questions, which nobody may have reached
+    pages: names of the study's pages of questions, whose columns exist even if nobody reached them
     """
     events = list(events)
     reached = [e.instance.removeprefix(QUESTIONS) for e in events if e.instance.startswith(QUESTIONS)]
@@ -300,16 +300,16 @@ def read_people(events: Iterable[EventRecord], pages: Iterable[str] = ()) -> dic
             person.late += [page] if TIME_UP in event.event else []
             person.answers |= {f"{page}.{question}": answer for question, answer in event.event[ANSWERS].items()}
             if PASSED in event.event:
-                person.num_tries += "failed" in event.event  # pages without questions have none
+                person.num_tries += "failed" in event.event  # absent on pages without questions
             else:
                 person.failed += [f"{page}.{question}" for question in event.event.get("failed", ())]
     return people
 
 
 def person_rows(folder: Path, pools: Sequence[PlayPool] = (), pages: Iterable[str] = ()) -> list[PersonRow]:
-    """Return the rows of a folder of play, by participant in the order in which items were begun.
+    """Return the rows of a folder of play, by participant, items in the order in which they were begun.
 
-    pools: of whose items truth, and the hypotheses that were open, are listed
+    pools: pools for whose items truth and remaining hypotheses are listed
     pages: names of the study's pages of questions
     """
     if not any(folder.glob("*.jsonl")):
@@ -374,7 +374,7 @@ def move_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> Iterator[MoveRow]
             if any(step.reading is not None for step in steps):
                 remaining = lists.get(pool.digest, game.shown, game.steps)
         kind, content = next(iter(event.event.items()))
-        if len(event.event) > 1:  # answers with what came of them
+        if len(event.event) > 1:  # answers with their outcome
             content = event.event
         if kind == "open" and (event.number or RESTART in content):
             is_restarted.add(key)
@@ -432,7 +432,7 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
 
 
 def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
-    """Yield who came to the end, means over participants by benchmark, and right answers by group and position."""
+    """Yield lines on participants by state, means over participants by benchmark, accuracy by group and position."""
     people = {row.participant: row for row in rows}.values()
     states = Counter(map(_state, people))
     listed = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
@@ -483,7 +483,7 @@ def _mean_text(values: Sequence[Value]) -> str:
 
 
 def csv_text(rows: Iterable[PersonRow], questions: Iterable[str] = ()) -> str:
-    """Return rows as CSV with a line of names. questions: columns of the study, also those that nobody answered."""
+    """Return rows as CSV with a header. questions: all columns of the study's questions, answered or not."""
     listed = [row.cells() for row in rows]
     answered = (name for cells in listed for name in cells if name not in NAMES and name != OPEN)
     questions = dict.fromkeys([*questions, *answered])
@@ -491,7 +491,7 @@ def csv_text(rows: Iterable[PersonRow], questions: Iterable[str] = ()) -> str:
 
 
 def moves_text(rows: Iterable[MoveRow]) -> str:
-    """Return events as CSV with a line of names."""
+    """Return events as CSV with a header."""
     names = MoveRow.__struct_fields__
     return _csv_text(names, ({name: getattr(row, name) for name in names} for row in rows))
 
@@ -507,10 +507,10 @@ def _csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 def write_results(file: Path, study: Study, *, finished_only: bool = False) -> list[PersonRow]:
     """Write the rows of a study: as JSON, or as CSV with the moves and the codebook beside them; return them.
 
-    Files are readable by their owner alone: they have what participants typed. `CalibrantError` if those that are there
-    are of another study.
+    The files are readable by their owner alone, because they hold texts that participants typed. `CalibrantError` if
+    existing files are of another study.
 
-    finished_only: rows of participants who came to the end
+    finished_only: write rows of participants who reached the end alone
     """
     codebook = file.with_name(f"{file.stem}.codebook.md")
     if file.suffix != ".json" and codebook.is_file():
@@ -533,7 +533,7 @@ def write_results(file: Path, study: Study, *, finished_only: bool = False) -> l
 
 
 def _refuse_other_study(file: Path, codebook: Path, study: Study) -> None:
-    """Raise `CalibrantError` if a codebook is of a study of another title, or with its records elsewhere."""
+    """Raise `CalibrantError` if a codebook is of a study with another title or another folder of records."""
     title, _, text = codebook.read_text(encoding="utf-8", errors="replace").partition("\n")
     title = title.strip().removeprefix(CODEBOOK_TITLE)
     if title != study.terms.title:
@@ -545,7 +545,7 @@ def _refuse_other_study(file: Path, codebook: Path, study: Study) -> None:
 
 
 def _records_place(study: Study, file: Path) -> str:
-    """Return the folder of a study's records, from that of its results: both may move together."""
+    """Return the folder of a study's records relative to that of its results, for both may be moved together."""
     return Path(os.path.relpath(study.out, file.parent)).as_posix()
 
 
@@ -554,7 +554,7 @@ def _moves_file(file: Path) -> Path:
 
 
 def _close_late(study: Study) -> None:
-    """End what a killed server could not end any more; a server that runs does it itself."""
+    """End stops whose limit is over, unless a server is running, which does so itself."""
     if not study.terms.limit or not (study.out / EVENTS.file_name).is_file():
         return
     with suppress(CalibrantError), PlayFolder(study.out, study.pools, study.config) as folder:  # a server runs there
@@ -567,13 +567,13 @@ def json_text(rows: Iterable[PersonRow]) -> str:
     return json.dumps([row.to_dict() for row in rows], ensure_ascii=False, indent=1) + "\n"
 
 
-# --- Reviews from the records of a folder, which nobody has to play or serve meanwhile --------------------------------
+# --- Reviews from the records of a folder, without a running server ---------------------------------------------------
 
 
 def stored_reviews(folder: Path, pools: Sequence[PlayPool], participant: str) -> list[ReviewedItem]:
-    """Return what a participant ended, under the pools' own ids, in the order in which it was begun.
+    """Return the items that a participant ended, under the pools' own ids, in the order in which they were begun.
 
-    `CalibrantError` if that is nothing.
+    `CalibrantError` if there are none.
     """
     protocol = protocol_of(check_participant(participant))
     by_digest = {pool.digest: pool for pool in pools}
@@ -587,7 +587,7 @@ def stored_reviews(folder: Path, pools: Sequence[PlayPool], participant: str) ->
 
 
 def _review(pool: PlayPool, record: Record) -> ReviewedItem:
-    """Return the item of a record; what the evidence of a question decided is counted here."""
+    """Return the review of a record; attributions of questions are computed here."""
     item = pool.item(record.instance)
     attribution = evidence_attribution(pool.benchmark, item, record)
     return ReviewedItem(pool.benchmark, item, record, exact_episode(pool.benchmark, item), attribution)

@@ -1,4 +1,4 @@
-"""Ended items of a participant beside the ideal learner, and the page about them."""
+"""Review of a participant's ended items beside the ideal learner (`run exact`), and the page about them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from calibrant.bench.scoring.scorer import steps_of
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 
-# --- One ended item of a participant beside the ideal learner: what the answer was worth, what the evidence left ------
+# --- One ended item of a participant beside the ideal learner ---------------------------------------------------------
 IDEAL = "the ideal learner"
 
 
 @dataclass(frozen=True)
 class ReviewedItem:
-    """One ended item. It is computed from the record alone; what is sealed is part of it.
+    """One ended item, computed from its record alone; sealed facts are part of it.
 
-    item: under its public id for participants, under the pool's own for those who run the study
-    record: of the participant
-    ideal: episode of the ideal learner, None of a question
-    attribution: what the evidence had decided; empty where it is not counted
+    item: under its public id for participants, under the pool's own id for researchers
+    record: the participant's record
+    ideal: episode of the ideal learner, None for a question
+    attribution: of the answer (bench.core.attribution); empty if it is not counted
     """
 
     benchmark: Benchmark[Any]
@@ -50,7 +50,7 @@ class ReviewedItem:
 
     @property
     def steps(self) -> Sequence[Step[Any]]:
-        """The participant's steps; none of a question."""
+        """The participant's steps; empty for a question."""
         return () if self.record.steps is msgspec.UNSET else steps_of(self.record.steps)
 
     @property
@@ -60,7 +60,7 @@ class ReviewedItem:
 
     @property
     def kind(self) -> str:
-        """Class of the answer, of `person_class`."""
+        """Class of the answer (`person_class`)."""
         return person_class(self.record, self.attribution)
 
     @property
@@ -72,7 +72,7 @@ class ReviewedItem:
         return None if self.ideal is None else self.ideal.num_moves
 
     def row(self) -> dict[str, Any]:
-        """Return a line of the table, ready for JSON."""
+        """Return the item's row of the table, for JSON."""
         return {
             "item": self.item.id,
             "kind": self.benchmark.require(WORDS).kind[0].capitalize(),
@@ -91,7 +91,7 @@ class ReviewedItem:
 
     @property
     def explanation(self) -> Explanation | None:
-        """The answer in words, beside gold; None where the benchmark has no words for it."""
+        """Explanation of the answer beside gold; None if the benchmark has no guide."""
         guide = self.benchmark.capability(GUIDE)
         if guide is None:
             return None
@@ -102,7 +102,7 @@ class ReviewedItem:
 
     @property
     def remaining(self) -> Remaining | None:
-        """Hypotheses that were open when it was answered; None where they are not counted."""
+        """Hypotheses that fitted when it was answered; None if they are not counted."""
         return RemainingLists(self.benchmark).get(self.record.pool_digest, self.item, self.steps)
 
     @property
@@ -110,14 +110,14 @@ class ReviewedItem:
         return {**self.record.score, KEY: dict(self.attribution)} if self.attribution else dict(self.record.score)
 
     def timelines(self, name: str) -> list[Timeline]:
-        """Return the participant's episode and the ideal learner's, step by step; none of a question."""
+        """Return the timelines of the participant's and the ideal learner's episode; [] for a question."""
         make = self.benchmark.capability(TIMELINES)
         if make is None or self.ideal is None:
             return []
         return [make(self.item, self.steps, name), make(self.item, self.ideal.steps, IDEAL)]
 
     def texts(self, name: str) -> list[tuple[str, str]]:
-        """Return both episodes as text, each with its title, where there are no timelines; none of a question."""
+        """Return (title, text) of both episodes if the benchmark has no timelines; [] for a question."""
         views = self.benchmark.capability(REVEALED_VIEWS) or self.benchmark.capability(EPISODE_VIEWS)
         if views is None or self.ideal is None:
             return []
@@ -128,7 +128,7 @@ class ReviewedItem:
 
 
 class Reviews:
-    """Reviewed items of a folder, each computed once, and each ideal episode once for all participants."""
+    """Cache of reviews of a folder, and of ideal episodes, which all participants share."""
 
     def __init__(self, folder: PlayFolder) -> None:
         self._folder = folder
@@ -151,8 +151,8 @@ class Reviews:
             return self._reviews[key]
 
 
-# --- The page "this person beside the ideal learner": a bar of classes, a table, and every item step by step ----------
-# accuracy is where right ends
+# --- The review page: a bar of classes, a table, and every item step by step ------------------------------------------
+# classes in the order of the bar, right answers first
 BAR = ("earned", "lucky", "right", "short", "missed", "wrong", "invalid", "no_answer", "unjudged")
 GLYPHS = {"earned": "\u2713", "lucky": "\u2248", "right": "\u2713", "short": "\u25cb", "missed": "\u2717"}
 GLYPHS |= {"wrong": "\u2717", "invalid": "\u2717", "no_answer": "\u25cb", "unjudged": "\u25cb"}
@@ -176,7 +176,7 @@ def review_page(title: str, participant: str, items: Sequence[ReviewedItem]) -> 
 
 
 def person_class(record: Record, attribution: Mapping[str, Any]) -> str:
-    """Return the share that a person's answer counts in, as tables and boards do; empty where uncounted."""
+    """Return the share that a person's answer counts in (bench.core.attribution.SHARES); empty if uncounted."""
     share = share_key({**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"})
     return "" if share in (None, "uncounted") else str(share)
 
@@ -237,7 +237,7 @@ def _item(number: int, item: ReviewedItem, participant: str) -> dict[str, Any]:
 
 
 def _answer_sentence(item: ReviewedItem, explanation: Explanation | None) -> str:
-    """Return what the evidence had decided about the answer."""
+    """Return the sentence on whether the evidence decided the answer."""
     if item.record.outcome == "found":
         return "" if explanation is None else " ".join(explanation.sentences)
     decided = item.attribution.get("decided")
@@ -247,7 +247,7 @@ def _answer_sentence(item: ReviewedItem, explanation: Explanation | None) -> str
 
 
 def _ideal_sentence(item: ReviewedItem) -> str:
-    """Return what the ideal learner could do: with the same evidence, and with moves of its own choice."""
+    """Return the sentence on the ideal learner, with the same evidence and with its own moves."""
     ceiling, parts = item.levels.ceiling, []
     if ceiling is not None:
         parts.append(f"With the same evidence the best answer is right with probability {ceiling:.3g}.")

@@ -1,4 +1,4 @@
-"""Games and studies in a terminal: a line in words or in JSON, what came of it, and the verdict."""
+"""Games and studies in a terminal, by typed lines or JSON."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Echo = Callable[[str], None]
 class TerminalGame:
     """One item in a terminal.
 
-    is_stored: moves are on disk, so that `quit` and the end of the input leave the item open
-    aid: what is shown before the first move and after each reading
+    is_stored: whether moves are stored on disk, so that `quit` and the end of the input leave the item open
+    aid: aid shown before the first move and after each reading, None for none
     """
 
     def __init__(self, player: Player, echo: Echo, *, is_stored: bool, aid: Path | None = None) -> None:
@@ -49,7 +49,7 @@ class TerminalGame:
         self._pool = player.game.pool
 
     def play(self, lines: Iterable[str]) -> bool:
-        """Play the item by lines in words; False if it was left open."""
+        """Play the item by typed lines; return False if it was left open."""
         self._echo(self._pool.words.opening(self.game.shown))
         forms = [verb.form for verb in self._pool.words.verbs(self.game.shown)]
         self._echo(f"\nType one line at a time: {' | '.join([*forms, 'help', 'quit'])}")
@@ -97,7 +97,7 @@ class TerminalGame:
         return "\n".join(words.draft_lines(item, self.game.draft)) or "No answer is written yet."
 
     def play_json(self, lines: Iterable[str]) -> bool:
-        """Play the item by lines of JSON, an object for each thing that happens; False if it was left open."""
+        """Play the item by lines of JSON, printing an object for each event; return False if it was left open."""
         prompt = self._pool.benchmark.items.prompt(self.game.shown)
         aid = {} if self._aid is None else {AID: self.game.aid_text(self._aid)}
         self._event(
@@ -119,7 +119,7 @@ class TerminalGame:
         return self.game.closed or not self.is_stored
 
     def verdict(self, *, as_json: bool) -> bool:
-        """Print what the game is worth; whether the answer was right."""
+        """Print the verdict; return whether the answer was right."""
         verdict = self.player.verdict()
         is_right: bool = verdict["right"] is not False  # null where nothing is held out
         if as_json:
@@ -132,7 +132,7 @@ class TerminalGame:
         return is_right
 
     def _aid_texts(self, step: Step[Any]) -> list[str]:
-        """Return the text of the aid after a step that has a reading; none without an aid."""
+        """Return the text of the aid after a step with a reading; [] without an aid."""
         return [] if self._aid is None or not step.cost else [self.game.aid_text(self._aid)]
 
     def _observation(self, step: Step[Any]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def help_text(verbs: Iterable[Verb]) -> str:
 
 
 def input_lines(echo: Echo | None) -> Iterator[str]:
-    """Yield lines of standard input that are not blank; echo: prints the prompt of a terminal."""
+    """Yield lines of standard input that are not blank. echo: prints the prompt; None if there is no terminal."""
     while True:
         if echo is not None and sys.stdin.isatty():
             echo("> ")
@@ -170,9 +170,9 @@ def input_lines(echo: Echo | None) -> Iterator[str]:
             yield line
 
 
-# --- Studies in a terminal: the stops of one participant, one after another -------------------------------------------
+# --- Studies in a terminal: the stops of one participant --------------------------------------------------------------
 def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> int:
-    """Play what a participant has not done yet; 0 if all is done, 1 if something is left open."""
+    """Play the remaining stops of a participant; return 0 if all are completed, 1 if not."""
     name = study.require_participant(participant)
     with PlayFolder(study.out, study.pools, study.config) as folder:
         game = TerminalStudy(study, folder, name, input_lines(None), echo)
@@ -181,7 +181,7 @@ def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> i
 
 
 class TerminalStudy:
-    """A study as one participant plays it in a terminal. clock: seconds on a clock that does not go back."""
+    """A study of one participant in a terminal. clock: returns the seconds of a monotonic clock."""
 
     def __init__(
         self,
@@ -202,14 +202,14 @@ class TerminalStudy:
         self._visit: Visit | None = None
 
     def store_elapsed(self) -> None:
-        """Store the seconds that stand in no event yet, so that `quit` and a kill give none back."""
+        """Store the seconds since the last event, so that `quit` and a kill do not reset the limit."""
         if self._folder.has_begun(self._name) and not self._folder.has_finished(self._name):
             entry = Elapsed("", "", 0, 0.0) if self._visit is None else self._visit.elapsed
             used = round(min(self._time.seconds, self._study.terms.limit), 3)
             self._folder.store_elapsed({self._name: replace(entry, study_seconds=used)})
 
     def play(self) -> int:
-        """Play what is not done yet; the exit code."""
+        """Play the remaining stops; return the exit code."""
         if not self._folder.has_begun(self._name):
             refusal = self._start()
             if refusal:
@@ -242,7 +242,7 @@ class TerminalStudy:
         return 0
 
     def _end_unchecked(self) -> int:
-        """End the study of who did not answer the questions about instructions rightly; the exit code."""
+        """End the study of a participant who failed the questions about instructions; return the exit code."""
         self._folder.finish(self._name, is_screened_out=True, is_late=self._time.balance <= 0)
         self._echo("The study ends here: the questions about the instructions were not answered rightly.")
         self._echo_proof(self._study.terms.screen_out)
@@ -260,7 +260,7 @@ class TerminalStudy:
         return 0 < stop.tries <= self._folder.num_tries(self._name, stop)
 
     def _start(self) -> str:
-        """Show what stands on a start page, and offer practice; why the participant does not begin, else empty."""
+        """Show the start and offer practice; return why the participant does not begin, empty if they begin."""
         study = self._study
         task = pages.start_text(study.plan, self._name, study.terms, self._folder.pools)
         limit = pages.limit_text(study.terms.limit)
@@ -280,7 +280,7 @@ class TerminalStudy:
         return ""
 
     def _choose(self, question: str, words: Sequence[str]) -> str:
-        """Return the word that is typed, in any case, or its beginning; empty at `quit` and the end of the input."""
+        """Return the one of `words` that is typed, in any case or abbreviated; empty at `quit` and the end of input."""
         self._echo(f"{question} Type {' or '.join(words)}.")
         for line in self._lines:
             typed = line.strip().lower()
@@ -305,7 +305,7 @@ class TerminalStudy:
         self._echo("That was practice; nothing of it is recorded.\n")
 
     def _play_item(self, stop: ItemStop, progress: str) -> bool:
-        """Play an item; False if it is left open, or the time of the study is up before it."""
+        """Play an item; return False if it is left open or the study's time is up before it."""
         study = self._study
         if self._time.balance <= 0 and not self._folder.events(self._name, stop.key):
             return False
@@ -325,9 +325,9 @@ class TerminalStudy:
         return True
 
     def _answer_page(self, stop: QuestionsStop) -> bool:
-        """Ask the questions of a page, of instructions until all are right, and record the answers.
+        """Ask the questions of a page, those on instructions until all answers are correct, and record the answers.
 
-        False if the input ends before, or no tries are left.
+        Return False if the input ends before, or no attempts are left.
         """
         while not self._is_screened_out(stop) and self._time.balance > 0:
             limit = f" ({plural(stop.limit, 'seconds')} at most)" if stop.limit else ""
@@ -346,7 +346,7 @@ class TerminalStudy:
 
 
 def _ask_all(player: pages.PagePlayer, lines: Iterator[str], echo: Callable[[str], None]) -> dict[str, Any] | None:
-    """Return the answers to a page of questions; None if the input or the time ends before."""
+    """Return the typed answers to a page of questions; None if the input or the time ends before."""
     answers = player.draft
     for question in player.stop.questions:
         while question["id"] not in answers:

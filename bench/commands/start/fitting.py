@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from calibrant.dsl.knowledge import Knowledge
 
 DEFAULT_PARENTS, MAX_PARENTS, MAX_TARGET_PARENTS = 4, 6, 12
-WRITTEN = ("--html", "--svg", "--out", "--certificates", "--export")  # not for a second time
-FEW_NETWORKS = 5  # shown where one was
+WRITTEN = ("--html", "--svg", "--out", "--certificates", "--export")  # options omitted from suggested commands
+FEW_NETWORKS = 5  # networks in the suggested command after one was shown
 ARCS_OF_FORMULAS = (
     "calibrant.fit(TABLE).to_networkx() is the graph of formulas, and .to_frame().to_csv(FILE) their table"
 )
@@ -100,7 +100,7 @@ def fit(
 
 
 def _options_given(iss: float | None, prior: str | None, seconds: float | None) -> NetworkQuestion:
-    """Return those that were given; others have their defaults."""
+    """Return the given options; the others have their defaults."""
     question: NetworkQuestion = {}
     if iss is not None:
         question["iss"] = iss
@@ -114,7 +114,7 @@ def _options_given(iss: float | None, prior: str | None, seconds: float | None) 
 def _refuse(
     options: Mapping[str, object], prior: str | None, score: str | None, *, lacks_rates: bool, lacks_graph: bool
 ) -> None:
-    """Refuse options of the other mode, a prior of it or without rates, and --fail-on without a graph."""
+    """Raise for options of the other mode, for a prior of it or without rates, and for --fail-on without a graph."""
     is_about_networks = score is not None
     if is_about_networks and options.get("assume") is not None:
         raise typer.BadParameter("it is about SCMs; with --score give the file as --knowledge", param_hint="--assume")
@@ -180,7 +180,7 @@ def _print_fit(
 
 
 def _checks(certificates: Path | None, table: Path) -> list[NextCommand]:
-    """Return the command that checks certificates about the table, where some were written."""
+    """Return the command that checks the written certificates; [] if none were written."""
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.terminal import NextCommand
@@ -190,7 +190,7 @@ def _checks(certificates: Path | None, table: Path) -> list[NextCommand]:
 
 
 def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand]:
-    """Yield the same fit in a wider class, where nothing fits and no rows contradict each other."""
+    """Yield the command of the same fit in a wider class, if nothing fits and no rows contradict each other."""
     from calibrant.bench.terminal import NextCommand, command_without_option
 
     number = fitted.needed_parents or (max_parents or DEFAULT_PARENTS) + 1
@@ -200,7 +200,7 @@ def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand
 
 
 def _next_commands(html: Path | None, out: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
-    """Yield what can be done after a fit."""
+    """Yield the commands to suggest after a fit."""
     from calibrant.bench.terminal import NextCommand, command_without, unused_path
 
     again = command_without(out, certificates)
@@ -215,7 +215,7 @@ def _next_commands(html: Path | None, out: Path | None, certificates: Path | Non
 
 
 def _knowledge(stated: Mapping[str, Sequence[str] | str | None], file: Path | None) -> Knowledge:
-    """Return the statements of options, word -> text or texts, and of a file; messages name the option or the line."""
+    """Return the knowledge stated by options (name -> texts) and a file; errors name the option or the line."""
     from calibrant.dsl.knowledge import Knowledge, parse_statement, read_knowledge
 
     lines = [

@@ -312,7 +312,7 @@ def _print_ids(ids: Sequence[str], *, as_json: bool) -> None:
 
 
 def _cell(key: str, value: object) -> str:
-    """Return a cell; numbers of hypotheses have no limit."""
+    """Return the text of a cell; numbers of hypotheses may be arbitrarily large."""
     from calibrant.audits.why import number_text
 
     if key == "left" and value is not None:
@@ -338,7 +338,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Fitted:
     return Fitted(aligned([columns[key] for key in keys], lines), ())
 
 
-# --- Large pools: `calibrant list` reads all ids, and checks only the items that it lists -----------------------------
+# --- Large pools: all ids are read, but only listed items are checked -------------------------------------------------
 
 
 class _IdOnly(msgspec.Struct):
@@ -346,7 +346,7 @@ class _IdOnly(msgspec.Struct):
 
 
 def large_pool_ids(path: Path) -> list[str] | None:
-    """Return the ids of a native pool of more than 2,000 items; None for others, and where a line is no item."""
+    """Return the ids of a native pool of more than 2,000 items; None for others, and if a line is no item."""
     with plain_pool(path) as file:
         next(file, b"")
         try:

@@ -94,7 +94,7 @@ def family(
 
 
 def _next_commands(out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
-    """Yield what can be done after a count."""
+    """Yield the commands to suggest after a count."""
     from calibrant.bench.terminal import NextCommand, command_without, unused_path
 
     if certificates is not None:
@@ -107,10 +107,10 @@ def _next_commands(out: Path | None, html: Path | None, certificates: Path | Non
 
 # --- Command: calibrant network ---------------------------------------------------------------------------------------
 MAX_LINES = 20
-"""Lines of a list on the terminal; --json has all of them."""
+"""Lines of a list on a terminal; --json has all."""
 OUTPUT_ENDINGS = (".bnet", ".xml", ".graphml")
 FAILURES = ("declared", "inessential", "differ")
-"""What can fail the command: refuted signs, named inputs without effect, and two networks that are not the same."""
+"""Kinds of --fail-on: refuted declared signs, named inputs without effect, two networks that differ."""
 
 
 def network(
@@ -186,7 +186,7 @@ def network(
 
 
 def _next_of_network(file: Path, network: BooleanNetwork, *, is_reached: bool) -> Iterator[NextCommand]:
-    """Yield what can be done with a network. is_reached: its attractors were printed."""
+    """Yield the commands to suggest for a network. is_reached: whether its attractors were printed."""
     from calibrant.bench.terminal import NextCommand, unused_path
 
     if not is_reached:
@@ -197,14 +197,14 @@ def _next_of_network(file: Path, network: BooleanNetwork, *, is_reached: bool) -
 
 
 def _fails(kind: str, network: BooleanNetwork, comparison: Comparison | None) -> bool:
-    """Return whether a network, or a comparison, is so."""
+    """Return whether a network or a comparison has a failure of this kind (FAILURES)."""
     if kind == "differ":
         return comparison is not None and not comparison.is_equal
     return bool(network.declared if kind == "declared" else network.inessential)
 
 
 def _check_options(files: Sequence[Path], out: Path | None, fail_on: Sequence[str]) -> None:
-    """Refuse options that do not go together."""
+    """Raise `CalibrantError` for options that exclude each other."""
     if len(files) > 2:
         raise typer.BadParameter(f"{len(files)} files; one is shown, two are compared", param_hint="FILE")
     if out is not None and out.suffix.lower() not in OUTPUT_ENDINGS:
@@ -228,7 +228,7 @@ def _parse_clamps(text: str) -> dict[str, int]:
 
 
 def _written(network: BooleanNetwork, out: Path) -> str:
-    """Return the text of the file that is written."""
+    """Return the text of the output file, in the format of its suffix."""
     if out.suffix.lower() == ".bnet":
         return network.to_bnet()
     return network.to_sbml() if out.suffix.lower() == ".xml" else network.to_graphml()
@@ -306,11 +306,11 @@ NOTES: Mapping[str, str] = {
     "case": "some names differ by case only",
     "input-with-function": "functions of nodes that the file calls inputs are dropped",
 }
-"""Word of a note -> line."""
+"""Kind of a note of the parser -> line."""
 
 
 def _some(title: str, listed: Sequence[str]) -> Iterator[str]:
-    """Yield the first lines of a list, and how many more there are."""
+    """Yield the first MAX_LINES lines of a list, and the number of the others."""
     for index, line in enumerate(listed[:MAX_LINES]):
         yield f"{title if index == 0 else '':<12} {line}" if title else line
     if len(listed) > MAX_LINES:
@@ -318,7 +318,7 @@ def _some(title: str, listed: Sequence[str]) -> Iterator[str]:
 
 
 def _functions(network: BooleanNetwork) -> list[str]:
-    """Return the functions as lines of bnet, comments and head left out."""
+    """Return the functions as lines of bnet, without comments and header."""
     if network.unspecified:
         return []
     lines = network.to_bnet().splitlines()
@@ -326,7 +326,7 @@ def _functions(network: BooleanNetwork) -> list[str]:
 
 
 def _proof(network: BooleanNetwork, contradiction: tuple[str, str, str, str]) -> Iterator[str]:
-    """Yield a declared sign that is refuted, with rows that prove the other one."""
+    """Yield lines on a refuted declared sign, with the rows that refute it."""
     source, target, declared, proven = contradiction
     stated = f"is declared {declared}" if declared else "is not declared"
     yield f"{source} of {target} {stated} and is {proven}"

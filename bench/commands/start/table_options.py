@@ -1,4 +1,4 @@
-"""Options of commands that take a table of one's own."""
+"""Options of commands that take a user's table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the server, and running it: the page, the state of a participant, moves, the address and the links."""
+"""Routes of the server (page, states, moves), and running it: addresses and links of participants."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from calibrant.bench.play.service.server import (
 from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 
-# --- Practice of participants: a sitting for each, in memory alone, at addresses that are not those of the study ------
+# --- Practice: a session for each participant, in memory alone, at addresses of its own -------------------------------
 
 
 class PracticeRooms:
-    """The practice of a study. With feedback and verdicts, whatever the study has: nothing is recorded."""
+    """The practice of a study, always with feedback and verdicts, for nothing is recorded."""
 
     def __init__(self, address: Address, terms: Terms, practice: Practice) -> None:
         self._address = address
@@ -53,22 +53,22 @@ class PracticeRooms:
         self._reviews = Reviews(self._folder)
 
     def token(self, participant: str) -> str:
-        """Return the part of the address of a participant's practice; no id has a blank."""
+        """Return the token in the address of a participant's practice, distinct from ids because of a blank."""
         return self._address.participant_token(f"{participant} practice")
 
     def open(self, participant: str) -> Sitting:
-        """Return a sitting that has begun."""
+        """Return a new session that has begun."""
         stops = self._practice.stops
         sitting = Sitting(self._folder, participant, lambda name, group: stops, self._terms, reviews=self._reviews)
-        self._folder.begin(participant, agreed=False)  # without a language: each page asks for that of the study
+        self._folder.begin(participant, agreed=False)  # without a language: each page requests the study's
         return sitting
 
     def warm_up(self) -> None:
-        """Load what verdicts need."""
+        """Load and compile the code of verdicts."""
         self._folder.warm_up()
 
 
-# --- The one page of play: it asks the server for the state and shows it ----------------------------------------------
+# --- The page of play, which requests the state from the server and shows it ------------------------------------------
 
 
 @lru_cache(maxsize=64)
@@ -81,10 +81,10 @@ def play_page(
     *,
     is_listed: bool = False,
 ) -> str:
-    """Return the page.
+    """Return the page of play.
 
-    participant: an id to begin with, where the address has one; plan: of a static page, everything that it shows
-    offered: an id of the study's list that nobody uses yet; is_listed: there is a list, so that other ids are refused
+    participant: id from the address, empty for none; plan: all content of a static page, empty for a served one
+    offered: an unused id of the study's list; is_listed: whether there is a list, so that other ids are refused
     """
     content = {
         "participant": participant,
@@ -111,10 +111,10 @@ MAX_SITTINGS = 10_000  # participants of one server
 
 
 class PlayRoutes:
-    """Implements Routes (bench.play.service.server).
+    """Implementation of Routes (bench.play.service.server).
 
-    names: those who may take part; None for any id
-    practice: offered on the start page; None where there is none
+    names: ids of participants, None for any id
+    practice: offered on the start page, None for none
     """
 
     def __init__(
@@ -137,25 +137,25 @@ class PlayRoutes:
         self._names_by_practice: dict[str, str] = {}
         for name in (*(names or ()), *folder.participants):
             self._admit(name)
-        self._in_use: set[str] = set()  # ids that somebody entered, or whose link somebody opened
+        self._in_use: set[str] = set()  # ids that were entered, or whose link was opened
         self._sittings: dict[str, Sitting] = {}
         self._reviews = Reviews(folder)
-        for name in folder.participants:  # their time goes on, also where no page is open
+        for name in folder.participants:  # their limits count down even without an open page
             self._sitting(address.participant_token(name)).resume()
 
     def warm_up(self) -> None:
-        """Load what verdicts of the study and of practice need."""
+        """Load and compile the code of verdicts of study and practice."""
         self._folder.warm_up()
         if self._rooms is not None:
             self._rooms.warm_up()
 
     def tick(self) -> None:
-        """End what is over by its limit, and store the seconds that stand in no event yet."""
+        """End stops whose limits are over, and store the seconds since the last events."""
         with self._lock:
             sittings = [self._sittings[token] for token in self._names_by_token if token in self._sittings]
         elapsed: dict[str, Elapsed] = {}
         for sitting in sittings:
-            if not sitting.lock.acquire(blocking=False):  # in use: next time
+            if not sitting.lock.acquire(blocking=False):  # in use: left for the next tick
                 continue
             try:
                 sitting.close_if_over()
@@ -172,7 +172,7 @@ class PlayRoutes:
         if target.token == self._address.token:
             if target.verb == "":
                 named = query.get("participant", "")
-                offered = "" if named else self._free_name()
+                offered = "" if named else self._unused_name()
                 is_listed = self._names is not None
                 terms = self._terms
                 text = play_page(terms.title, named, offered=offered, langs=terms.langs, is_listed=is_listed)
@@ -190,14 +190,14 @@ class PlayRoutes:
         if target.verb not in ("state", "alive"):
             raise Refusal(404, "no such page")
         with sitting.lock:
-            if target.verb == "alive":  # shows nothing: a page that asks in the background opens no next item
+            if target.verb == "alive":  # returns no state, because a page in the background must not open the next item
                 return Response(200, {"writer": sitting.claim(query.get("tab", ""))})
             sitting.ask_language(query.get("lang"))
             can_write = sitting.claim(query.get("tab", ""), force=query.get("take") == "1")
             return Response(200, self._state(target.token, sitting) | {"writer": can_write})
 
     def post(self, target: Target, body: Mapping[str, Any]) -> Response:
-        """Answer a POST: a participant who enters, or a move."""
+        """Answer a POST: the entry of a participant, or a move."""
         if target.token == self._address.token:
             if target.verb != "enter":
                 raise Refusal(404, "no such page")
@@ -222,7 +222,7 @@ class PlayRoutes:
             return Response(200, self._state(target.token, sitting, stop) | {"writer": True})
 
     def _state(self, token: str, sitting: Sitting, stay_at: ItemStop | None = None) -> dict[str, Any]:
-        """Return what the page shows; at the start with the address of practice, in practice with that of the study."""
+        """Return the state, at the start with the address of practice, in practice with that of the study."""
         state = sitting.state(stay_at=stay_at)
         if token in self._names_by_practice:
             return state | {"study": f"/{self._address.participant_token(sitting.participant)}/"}
@@ -233,7 +233,7 @@ class PlayRoutes:
     def _do(self, sitting: Sitting, verb: str, body: Mapping[str, Any]) -> ItemStop | None:
         item, num_moves = str(body.get("item", "")), body.get("moves")
         if type(num_moves) is not int:
-            num_moves = -2  # of no state
+            num_moves = -2  # equal to no state's number
         match verb:
             case "begin":
                 sitting.ask_language(body.get("lang"))
@@ -265,7 +265,7 @@ class PlayRoutes:
         return None
 
     def _enter(self, body: Mapping[str, Any]) -> Response:
-        """Return the address of a participant who enters an id."""
+        """Return the address of a participant who entered an id."""
         try:
             name = check_participant(str(body.get("participant", "")))
         except CalibrantError as error:
@@ -279,22 +279,22 @@ class PlayRoutes:
             if token not in self._names_by_token and len(self._names_by_token) >= MAX_SITTINGS:
                 return Response(422, {"problem": "no more participants can enter"})
             if body.get("offered") is True and self._is_in_use(name):  # two pages may offer the same id
-                free = self._free_name()
+                free = self._unused_name()
                 hint = f"; {free} is free" if free else "; enter the id that you were given"
                 return Response(422, {"problem": f"{name} was taken meanwhile{hint}", "offered": free})
             self._admit(name)
             self._in_use.add(name)
         return Response(200, {"address": f"/{token}/"})
 
-    def _free_name(self) -> str:
-        """Return the first id of the list that nobody uses; empty where there is no list, or none is left."""
+    def _unused_name(self) -> str:
+        """Return the first unused id of the list; empty if there is no list or no unused id."""
         return next((name for name in self._names or () if not self._is_in_use(name)), "")
 
     def _is_in_use(self, name: str) -> bool:
         return name in self._in_use or self._folder.has_begun(name)
 
     def _admit(self, name: str) -> None:
-        """Open the addresses of a participant."""
+        """Make the addresses of a participant valid."""
         self._names_by_token.setdefault(self._address.participant_token(name), name)
         if self._rooms is not None:
             self._names_by_practice.setdefault(self._rooms.token(name), name)
@@ -314,7 +314,7 @@ class PlayRoutes:
 
 
 def _read_clock(body: Mapping[str, Any]) -> Clock:
-    """Return what the page's clock says of a move, unset without one; `CalibrantError` for what is no clock."""
+    """Return the time of a move by the page's clock, UNSET without one; `CalibrantError` for a malformed one."""
     if body.get("clock") is None:
         return msgspec.UNSET
     try:
@@ -326,14 +326,14 @@ def _read_clock(body: Mapping[str, Any]) -> Clock:
     return clock
 
 
-# --- Running the server: the folder's address, the port, the links of participants ------------------------------------
+# --- Running the server: address, port, links of participants ---------------------------------------------------------
 LINKS = "links.csv"
 
 
 class Service:
     """A server that is ready to run.
 
-    address: what participants open; server: its `serve_forever` runs it; warm_up: loads what scores need
+    address: addresses of participants; server: run by its `serve_forever`; warm_up: loads the code of scores
     """
 
     def __init__(self, server: PlayServer, address: Address, warm_up: Callable[[], None]) -> None:
@@ -343,7 +343,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        """The address at which somebody enters an id."""
+        """The address at which participants enter their id."""
         return self.address.url(self.address.token)
 
 
@@ -360,8 +360,8 @@ def open_service(
 ) -> Iterator[Service]:
     """Yield a server that listens; `CalibrantError` if the port is taken.
 
-    port: by default the one that the folder had, else a free one
-    public_origin: of a proxy in front, such as https://study.example.org
+    port: by default the folder's last one, else a free one
+    public_origin: origin of a proxy in front, such as https://study.example.org
     """
     stored = read_address(folder.folder) if folder.folder is not None else None
     chosen_port = port if port is not None else stored.port if stored is not None else 0
@@ -385,7 +385,7 @@ def open_service(
 
 
 def serve_until_stopped(service: Service) -> None:
-    """Answer requests until Ctrl-C or SIGTERM; requests that were accepted are answered."""
+    """Answer requests until Ctrl-C or SIGTERM; accepted requests are still answered."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -401,7 +401,7 @@ def serve_until_stopped(service: Service) -> None:
 
 
 def _write_links(file: Path, address: Address, names: Sequence[str], public_origin: str) -> None:
-    """Write the address of each participant, readable by the owner alone."""
+    """Write the address of each participant to a file that the owner alone can read."""
     lines = ["participant,address"]
     for name in names:
         token = address.participant_token(name)

@@ -1,6 +1,6 @@
-"""The server: `http.server` of the standard library with a limit on connections, timeouts, and nothing on disk to give.
+"""The server: the standard library's `http.server` with limited connections and timeouts; it serves no files.
 
-docs/decisions says why no other library: each request is one connection, checked by `Gate`, answered and closed.
+Each request is one connection, checked by `Gate`, answered and closed. docs/decisions has the reasons.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
-# --- Checks of a request before anything reads it: host, origin, method, path, size. All others are refused -----------
+# --- Checks of a request before it is processed: host, origin, method, path, size -------------------------------------
 MAX_BODY_BYTES = 64 * 1024
 MAX_PATH_CHARS = 512
 _PATH = re.compile(r"/([0-9a-f]{32})/([a-z]{0,16})(?:\?([\w.~%&=+/:@!$'()*,;?-]*))?", re.ASCII)
 
 
 class Refusal(Exception):  # noqa: N818  # it is an answer, not a fault of the program
-    """A request that is refused. status: of HTTP; reason: one line without anything of the request."""
+    """A refused request. status: of HTTP; reason: one line that repeats nothing of the request."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class Refusal(Exception):  # noqa: N818  # it is an answer, not a fault of the p
 
 
 class Target(NamedTuple):
-    """A path. token: whose; verb: what is asked for, empty for the page; query: undecoded."""
+    """A parsed path. token: of the participant; verb: kind of request, empty for the page; query: undecoded."""
 
     token: str
     verb: str
@@ -50,9 +50,9 @@ class Target(NamedTuple):
 
 
 class Gate:
-    """The checks of one server.
+    """The checks of a server.
 
-    origins: as browsers name them, such as http://127.0.0.1:8000; hosts follow from them
+    origins: allowed origins, such as http://127.0.0.1:8000; allowed hosts follow from them
     """
 
     def __init__(self, origins: tuple[str, ...]) -> None:
@@ -75,7 +75,7 @@ class Gate:
         return Target(match[1], match[2], match[3] or "")
 
     def body_size(self, headers: Mapping[str, str]) -> int:
-        """Return the length of the body of a POST; `Refusal` for one that is too long, not JSON or without length."""
+        """Return the length of the body of a POST; `Refusal` for one that is too long, no JSON or of unknown length."""
         if headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "a move is application/json")
         length = headers.get("Content-Length", "")
@@ -86,25 +86,25 @@ class Gate:
         return int(length)
 
 
-# --- Addresses of a server: a secret that all of them carry, and one of its own for each participant ------------------
+# --- Addresses of a server, which contain a token derived from its secret, one for each participant -------------------
 FILE_NAME = "address.json"
 TOKEN_CHARS = 32  # 128 bits
 HOST = "127.0.0.1"
 
 
 class Address(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Port and secret of a folder's server, the same after a restart so that open pages go on."""
+    """Port and secret of a folder's server, kept over restarts so that open pages continue to work."""
 
     port: int
     secret: str
 
     @property
     def token(self) -> str:
-        """The part of the address at which somebody enters an id."""
+        """The token of the page where participants enter their id."""
         return self._derive("")
 
     def participant_token(self, participant: str) -> str:
-        """Return the part of the address of one participant."""
+        """Return the token of a participant."""
         return self._derive(participant)
 
     def url(self, token: str) -> str:
@@ -121,7 +121,7 @@ def new_secret() -> str:
 
 
 def read_address(folder: Path) -> Address | None:
-    """Return the address that a folder had; None if it had none."""
+    """Return the stored address of a folder; None if there is none."""
     file = folder / FILE_NAME
     if not file.is_file():
         return None
@@ -134,12 +134,12 @@ def read_address(folder: Path) -> Address | None:
 
 
 def write_address(folder: Path, address: Address) -> None:
-    """Keep an address, readable by its owner alone."""
+    """Store an address in a file that its owner alone can read."""
     write_privately(folder / FILE_NAME, msgspec.json.encode(address).decode())
 
 
-MAX_CONNECTIONS = 128  # handled at a time; a further one takes the place of the oldest that has sent no good request
-MAX_SECONDS_TO_CLOSE = 1.0  # for a thread whose connection was closed; it takes a millisecond
+MAX_CONNECTIONS = 128  # at a time; a further one replaces the oldest that has sent no valid request
+MAX_SECONDS_TO_CLOSE = 1.0  # to wait for the thread of a closed connection, which usually takes 1 ms
 TIMEOUT_SECONDS = 10.0  # for a request to arrive
 BACKLOG = 512
 MAX_DISCARDED_BYTES = 4 * 1024 * 1024
@@ -174,7 +174,7 @@ class Routes(Protocol):
 class PlayServer(ThreadingHTTPServer):
     """A server on the loopback interface; `serve_forever` runs it.
 
-    gate: set before the first request, when the port is known
+    gate: set once the port is known, before the first request
     """
 
     daemon_threads = True
@@ -185,7 +185,7 @@ class PlayServer(ThreadingHTTPServer):
     def __init__(self, port: int, routes: Routes) -> None:
         self.routes = routes
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._waiting: dict[int, socket.socket] = {}  # connections without a good request so far, the oldest first
+        self._waiting: dict[int, socket.socket] = {}  # connections without a valid request so far, oldest first
         self._waiting_lock = threading.Lock()
         super().__init__((HOST, port), _Handler)
 
@@ -195,9 +195,9 @@ class PlayServer(ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a connection in a thread of its own.
+        """Handle a connection in its own thread.
 
-        Where too many are open the oldest idle one is closed: else who opens them would keep all others out.
+        If too many are open, the oldest idle one is closed, so that idle connections cannot block the server.
         """
         if not self._free.acquire(blocking=False):
             self._close_oldest_waiting()
@@ -214,7 +214,7 @@ class PlayServer(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handle a connection, then make room for another one."""
+        """Handle a connection, then release its slot."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -222,7 +222,7 @@ class PlayServer(ThreadingHTTPServer):
             self._free.release()
 
     def stop_waiting(self, request: Any) -> None:
-        """Keep a connection to its end: it has sent a good request, or is over."""
+        """Protect a connection from being closed, because it has sent a valid request or is over."""
         with self._waiting_lock:
             self._waiting.pop(id(request), None)
 
@@ -232,17 +232,17 @@ class PlayServer(ThreadingHTTPServer):
             connection = None if oldest is None else self._waiting.pop(oldest)
         if connection is not None:
             with suppress(OSError):  # it may have ended meanwhile
-                connection.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the request
+                connection.shutdown(socket.SHUT_RDWR)  # its thread then reads the end of input
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Pass over connections that break off; others print their traceback to standard error."""
+        """Ignore broken connections; print the traceback of any other error to standard error."""
         import sys
 
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
     def server_bind(self) -> None:
-        """Bind without a look-up of the machine's name, which may ask the network."""
+        """Bind without looking up the machine's name, which may query the network."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -277,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
             response = Response(HTTPStatus.REQUEST_TIMEOUT, {"problem": "the request did not arrive"})
         except OSError:
             raise
-        except Exception:  # a fault of the program: without an answer the page would send its move again and again
+        except Exception:  # a bug is answered too: without an answer the page would repeat its request
             traceback.print_exc()
             problem = "the server failed at this; what was done before is kept. Please tell whoever runs it."
             response = Response(HTTPStatus.INTERNAL_SERVER_ERROR, {"problem": problem})
@@ -296,7 +296,7 @@ class _Handler(BaseHTTPRequestHandler):
         return body
 
     def _discard_body(self) -> None:
-        """Read what a refused client still sends, up to a limit: a closed connection would hide the answer from it."""
+        """Read the rest of a refused request, up to a limit; closing at once would hide the answer from the client."""
         length = self.headers.get("Content-Length", "")
         remaining = (
             min(int(length), MAX_DISCARDED_BYTES) if length.isascii() and length.isdigit() and len(length) < 9 else 0
@@ -319,7 +319,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no request of HTTP, without repeating any of it."""
+        """Answer a malformed request without repeating any of it."""
         self.close_connection = True
         self._send(Response(code, {"problem": HTTPStatus(code).phrase}))
 
@@ -328,7 +328,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _single_headers(headers: Message) -> dict[str, str]:
-    """Return the headers that requests are judged by; `Refusal` for one that is given twice."""
+    """Return the headers that are checked; `Refusal` for a repeated one."""
     names = ("Host", "Origin", "Sec-Fetch-Site", "Content-Type", "Content-Length", "Transfer-Encoding")
     values = {name: headers.get_all(name, []) for name in names}
     if any(len(texts) > 1 for texts in values.values()):

@@ -1,4 +1,4 @@
-"""The file of a study: terms, participants, blocks of items and pages of questions; and the study as one page."""
+"""The file of a study: terms, participants, blocks of items and pages of questions; and studies as one static page."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def index_of(participant: str, names: Sequence[str] | None) -> int:
 
 
 MAX_PARTICIPANTS = 10_000
-# p001-p040: a prefix, twice, each time with a number; ids have as many digits as the first one
+# p001-p040: a repeated prefix with two numbers; ids have as many digits as the first number
 _RANGE = re.compile(r"([A-Za-z][A-Za-z_.-]{0,40}?)(\d{1,9})-\1(\d{1,9})", re.ASCII)
 
 
@@ -165,10 +165,10 @@ class StudyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Study:
-    """A study that was read and checked; every pool and page is there.
+    """A study that was read and checked, with its pools and pages.
 
-    names: ids of those who may take part; None for any id
-    pools: each pool once; practice: items that may be tried before; None if there are none
+    names: ids of participants, None for any id
+    pools: each pool once; practice: items to try before the start, None for none
     """
 
     def __init__(self, path: Path) -> None:
@@ -222,7 +222,7 @@ class Study:
         self.practice = self._practice(content.practice)
         if self.practice is not None:
             contents = _contents(self.pools, [stop for stops in self._stops for stop in stops])
-            # compared by content: a copied pool has another digest, and may have other ids
+            # compared by content, because a copied pool has another digest and may have other ids
             for content_key, name in _contents(self.practice.pools, self.practice.stops).items():
                 if content_key in contents:
                     where = "[[practice]], which shows its verdict, and in a [[block]]"
@@ -230,7 +230,7 @@ class Study:
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
 
     def _titled(self, language: Language) -> Language:
-        """Return a language whose texts have the study's title too; `CalibrantError` for titles of other languages."""
+        """Return a language with the study's title in it; `CalibrantError` if a title is of no further language."""
         titles = self.section.titles
         if unknown := sorted({*titles} - {*self._other_langs}):
             raise CalibrantError(
@@ -250,20 +250,20 @@ class Study:
 
     @property
     def questions(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Every question with the name of its column, by page in the order of the file."""
+        """(column, question) for all questions, in the order of the file."""
         pages = [stop for stops in self._stops for stop in stops if isinstance(stop, QuestionsStop)]
         names = page_names(stop.name for stop in pages)
         return [(f"{names[stop.name]}.{q['id']}", q) for stop in pages for q in stop.questions]
 
     @property
     def page_groups(self) -> dict[str, list[str]]:
-        """The groups that get a page of questions, by its name, in the order of the file; empty for all."""
+        """Page of questions -> groups that get it, empty for all groups; in the order of the file."""
         blocks = ((block.groups, stop) for block, stops in self._blocks for stop in stops)
         return {stop.name: groups for groups, stop in blocks if isinstance(stop, QuestionsStop)}
 
     @property
     def question_places(self) -> dict[str, str]:
-        """The block, from 1, and the groups of each question, by the name of its column."""
+        """Column of a question -> text with its block, counted from 1, and its groups."""
         names, places = page_names(self.page_groups), dict[str, str]()
         for stop in (stop for stops in self._stops for stop in stops if isinstance(stop, QuestionsStop)):
             groups = self.page_groups[stop.name]
@@ -277,7 +277,7 @@ class Study:
         return list(self._pools.values())
 
     def _check_group(self, group: str) -> None:
-        """Refuse a group without a block, and items that it has twice."""
+        """Raise `CalibrantError` for a group without a block, and for items that it has twice."""
         keys = [stop.key for stops in self._blocks_of(group) for stop in stops]
         where = f"{self.path.name}: group {group}" if group else self.path.name
         for key in keys:
@@ -290,15 +290,15 @@ class Study:
         return [stops for block, stops in self._blocks if not block.groups or group in block.groups]
 
     def _plan(self, participant: str, assigned: Assignment | None = None) -> tuple[Stop, ...]:
-        """Return the stops of a participant: pages of questions in their place, the items between them in order.
+        """Return the stops of a participant: pages of questions in the file's order, between them items by `order`.
 
-        assigned: group of the participant; their rank in it takes the place of the index among all; None without groups
+        assigned: group of the participant, whose rank in it replaces the index among all; None without groups
         """
         index = index_of(participant, self.names) if assigned is None else assigned.rank
         plan: list[Stop] = []
         waiting: list[Stop] = []
         blocks = self._blocks_of("" if assigned is None else assigned.group)
-        for stops in [*blocks, []]:  # the empty block puts the items after the last page into the plan
+        for stops in [*blocks, []]:  # the empty block flushes the items after the last page
             if stops and isinstance(stops[0], ItemStop):
                 waiting += stops
                 continue
@@ -308,7 +308,7 @@ class Study:
         return tuple(plan)
 
     def _practice(self, blocks: Sequence[PracticeBlock]) -> Practice | None:
-        """Return the items of practice, each once; None where there are none."""
+        """Return the items of practice, each once; None if there are none."""
         pools: dict[Path, PlayPool] = {}
         stops: dict[Stop, None] = {}
         for index, block in enumerate(blocks):
@@ -318,7 +318,7 @@ class Study:
         return Practice(list(pools.values()), tuple(stops)) if stops else None
 
     def _named_file(self, where: str, name: str) -> Path:
-        """Return a file that the study names, relative to its folder; `CalibrantError` if there is none."""
+        """Return a file named by the study, relative to its folder; `CalibrantError` if it is missing."""
         path = self.path.parent / name
         if not path.is_file():
             raise CalibrantError(
@@ -384,7 +384,7 @@ class Study:
 
 
 def page_names(stops: Iterable[str]) -> dict[str, str]:
-    """Return the names of pages of questions in results: of their file, then the block's index if two blocks have it.
+    """Return stop -> name of the page in results: that of its file, followed by the block's index if it is not unique.
 
     stops: names of stops, such as 2-after for after.toml in the block of index 2
     """
@@ -447,7 +447,7 @@ def _participants(stated: str | list[str], file: str) -> Sequence[str] | None:
     return [check_participant(name) for name in stated]
 
 
-# --- Questionnaires as one file, for items that are not interactive: what is shown, no gold, answers by download ------
+# --- Studies as one static page, for items that are not interactive: without gold; answers are downloaded -------------
 MAX_DOWNLOAD_BYTES = 8_000_000
 
 
@@ -461,7 +461,7 @@ class Answered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Download(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """File that a page lets a participant save."""
+    """File with a participant's answers that a static page saves."""
 
     participant: str
     agreed: bool
@@ -471,9 +471,9 @@ class Download(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def static_page(study: Study, participant: str = "") -> str:
-    """Return the page of a study; `CalibrantError` for interactive items: they need a server.
+    """Return the static page of a study; `CalibrantError` for interactive items, which need a server.
 
-    participant: id of the participant whose order it has; empty for the order of the file
+    participant: id whose order of items the page has; empty for the order of the file
     """
     if participant:
         study.require_participant(participant)
@@ -503,18 +503,18 @@ def static_page(study: Study, participant: str = "") -> str:
         "task": study_pages.task_text(study.plan(participant), pools, study.terms.minutes),
         "privacy": [study_pages.PRIVACY, study_pages.IN_BROWSER],
         "consent": study_pages.consent_html(study.terms.consent),
-        # numbers: the page refuses other ids, and does not list who takes part
+        # checksums of ids: the page can refuse other ids without listing the participants
         "names": None if study.names is None else [crc32(name.encode()) for name in study.names],
         "stops": stops,
         "digests": digests,
     }
-    # answers of another study in the same browser are not taken for those of this one
+    # separates the answers of this study from those of others in the same browser
     plan["key"] = hashlib.sha256(json.dumps([plan, str(study.section.out)]).encode()).hexdigest()[:32]
     return play_page(study.terms.title, participant, json.dumps(plan), langs=study.terms.langs)
 
 
 def _refuse_served_terms(study: Study) -> None:
-    """Refuse what only a server can enforce: whoever opens a file can read its right answers and its code."""
+    """Raise `CalibrantError` for terms that only a server can enforce: anyone can read a file's code and answers."""
     stops = study.plan("")
     unsupported = {
         "two languages": len(study.terms.langs) > 1,
@@ -529,7 +529,7 @@ def _refuse_served_terms(study: Study) -> None:
 
 
 def import_downloads(study: Study, files: list[Path]) -> Iterator[str]:
-    """Write downloads of a study's page into its folder as if they had been served; yield a line on each file."""
+    """Write downloads of a study's static page into its folder as events and records; yield a line on each file."""
     with PlayFolder(study.out, study.pools, study.config) as folder:
         for file in files:
             yield f"{file}: {_import_one(study, folder, _read(file))}"
@@ -555,7 +555,7 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
     counts = {"recorded": 0, "there already": 0, "without an answer": 0, "not reached": 0}
     unreadable = []
     positions = {answered.stop: position for position, answered in enumerate(download.stops)}
-    # in the order of the page: one that was made without a participant has the order of the file
+    # in the order of the page, which is that of the file if the page was made without a participant
     for stop in sorted(study.plan(name), key=lambda stop: positions.get(_page_name(folder, stop), len(positions))):
         if isinstance(stop, QuestionsStop):
             answered = by_stop.get(stop.name)
@@ -572,7 +572,7 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
 
 
 def _page_name(folder: PlayFolder, stop: Stop) -> str:
-    """Return the name of a stop in a page: the public id of an item."""
+    """Return the name of a stop in a download: the public id of an item, or the name of a page."""
     if isinstance(stop, QuestionsStop):
         return stop.name
     pool = folder.pools[stop.key.pool_digest]

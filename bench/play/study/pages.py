@@ -1,4 +1,4 @@
-"""Pages around items: the text of consent, sentences of the start, and questions; recorded, not scored."""
+"""Pages of a study besides items: consent, start, questions; and translations."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-# --- The text of consent, in Markdown: as safe HTML for a page, and for a terminal. Nothing in it is loaded or run ----
+# --- The text of consent in Markdown, as safe HTML and for a terminal; nothing in it is loaded or run -----------------
 MAX_CONSENT_CHARS = 40_000  # about 15 pages; parsing is quadratic in unclosed brackets: 1.5 s at this length
-FIRST_HEADING = 3  # below the page's "What is kept"
-OF_INSTRUCTIONS = 2  # below the title of their page
+FIRST_HEADING = 3  # first level of headings in consent, below the page's own
+OF_INSTRUCTIONS = 2  # first level of headings in instructions
 MAX_HEADING = 6
-MAX_COLUMNS = 100  # columns of a terminal, for lines that can be read
+MAX_COLUMNS = 100  # largest width of lines in a terminal, in characters
 
 
 @lru_cache(maxsize=16)
 def consent_html(text: str, first_heading: int = FIRST_HEADING) -> str:
-    """Return the text as HTML. Raw HTML is shown as text, a link as its words and its address, a picture as its words.
+    """Return the text as HTML; raw HTML becomes text, a link its text and address, a picture its description.
 
-    Headings are numbered by their nesting, so that no level is skipped below the page's own.
+    Levels of headings follow their nesting, so that none is skipped.
     """
     parser = _parser()
     tokens = parser.parse(_printable(text))
@@ -53,7 +53,7 @@ def consent_html(text: str, first_heading: int = FIRST_HEADING) -> str:
         if token.type == "inline":
             token.children = list(_plain_children(token.children or ()))
         elif token.type == "fence":
-            token.info = ""  # a class of the page would follow from it
+            token.info = ""  # it would become a CSS class
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -72,22 +72,22 @@ def consent_text(text: str) -> str:
 
 
 def _parser() -> MarkdownIt:
-    """Return the parser of both: raw HTML is text."""
+    """Return the parser for HTML and terminal, for which raw HTML is text."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"html": False})
 
 
 def _printable(text: str) -> str:
-    """Return the text without control characters, which a terminal would obey.
+    """Remove control characters, which a terminal would execute.
 
-    Blanks of every width and joiners of letters, which `isprintable` refuses too, are parts of words.
+    Blanks of every width and joiners of letters stay, although `isprintable` excludes them.
     """
     return "".join(char for char in text if category(char) != "Cc" or char in "\n\t")
 
 
 def _nest_headings(tokens: Sequence[Token], first: int) -> None:
-    """Set the level of each heading by its nesting, from a first level on."""
+    """Set the level of each heading by its nesting. first: level of the outermost headings."""
     open_levels: list[int] = []
     tag = ""
     for token in tokens:
@@ -100,7 +100,7 @@ def _nest_headings(tokens: Sequence[Token], first: int) -> None:
 
 
 def _plain_children(children: Sequence[Token]) -> Iterator[Token]:
-    """Yield what stands in a line: links and pictures as text."""
+    """Yield the tokens of a line, with links and pictures as text."""
     from markdown_it.token import Token
 
     addresses: list[str] = []
@@ -120,7 +120,7 @@ def _plain_children(children: Sequence[Token]) -> Iterator[Token]:
             yield child
 
 
-# --- Sentences of the start: what there is to do, how long it takes, what is kept and where ---------------------------
+# --- Sentences of the start page: task, duration, recorded data and where they are stored -----------------------------
 PRIVACY = "Every move with its time, your answers, and your participant id. No name, no address, no recording."
 IN_BROWSER = "It stays in this browser until you save it as a file."
 IN_SOME_GROUPS = "It may be less, by the group in which you are."
@@ -128,9 +128,9 @@ IN_MEMORY = "Nothing is written to a file."
 
 
 def task_text(stops: Sequence[game.Stop], pools: Mapping[str, game.PlayPool], minutes: int = 0) -> str:
-    """Return what there is to do, such as "You will solve 3 items (2 detectors, 1 program). It takes about 5 minutes".
+    """Return the task, such as "You will solve 3 items (2 detectors, 1 program). It takes about 5 minutes".
 
-    pools: by digest; minutes: as the study states them; 0 where it states none
+    pools: digest -> pool; minutes: stated duration, 0 if none is stated
     """
     kinds = Counter(pools[stop.key.pool_digest].words.kind for stop in stops if isinstance(stop, game.ItemStop))
     num_pages = sum(isinstance(stop, game.QuestionsStop) and not stop.instructions for stop in stops)
@@ -149,7 +149,7 @@ def task_text(stops: Sequence[game.Stop], pools: Mapping[str, game.PlayPool], mi
 
 
 def start_text(plan: game.Plan, participant: str, terms: game.Terms, pools: Mapping[str, game.PlayPool]) -> str:
-    """Return what there is to do before a group is assigned: where groups differ, of the longest."""
+    """Return the task before a group is assigned: the longest one if groups differ."""
     assigned: list[game.Assignment | None] = [game.Assignment(group, 0) for group in terms.groups]
     plans = sorted((plan(participant, group) for group in assigned or [None]), key=len)
     texts = [task_text(stops, pools, terms.minutes) for stops in plans]
@@ -157,7 +157,7 @@ def start_text(plan: game.Plan, participant: str, terms: game.Terms, pools: Mapp
 
 
 def limit_text(seconds: int) -> str:
-    """Return when a study with a limit ends; empty without one."""
+    """Return the sentence on a study's limit; empty without one."""
     if not seconds:
         return ""
     duration = plural(seconds, "seconds") if seconds % 60 else plural(seconds // 60, "minutes")
@@ -165,14 +165,14 @@ def limit_text(seconds: int) -> str:
 
 
 def served_place(folder: Path | None) -> str:
-    """Return where a server writes, for participants who may sit elsewhere: without the path of the folder."""
+    """Return where a server stores data, without the path, which remote participants need not know."""
     if folder is None:
         return IN_MEMORY
     return f"It stays on the computer that serves this page, in {folder.absolute().name}/{FILE_NAME}."
 
 
 def local_place(folder: Path) -> str:
-    """Return where a game in the terminal writes."""
+    """Return where a game in the terminal stores data."""
     return f"It stays on this computer, in {folder / FILE_NAME}."
 
 
@@ -233,7 +233,7 @@ def check_page(page: QuestionPage, file: str) -> list[dict[str, Any]]:
 
 
 def translated_questions(questions: Sequence[Mapping[str, Any]], page: QuestionPage, file: str) -> list[dict[str, Any]]:
-    """Return what a page in another language shows in place of its texts; answers stay those of the first language.
+    """Return the translated texts of questions; recorded answers stay those of the first language.
 
     `CalibrantError` if the file has other questions, or another number of options.
     """
@@ -255,7 +255,7 @@ def _with_scale(question: Question) -> dict[str, Any]:
 
 
 def value_text(question: Mapping[str, Any]) -> str:
-    """Return which values a question has, for the codebook."""
+    """Return the possible values of a question, for the codebook."""
     match question["kind"]:
         case "likert":
             low, high = (f" ({question[end]})" if question.get(end) else "" for end in ("low", "high"))
@@ -268,7 +268,7 @@ def value_text(question: Mapping[str, Any]) -> str:
 
 
 def _number_text(question: Mapping[str, Any]) -> str:
-    """Return which numbers are allowed: a whole number from 18 to 99."""
+    """Return the allowed numbers as text, such as "a whole number from 18 to 99"."""
     low, high = (question.get(bound) for bound in ("min", "max"))
     text = "a whole number" if question.get("whole") else "a number"
     if low is not None and high is not None:
@@ -281,13 +281,13 @@ def _number_text(question: Mapping[str, Any]) -> str:
 def answers_event(stop: game.QuestionsStop, answers: object) -> dict[str, Any]:
     """Return the event of answers to a page; `WordsError` as `check_answers`.
 
-    It has the ids of checks that were answered wrongly, and of instructions whether all were right.
+    It holds the ids of wrongly answered checks and, for instructions, whether all answers are correct.
     """
     return _judged_event(stop, check_answers(stop.questions, answers))
 
 
 def _judged_event(stop: game.QuestionsStop, answers: Mapping[str, Any], *, is_late: bool = False) -> dict[str, Any]:
-    """Return the event of checked answers. is_late: the time was up, so that checks may lack an answer."""
+    """Return the event of checked answers. is_late: whether the time was up, so that answers may be missing."""
     event: dict[str, Any] = {ANSWERS: answers} | ({TIME_UP: True} if is_late else {})
     checks = [q for q in stop.questions if game.CORRECT in q and not (is_late and q["id"] not in answers)]
     if checks:
@@ -303,11 +303,11 @@ def _is_correct(question: Mapping[str, Any], value: object) -> bool:
     return bool(value == question[game.CORRECT])
 
 
-GRACE_SECONDS = 5.0  # for answers that were sent as the time ended: pages retry a request after 0.3, 0.6, 1.2, 2.4 s
+GRACE_SECONDS = 5.0  # for answers sent as the time ends: pages retry a request after 0.3, 0.6, 1.2 and 2.4 s
 
 
 class PagePlayer(Visit):
-    """One participant on a page of questions; where a limit may end it, answers are on disk while they are written."""
+    """One participant on a page of questions; with a limit, unfinished answers are stored on disk."""
 
     def __init__(
         self,
@@ -325,12 +325,12 @@ class PagePlayer(Visit):
 
     @property
     def draft(self) -> dict[str, Any]:
-        """Answers that were written and not sent, by question."""
+        """Unsubmitted answers, by question."""
         events = self.folder.events(self.participant, self.item)
         return next((dict(record.event["draft"]) for record in reversed(events) if "draft" in record.event), {})
 
     def write(self, answers: object) -> None:
-        """Replace the draft by those answers that are allowed."""
+        """Replace the draft by the well-formed ones of these answers."""
         draft = _allowed_answers(self.stop.questions, answers)
         if self.is_timed and draft != self.draft:
             self._add({"draft": draft})
@@ -340,21 +340,21 @@ class PagePlayer(Visit):
         self._add(answers_event(self.stop, answers))
 
     def close_if_late(self, answers: object = None) -> bool:
-        """Record what was answered if the time is up; return whether it is.
+        """Record the answers so far if the time is up; return whether it is.
 
-        answers: as the page has them, for the draft as long as they can have been written in time
+        answers: the page's answers, used within GRACE_SECONDS after the limit
         """
         if self.seconds_left:
             return False
         is_in_time = answers is not None and self.balance > -GRACE_SECONDS
         recorded = _allowed_answers(self.stop.questions, answers) if is_in_time else self.draft
-        if not self.stop.checks_instructions:  # a draft is no try
+        if not self.stop.checks_instructions:  # a draft does not count as an attempt at instructions
             self._add(_judged_event(self.stop, recorded, is_late=True), is_late=True)
         return True
 
 
 def _allowed_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
-    """Return those answers that are of the form of their question."""
+    """Return the well-formed answers."""
     allowed: dict[str, Any] = {}
     for question in questions:
         value = answers.get(question["id"]) if isinstance(answers, Mapping) else None
@@ -364,7 +364,7 @@ def _allowed_answers(questions: Sequence[Mapping[str, Any]], answers: object) ->
 
 
 def check_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
-    """Return the answers to a page; `WordsError` names the question that lacks one, or has none of the form."""
+    """Return the answers to a page; `WordsError` names a question without an answer or with a malformed one."""
     if not isinstance(answers, Mapping):
         raise WordsError("answers are an object by question")
     checked: dict[str, Any] = {}
@@ -406,7 +406,7 @@ def _is_allowed_number(question: Mapping[str, Any], value: object) -> bool:
     return is_within and abs(value) <= sys.float_info.max and (not question.get("whole") or value == int(value))
 
 
-# --- Languages of the page: a file each, which maps its English texts, or patterns of them, to translations -----------
+# --- Languages: files that map the page's English texts, or patterns of them, to translations -------------------------
 LANGUAGES = Path(__file__).resolve().parents[1] / "languages"
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,4})?")
 _HOLE = re.compile(r"\{(\w+)(?::t)?\}")
@@ -437,14 +437,14 @@ def read_language(stated: str, folder: Path) -> game.Language:
 
 
 def add_title(language: game.Language, title: str, translation: str) -> game.Language:
-    """Return a language that has the title of a study, and of its practice."""
+    """Return a language with translations of the titles of a study and of its practice."""
     texts = json.loads(language.texts)
     practice = {f"{title}: practice": f"{translation}: {texts.get('practice', 'practice')}"}
     return language._replace(texts=json.dumps({**texts, title: translation, **practice}, ensure_ascii=False))
 
 
 def missing_texts(language: game.Language) -> list[str]:
-    """Return what a language has no translation of: the page shows it in English."""
+    """Return the English texts without a translation, which the page shows in English."""
     if language == game.ENGLISH:
         return []
     expected = read_toml(LANGUAGES / "de.toml", LanguageFile).texts
