@@ -363,7 +363,7 @@ def _reading_sources(problem: Problem) -> Iterator[bytes]:
     is_random = extension.noise != NOISE_FREE or allowance.contexts is Contexts.SAMPLED
     if is_random:
         yield repr((sealed.seed, sorted(sealed.rates.items()))).encode()
-        yield repr(sealed.spelling and (sorted(sealed.spelling.names.items()), sealed.spelling.roots)).encode()
+        yield repr(sealed.renaming and (sorted(sealed.renaming.names.items()), sealed.renaming.roots)).encode()
     if gold is None:
         return
     max_targets = allowance.max_targets if allowance.worlds else 0
@@ -371,7 +371,7 @@ def _reading_sources(problem: Problem) -> Iterator[bytes]:
     if is_random or num_worlds << len(extension.roots) > MAX_SHOWN_ROWS:
         yield repr((gold.roots, gold.signature)).encode()
         return
-    start = episode_contexts(extension, 0, sealed.seed, sealed.spelling)
+    start = episode_contexts(extension, 0, sealed.seed, sealed.renaming)
     yield repr(start).encode()
     yield from _shown_columns(gold, extension, max_targets, start if not allowance.worlds else None)
 

@@ -375,7 +375,7 @@ def answer_structure(
 ) -> Outcome[ExtendedAnswer]:
     """Return majority tables over the parents of a learned graph; noise with a rate common to all variables only."""
     scm_class = task_class(task)
-    if scm_class.hidden_parents or scm_class.noise.is_silent or scm_class.noise.kind is NoiseKind.EACH:
+    if scm_class.hidden_parents or scm_class.noise.is_noiseless or scm_class.noise.kind is NoiseKind.EACH:
         return Impossible("noise with one rate for all variables, and no hidden variables, is needed")
     panel = plain_task(task, scm_class, worlds).training
     frame = frame_from_panel(panel)

@@ -40,11 +40,9 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         item, parsed = self.check_item(item), parse_answer(answer)
         replay = replay_answer(self.benchmark, item, parsed or {}, steps)
         item_grade = grade(item, replay.steps)
-        problem = (
-            invalid_answer_message(answer)
-            if parsed is None and replay.problem and answer is not None
-            else replay.problem
-        )
+        problem = replay.problem
+        if parsed is None and problem and answer is not None:  # clearer than the problem of an empty submission
+            problem = invalid_answer_message(answer)
         wrong = f"wrong: {', '.join(item_grade.faults)}" if item_grade.faults else None
         return BlicketScore(
             instance=item.id,
@@ -82,10 +80,10 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         steps: Sequence[Step[Any]] = (),
         family: Literal["condition", "told"] = "condition",
     ) -> DetectorSpace:
-        """Return the detectors that agree with the readings of some steps.
+        """Return the detectors consistent with the readings of `steps`.
 
-        family: `condition` for the detectors of the item's actual condition, which solvers need not be shown; `told`
-            for those that the text of its task allows
+        family: `condition` for the detectors of the item's actual condition, which a solver may not see; `told`
+            for those that the text of its task allows; `steps` that do not replay are refused
         """
         from calibrant.dsl.episode import replay_transcript
         from calibrant.solvers.blickets.exact import class_of, space_after, space_of_condition
@@ -132,8 +130,8 @@ def hypotheses(item: BlicketItem) -> Hypotheses:
 
     space = FUNCTIONS.version_space(item)
     num_detectors: dict[str, int] = {}
-    for rule, number in space.verdicts().items():
-        num_detectors[_text(rule)] = num_detectors.get(_text(rule), 0) + number
+    for rule, count in space.verdicts().items():
+        num_detectors[_text(rule)] = num_detectors.get(_text(rule), 0) + count
     return weighted_hypotheses("rules", space.in_words, num_detectors, key)
 
 
@@ -145,6 +143,7 @@ class BlicketTraining:
 
     @property
     def stages(self) -> Sequence[str]:
+        """Names of generator settings, in the order of a curriculum."""
         return ("disjunctive", "conjunctive", "stochastic", "order", "easy-3", "hard-3", "several-switches")
 
     def difficulty(self, item: BlicketItem) -> Mapping[str, int]:
@@ -157,7 +156,7 @@ class BlicketTraining:
         }
 
     def gold(self, item: BlicketItem) -> dict[str, Any] | None:
-        """Return the rule in force at the start; None if no answer is accepted then."""
+        """Return the rule in force at the start; None if moves or a switch must come before an answer."""
         exposure = item.sealed.exposure
         if exposure.moves or exposure.after_switch:
             return None
@@ -165,16 +164,17 @@ class BlicketTraining:
 
     def share(self, item: BlicketItem, verdict: BlicketScore) -> float:
         """Return the share of sets of objects on which the answered rule and the rule in force agree."""
-        grade = verdict.details
-        if grade.correct:
+        item_grade = verdict.details
+        if item_grade.correct:
             return 1.0
-        if grade.answer is None:
+        if item_grade.answer is None:
             return 0.0
-        truth, answer, sets = grade.rule_in_force, grade.answer, range(1 << item.task.n)
-        alike = sum(truth.active(present) == answer.active(present) for present in sets)
+        truth, answer, sets = item_grade.rule_in_force, item_grade.answer, range(1 << item.task.n)
+        num_equal = sum(truth.active(present) == answer.active(present) for present in sets)
         # below 1: `conjunctive A` agrees with `disjunctive A` on every set, and is wrong where the type counts
-        return min(alike, len(sets) - 1) / len(sets)
+        return min(num_equal, len(sets) - 1) / len(sets)
 
+    # fits and agrees differ in ReplaySCM alone
     def fits(self, verdict: BlicketScore) -> bool:
         return verdict.correct is True
 

@@ -18,7 +18,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
     demo_protocols=("exact", "greedy", "abstain"),
     bundled=("causalab",),
     provides={
-        capabilities.AIDS: "dialogues:shown_aid",
+        capabilities.AIDS: "dialogues:aid_text_of_option",
         EPISODE_VIEWS: "dialogues:EPISODE_VIEWS",
         capabilities.FINDINGS: "audit:FINDINGS",
         ITEM_CONVERSION: "generation:CONVERT",

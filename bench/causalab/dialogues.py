@@ -38,21 +38,21 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Message
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- Aids of a text episode: the released configs that fit (as the paper's helper lists them), or the members left ----
+# --- Aids of a text episode: the consistent released configs (as the paper's helper lists them), or mechanisms --------
 Aid: TypeAlias = Literal["none", "members"] | Path
-"""members, or a released file whose configs are the candidates."""
+"""`members`: number and common edges of the consistent mechanisms; a path: a released file of candidate configs."""
 
 MEMBERS: Final = "members"
 MAX_LISTED = 50
 
 
-def shown_aid(item: LabItem, steps: Sequence[episode.LabStep], aid: Path) -> str:
-    """Return what an aid shows after these steps; `CalibrantError` for a path that is neither an aid nor a suite."""
+def aid_text_of_option(item: LabItem, steps: Sequence[episode.LabStep], aid: Path) -> str:
+    """Return `aid_text` of a command's option, whose path may be the word `members`; `CalibrantError` for no suite."""
     return aid_text(MEMBERS if aid == Path(MEMBERS) else aid, item, steps)
 
 
 def aid_text(aid: Aid, item: LabItem, steps: Sequence[episode.LabStep]) -> str:
-    """Return what an aid shows after these steps; empty for none."""
+    """Return the aid's text after these steps; empty without an aid."""
     if aid == "none":
         return ""
     return _members_text(item, steps) if aid == "members" else _candidates_text(Path(aid), item, steps)
@@ -82,10 +82,10 @@ def _configs(path: Path) -> tuple[Config, ...]:
 
 
 def _transitions(item: LabItem, steps: Sequence[episode.LabStep]) -> list[Transition]:
-    """Return the settings of a run in their order, each from the values before it."""
+    """Return the interventions of a run in their order, each with the values before it."""
     transitions, before = [], item.task.baseline
     for step in steps:
-        if step.cost and step.reading is not None:
+        if step.cost and step.reading is not None:  # free and refused steps change nothing
             name, value = str(step.action["set"]), float(step.action["value"])
             transitions.append(Transition(before, step.reading, name, value))
             before = step.reading
@@ -102,9 +102,10 @@ TURNS_PER_ACTION, EXTRA_TURNS = 2, 8  # as in bench.episodes
 class DialogueOptions:
     """Options of a text episode.
 
-    schema: paper returns a reply whose hypothesis breaks the schema of the paper, at most twice in a row
-    verify: once returns the first dial or submission whose equation misses readings of the run, while settings are left
-    aid: what is shown after each reading beside it; carry: whether the last notebook and hypothesis are repeated
+    schema: `paper` sends back a reply whose hypothesis breaks the paper's schema, at most MAX_RETURNS times in a row
+    verify: `once` sends back the first reactor trial or submission whose equation contradicts readings of the run,
+        while interventions remain
+    aid: text after each reading; carry: whether the last notebook and hypothesis are repeated after each reply
     """
 
     schema: Schema = "free"
@@ -117,8 +118,10 @@ class DialogueOptions:
 class DialogueTotals:
     """Totals of a run.
 
-    replies: taken; unread: without an action; malformed: whose hypothesis broke the schema once too often
-    returned: that came back for their schema; verified: whether one came back for its own readings
+    replies: number taken; unread: number whose action was not taken, malformed ones included
+    malformed: number that broke the schema after MAX_RETURNS returns; returned: number sent back for their schema
+    verified: whether a reply was sent back because it contradicts its readings
+    ledger: what notebooks copied from the readings, right and wrong
     """
 
     replies: int = 0
@@ -129,7 +132,7 @@ class DialogueTotals:
     ledger: Ledger = field(default_factory=Ledger)
 
     def as_json(self) -> dict[str, Any]:
-        """Ready for JSON; shares are over replies, None without any."""
+        """Return the totals for JSON; shares are over replies, None without any."""
         shares = {
             "unread_share": self.unread / self.replies if self.replies else None,
             "malformed_share": self.malformed / self.replies if self.replies else None,
@@ -145,7 +148,7 @@ class DialogueTotals:
 
 
 class LabChat:
-    """An episode in messages; whatever a reply is, it is answered."""
+    """An episode in messages; every reply gets a response, even an unreadable one."""
 
     def __init__(self, item: LabItem, options: DialogueOptions | None = None, thoughts: Thoughts = "strip") -> None:
         self.episode = episode.LabEpisode(item)
@@ -157,7 +160,7 @@ class LabChat:
             self.messages[-1] = {"role": "user", "content": f"{self.messages[-1]['content']}\n\n{note}"}
         self._item = item
         self._turns_left = TURNS_PER_ACTION * self.episode.left + EXTRA_TURNS
-        self._returns = 0  # of the present reply, for its schema
+        self._returns = 0  # in a row, for the schema
         self._notebook: Mapping[str, Any] = {}
 
     @property
@@ -165,16 +168,16 @@ class LabChat:
         return self.episode.closed or self._turns_left <= 0
 
     def take_text(self, text: object) -> None:
-        """Take a reply."""
+        """Append a reply and its response to `messages`; a reply that is no string is unread."""
         self._turns_left -= 1
         self.totals.replies += 1
-        answer = self._answer(text)
+        response = self._respond(text)
         if self.options.carry and self._notebook and not self.closed:
-            answer += f"\n\nYour previous state:\n{_carried(self._notebook)}"
+            response += f"\n\nYour previous state:\n{json.dumps(self._notebook)}"
         self.messages.append({"role": "assistant", "content": text if isinstance(text, str) else ""})
-        self.messages.append({"role": "user", "content": answer})
+        self.messages.append({"role": "user", "content": response})
 
-    def _answer(self, text: object) -> str:
+    def _respond(self, text: object) -> str:
         try:
             if not isinstance(text, str):
                 raise ActionError(f"expected text, found {short_repr(text)}")
@@ -184,20 +187,20 @@ class LabChat:
         except ActionError as error:
             self.totals.unread += 1
             return f"Not understood: {error}."
-        if returned := self._schema_fault(action):
+        if returned := self._return_for_schema(action):
             return returned
-        self._note(raw, action)
-        if missed := self._missed(action):
-            return missed
+        self._update_notebook(raw, action)
+        if contradiction := self._return_for_readings(action):
+            return contradiction
         step = self.episode.act(action)
         lines = [PLAY.describe(self.episode, step)]
         if step.cost and (note := aid_text(self.options.aid, self._item, self.episode.steps)):
             lines.append(note)
         return "\n".join(lines)
 
-    def _schema_fault(self, action: Action) -> str:
-        """Return the answer to a reply that breaks the schema; empty for one that does not, and without the option."""
-        raw = _stated(action)
+    def _return_for_schema(self, action: Action) -> str:
+        """Return the response to a reply that breaks the schema, and count it; empty if none or not asked for."""
+        raw = _stated_hypothesis(action)
         if self.options.schema != "paper" or raw is None:
             return ""
         fault = schema_fault(raw, self._item.task.properties)
@@ -210,21 +213,23 @@ class LabChat:
             return f"The hypothesis was not taken: {fault}. Repeat the reply with another one."
         self._returns = 0
         self.totals.malformed += 1
-        self.totals.unread += 1
+        self.totals.unread += 1  # its action is not taken
         return f"Not understood: {fault}."
 
-    def _note(self, raw: Mapping[str, Any], action: Action) -> None:
+    def _update_notebook(self, raw: Mapping[str, Any], action: Action) -> None:
         readings = list(episode.own_readings(self._item.task, self.episode.steps))
         self.totals.ledger.add(raw, readings, self._item.task.properties)
-        stated = _stated(action)
-        copied = {PAST: raw[PAST]} if PAST in raw else {}
-        self._notebook = {**self._notebook, **copied, **({} if stated is None else {episode.HYPOTHESIS: stated})}
+        stated = _stated_hypothesis(action)
+        if PAST in raw:
+            self._notebook = {**self._notebook, PAST: raw[PAST]}
+        if stated is not None:
+            self._notebook = {**self._notebook, episode.HYPOTHESIS: stated}
 
-    def _missed(self, action: Action) -> str:
-        """Return the readings that a dial or a submission misses, once; empty without any, and without the option."""
+    def _return_for_readings(self, action: Action) -> str:
+        """Return the readings that a trial or a submission contradicts, once a run; empty if none or not asked for."""
         if self.options.verify != "once" or self.totals.verified or "set" in action or self.episode.left <= 0:
             return ""
-        stated = _stated(action)
+        stated = _stated_hypothesis(action)
         last = stated if stated is not None else self._notebook.get(episode.HYPOTHESIS)
         missed = episode.missed_readings(hypothesis(last), self._item.task, self.episode.steps)
         if not missed:
@@ -237,28 +242,23 @@ class LabChat:
         return "\n".join(lines)
 
 
-def _stated(action: Action) -> Mapping[str, Any] | None:
+def _stated_hypothesis(action: Action) -> Mapping[str, Any] | None:
     return episode.stated_raw(Step(action, None))
 
 
-def _carried(notebook: Mapping[str, Any]) -> str:
-
-    return json.dumps(notebook)
-
-
 def text_episode(item: LabItem, options: DialogueOptions | None = None, thoughts: Thoughts = "strip") -> TextEpisode:
-    """Return an item as an environment: reward 1 for a frequency within 5, else 0.
+    """Return an item as an environment: reward 1 if the submitted frequency is within 5 of the target, else 0.
 
     The score has the totals of the dialogue under `dialogue`.
     """
-    opened: list[LabChat] = []
+    chats: list[LabChat] = []  # the last one opened, whose totals the score needs
 
     def open_chat() -> LabChat:
-        opened[:] = [LabChat(item, options, thoughts)]
-        return opened[0]
+        chats[:] = [LabChat(item, options, thoughts)]
+        return chats[0]
 
     def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        return episode.run_score(item, steps).as_json() | {"dialogue": opened[0].totals.as_json()}
+        return episode.run_score(item, steps).as_json() | {"dialogue": chats[0].totals.as_json()}
 
     return TextEpisode(open_chat, score, _reward)
 
@@ -271,18 +271,18 @@ def _reward(record: Mapping[str, Any]) -> float:
 
 
 class ReplyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of a dialogue that decide what a reply does; what is shown beside the answers decides nothing."""
+    """Options of a dialogue that decide the effect of a reply; aids and carried notebooks have none."""
 
     schema: Schema = "free"
     verify: Verify = "never"
 
 
 def play_replies(
-    item: LabItem, replies: Sequence[Any], stated: Mapping[str, Any], thoughts: Thoughts = "strip"
+    item: LabItem, replies: Sequence[Any], raw_options: Mapping[str, Any], thoughts: Thoughts = "strip"
 ) -> PlayedReplies:
-    """Play replies, texts or objects, one a turn; `CalibrantError` for one after the end and for unknown options."""
+    """Play one reply, a string or an object, a turn; `CalibrantError` for unknown options and replies after the end."""
     try:
-        options = msgspec.convert(stated, ReplyOptions)
+        options = msgspec.convert(raw_options, ReplyOptions)
     except msgspec.ValidationError as error:
         choices = "known: schema free or paper, verify never or once"
         raise CalibrantError(f"dialogue: {in_one_line(str(error))}; {choices}") from None
@@ -294,7 +294,7 @@ def play_replies(
     return PlayedReplies(chat.episode.steps, chat.totals.as_json())
 
 
-# --- A run step by step, ready to be shown: actions, readings, the stated graph, the true one, and the metrics --------
+# --- A run step by step, for display: actions, readings, the stated graph, the true one, and the metrics --------------
 HEADINGS = ("Step", "Action", "Left", "F1", "Root F1", "Weight F1", "Fits", "Contradicted")
 
 
@@ -302,34 +302,32 @@ HEADINGS = ("Step", "Action", "Left", "F1", "Root F1", "Weight F1", "Fits", "Con
 class RunMoment:
     """The state after a step; the first is that before any.
 
-    caption: number and action; reading: what came of it, in words
-    stated: the stated graph beside what the readings prove; truth: the true one, None where it is not shown
-    moment: the metrics
+    caption: the action; reading: its result in words; stated: the stated graph beside the edges that readings prove
+    truth: the true graph, None where it is not shown; metrics: of the stated graph after the step
     """
 
     caption: str
     reading: str
     stated: GraphPicture
     truth: GraphPicture | None
-    moment: Moment
+    metrics: Moment
 
     @property
     def row(self) -> list[str]:
         """The cells under HEADINGS, without the number of the step."""
-        score = self.moment.score
-        figures = (score.all_edge.f1, score.root.f1, score.freq_weight.f1)
-        fits, contradicted = self.moment.equation_fits, self.moment.contradicted
+        score = self.metrics.score
+        fits, contradicted = self.metrics.equation_fits, self.metrics.contradicted
         return [
             self.caption,
-            f"{self.moment.members:,}",
-            *(f"{figure:.3f}" for figure in figures),
+            f"{self.metrics.members:,}",
+            *(f"{f1:.3f}" for f1 in (score.all_edge.f1, score.root.f1, score.freq_weight.f1)),
             "yes" if fits else "no",
             "yes" if contradicted else "no",
         ]
 
 
 def run_moments(item: LabItem, steps: Sequence[episode.LabStep], *, reveal_sealed: bool) -> list[RunMoment]:
-    """Return the moments of a run; `BudgetSpent` where the mechanisms left are not counted."""
+    """Return the moments of a run; `BudgetSpent` if the consistent mechanisms are too many to count."""
     course = trajectory(item, steps)
     start = Moment(0, run_space(item).count, Scorer(item.sealed.mechanism).score(EMPTY), False, False)
     moments = []
@@ -349,12 +347,14 @@ def run_moments(item: LabItem, steps: Sequence[episode.LabStep], *, reveal_seale
 
 
 def _true_picture(item: LabItem, steps: Sequence[episode.LabStep]) -> GraphPicture:
-    """Return the true graph beside what the same readings prove."""
-    settings: list[Action] = [
+    """Return the true graph beside the edges that the same readings prove."""
+    paid_actions: list[Action] = [  # without stated hypotheses: the truth takes their place
         {k: v for k, v in step.action.items() if k != episode.HYPOTHESIS} for step in steps if step.cost
     ]
     truth = {"submit": {episode.HYPOTHESIS: state_mechanism(item.sealed.mechanism)}}
-    picture = run_picture("the true graph", item, replay_actions(episode.LabEpisode(item), [*settings, truth]).steps)
+    picture = run_picture(
+        "the true graph", item, replay_actions(episode.LabEpisode(item), [*paid_actions, truth]).steps
+    )
     return replace(picture, remark=f"beside the same readings; {picture.remark.split('; ')[1]}")
 
 
@@ -370,9 +370,9 @@ def _action_text(action: Action) -> str:
 # --- Runs as a page with a slider over steps: graphs, lines of the metrics, what was set and read ---------------------
 Episodes = Sequence[tuple[str, Sequence[episode.LabStep]]]
 LINES: tuple[tuple[str, Callable[[RunMoment], float]], ...] = (
-    ("F1 of all edges", lambda view: view.moment.score.all_edge.f1),
-    ("F1 of the roots", lambda view: view.moment.score.root.f1),
-    ("F1 of the weights", lambda view: view.moment.score.freq_weight.f1),
+    ("F1 of all edges", lambda moment: moment.metrics.score.all_edge.f1),
+    ("F1 of the roots", lambda moment: moment.metrics.score.root.f1),
+    ("F1 of the weights", lambda moment: moment.metrics.score.freq_weight.f1),
 )
 LEFT, RIGHT, TOP, HEIGHT, STEP, MIN_WIDTH = 44, 60, 14, 150, 36, 420  # pixels of the plot
 
@@ -381,26 +381,26 @@ LEFT, RIGHT, TOP, HEIGHT, STEP, MIN_WIDTH = 44, 60, 14, 150, 36, 420  # pixels o
 class RunViews:
     """Implements EpisodeViews (bench.pages.capabilities).
 
-    reveal_sealed: whether the true graph is view
+    reveal_sealed: whether the true graph is shown
     """
 
     reveal_sealed: bool
 
     def text(self, item: LabItem, steps: Sequence[episode.LabStep], system: str) -> str:
-        """Return the graph that was stated at the end; with what is sealed also all steps and the truth."""
+        """Return the graph stated at the end; if sealed facts are revealed, also all steps and the true graph."""
         if not self.reveal_sealed:
             with refuse_uncounted(item):
                 return graph_text(run_picture(f"{system}, {item.id}", item, steps))
         with refuse_uncounted(item):
             moments = run_moments(item, steps, reveal_sealed=self.reveal_sealed)
-        rows = [[str(index), *view.row] for index, view in enumerate(moments)]
+        rows = [[str(index), *moment.row] for index, moment in enumerate(moments)]
         last = moments[-1]
         graphs = [graph_text(picture) for picture in (last.stated, last.truth) if picture is not None]
         title = in_one_line(f"{system}, {item.id}")
         return "\n\n".join([title, aligned([*HEADINGS], rows), *graphs])
 
     def page(self, item: LabItem, episodes: Episodes) -> str:
-        """Return one HTML file; without scripts all steps of each run stand below one another."""
+        """Return one HTML file; without JavaScript it shows all steps of each run one below the other."""
         with refuse_uncounted(item):
             runs = [
                 _run_content(index, name, run_moments(item, steps, reveal_sealed=self.reveal_sealed))
@@ -414,22 +414,22 @@ class RunViews:
         )
 
 
-def _run_content(number: int, name: str, moments: Sequence[RunMoment]) -> dict[str, Any]:
-    """Return what the template needs of a run."""
+def _run_content(run_index: int, name: str, moments: Sequence[RunMoment]) -> dict[str, Any]:
+    """Return the fields of one run in the page's template."""
     steps = [
         {
             "number": k,
-            "caption": view.caption,
-            "reading": view.reading,
-            "row": view.row,
+            "caption": moment.caption,
+            "reading": moment.reading,
+            "row": moment.row,
             "graphs": Markup(  # it escapes its texts
-                graphs_svg([view.stated, *([view.truth] if view.truth else [])], prefix=f"run-{number}-{k}-")
+                graphs_svg([moment.stated, *([moment.truth] if moment.truth else [])], prefix=f"run-{run_index}-{k}-")
             ),
         }
-        for k, view in enumerate(moments)
+        for k, moment in enumerate(moments)
     ]
     return {
-        "anchor": f"run-{number}",
+        "anchor": f"run-{run_index}",
         "system": name,
         "verdict": moments[-1].stated.remark,
         "steps": steps,
@@ -439,27 +439,28 @@ def _run_content(number: int, name: str, moments: Sequence[RunMoment]) -> dict[s
 
 
 def _plot(moments: Sequence[RunMoment]) -> str:
-    """Return lines over steps: three F1 on the left scale, mechanisms left on the right, logarithmic one."""
+    """Return lines over steps: F1 scores on the left axis, remaining mechanisms on the right, logarithmic axis."""
     width = max(MIN_WIDTH, LEFT + RIGHT + STEP * max(1, len(moments) - 1))
     step = (width - LEFT - RIGHT) / max(1, len(moments) - 1)
-    places = [LEFT + step * k for k in range(len(moments))]
+    xs = [LEFT + step * k for k in range(len(moments))]
     shares = Scale(0, 1, TOP + HEIGHT, TOP)
-    most = max(view.moment.members for view in moments)
-    members = Scale(1, max(10, most), TOP + HEIGHT, TOP, logarithmic=True)
+    max_members = max(moment.metrics.members for moment in moments)
+    members = Scale(1, max(10, max_members), TOP + HEIGHT, TOP, logarithmic=True)
     marks = [f'<rect class="cursor" x="{LEFT - 8}" y="{TOP - 8}" width="16" height="{HEIGHT + 16}"/>']
     marks += side_axis(shares.ticks(), LEFT, width - RIGHT)
     marks += [text_at(text, width - RIGHT + 8, y + 4, "soft") for y, text in members.ticks()]
-    members_line = [(x, members.at(max(1, view.moment.members))) for x, view in zip(places, moments, strict=True)]
+    members_line = [(x, members.at(max(1, moment.metrics.members))) for x, moment in zip(xs, moments, strict=True)]
     marks.append(_polyline("members", members_line, "mechanisms left, right scale"))
     for k, (title, value) in enumerate(LINES):
-        points = [(x, shares.at(value(view))) for x, view in zip(places, moments, strict=True)]
+        points = [(x, shares.at(value(moment))) for x, moment in zip(xs, moments, strict=True)]
         marks.append(_polyline(f"line-{k}", points, title))
     base = TOP + HEIGHT
-    marks += foot_axis([(x, str(index)) for index, x in enumerate(places)], base)
-    signs = ["✓" if view.moment.equation_fits else "-" for view in moments]
-    marks += [text_at(sign, x, base + 34, anchor="middle") for x, sign in zip(places, signs, strict=True)]
-    label = f"metrics over {len(moments) - 1} steps; mechanisms left fall from {moments[0].moment.members:,} to "
-    return figure(width, base + 42, f"{label}{moments[-1].moment.members:,}", marks).replace(
+    marks += foot_axis([(x, str(index)) for index, x in enumerate(xs)], base)
+    signs = ["✓" if moment.metrics.equation_fits else "-" for moment in moments]
+    marks += [text_at(sign, x, base + 34, anchor="middle") for x, sign in zip(xs, signs, strict=True)]
+    first, last = moments[0].metrics.members, moments[-1].metrics.members
+    label = f"metrics over {len(moments) - 1} steps; mechanisms left fall from {first:,} to {last:,}"
+    return figure(width, base + 42, label, marks).replace(  # for the script that moves the cursor
         'class="fixed"', f'class="fixed course" data-left="{LEFT}" data-step="{step:.2f}"'
     )
 
@@ -480,9 +481,9 @@ MEAN_HEADINGS = (
 
 
 class StepMeans(NamedTuple):
-    """Means over the runs of a system on a suite after a step; a run that has ended counts with its last moment.
+    """Means over the runs of a system on a suite after a step; a run that has ended keeps its last moment.
 
-    going_on: runs that have this step; members: geometric mean; fits, contradicted: shares of the runs
+    n: number of runs; going_on: number that have this step; members: geometric mean of the consistent mechanisms
     """
 
     setting: str
@@ -498,13 +499,13 @@ class StepMeans(NamedTuple):
     contradicted: float
 
     def cells(self) -> list[str]:
-        figures = (self.edge_f1, self.root_f1, self.weight_f1, self.fits, self.contradicted)
+        means = (self.edge_f1, self.root_f1, self.weight_f1, self.fits, self.contradicted)
         counts = [self.setting, self.system, str(self.step), str(self.n), str(self.going_on), f"{self.members:.4g}"]
-        return [*counts, *(f"{figure:.3f}" for figure in figures)]
+        return [*counts, *(f"{mean:.3f}" for mean in means)]
 
 
 class TrajectoryTable(NamedTuple):
-    """rows: by suite, system and step; num_uncounted: runs whose mechanisms are not counted, and which are left out."""
+    """Means by suite, system and step; num_uncounted: runs left out, with too many mechanisms to count."""
 
     rows: Sequence[StepMeans]
     num_uncounted: int
@@ -518,7 +519,7 @@ class TrajectoryTable(NamedTuple):
 
 
 def mean_trajectories(transcripts: Iterable[Transcript], items: Mapping[tuple[str, str], LabItem]) -> TrajectoryTable:
-    """Return the means of replayed runs; items: by digest of the pool and id; runs on others are passed over."""
+    """Return the means of replayed runs; items: (pool digest, id) -> item; runs on other items are ignored."""
     courses: defaultdict[tuple[str, str, str], list[Sequence[Moment]]] = defaultdict(list)
     configurations: defaultdict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     num_uncounted = 0
@@ -526,7 +527,7 @@ def mean_trajectories(transcripts: Iterable[Transcript], items: Mapping[tuple[st
         item = items.get((context.pool_digest, context.instance))
         if item is None:
             continue
-        replay_transcript(episode.LabEpisode(item), steps)
+        replay_transcript(episode.LabEpisode(item), steps)  # raises if a step does not replay
         try:
             moments = trajectory(item, steps).moments
         except BudgetSpent:
@@ -538,8 +539,8 @@ def mean_trajectories(transcripts: Iterable[Transcript], items: Mapping[tuple[st
             courses[context.setting, context.system, options].append(moments)
     rows: list[StepMeans] = []
     for setting, system, options in sorted(courses):
-        stated = configurations[system]
-        suffix = option_suffix(stated[options], differing_names(list(stated.values())))
+        configs = configurations[system]
+        suffix = option_suffix(configs[options], differing_names(list(configs.values())))
         rows += _step_means(setting, system + suffix, courses[setting, system, options])
     return TrajectoryTable(rows, num_uncounted)
 
@@ -547,17 +548,17 @@ def mean_trajectories(transcripts: Iterable[Transcript], items: Mapping[tuple[st
 def _step_means(setting: str, system: str, courses: Sequence[Sequence[Moment]]) -> Iterable[StepMeans]:
     for step in range(max(map(len, courses))):
         moments = [course[min(step, len(course) - 1)] for course in courses]
-        number = len(moments)
+        num_runs = len(moments)
         yield StepMeans(
             setting,
             system,
             step + 1,
-            number,
+            num_runs,
             sum(step < len(course) for course in courses),
-            exp(fsum(log(max(1, moment.members)) for moment in moments) / number),
-            fsum(moment.score.all_edge.f1 for moment in moments) / number,
-            fsum(moment.score.root.f1 for moment in moments) / number,
-            fsum(moment.score.freq_weight.f1 for moment in moments) / number,
-            sum(moment.equation_fits for moment in moments) / number,
-            sum(moment.contradicted for moment in moments) / number,
+            exp(fsum(log(max(1, moment.members)) for moment in moments) / num_runs),
+            fsum(moment.score.all_edge.f1 for moment in moments) / num_runs,
+            fsum(moment.score.root.f1 for moment in moments) / num_runs,
+            fsum(moment.score.freq_weight.f1 for moment in moments) / num_runs,
+            sum(moment.equation_fits for moment in moments) / num_runs,
+            sum(moment.contradicted for moment in moments) / num_runs,
         )

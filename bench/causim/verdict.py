@@ -1,7 +1,7 @@
 """The verdict on an answer to a CauSim question (arXiv:2605.09079): its fields, and the metrics of tables.
 
-Shares of nodes are means over the answers that have a reason for every node, each answer counting once whatever its
-number of nodes. Reasons are those of dsl.causim.score.
+Shares of nodes are means over the answers with a reason for every node; each answer has the same weight. Reasons are
+those of dsl.causim.score.
 """
 
 from __future__ import annotations
@@ -109,17 +109,17 @@ CausimVerdict = line_struct(
 
 
 def score_record(judge: Judge, verdict: Judgement, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return a score as records keep it. The flags of the question are worked out, whatever the item's labels state."""
+    """Return the score of a record. The flags of the question are computed, not copied from the item's labels."""
     flags, nodes = judge.flags, verdict.nodes
-    wrong = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
+    reason_by_node = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
     score = CausimScoreFields(
         correct=verdict.reward == 1,
         answered=verdict.answer is not None,
         why=verdict.why,
         meaning=None if verdict.answer is None else assignment_text(verdict.answer),
         nodes=None if nodes is None else dict(sorted(Counter(nodes.values()).items())),
-        first=next(iter(wrong.values()), None),
-        wrong=None if nodes is None else wrong,
+        first=next(iter(reason_by_node.values()), None),
+        wrong=None if nodes is None else reason_by_node,
         trivial=flags.trivial,
         copyable=flags.copyable,
         vacuous=flags.vacuous,
@@ -143,19 +143,19 @@ def is_answered(score: Score) -> bool:
 
 
 def first_reason(score: Score) -> str | None:
-    """Return the reason of the first node that is not right; None where no node has a reason, or all are right."""
+    """Return the reason of the first wrong node; None if no node is wrong or nodes have no reasons."""
     return None if score["first"] is None else str(score["first"])
 
 
-def _flag(name: str) -> Callable[[Score], float | None]:
+def _flag_value(name: str) -> Callable[[Score], float | None]:
     return lambda score: None if score[name] is None else float(score[name])
 
 
-def _right_without(flag: str) -> Callable[[Score], float | None]:
+def _accuracy_unless(flag: str) -> Callable[[Score], float | None]:
     return lambda score: float(is_right(score)) if score[flag] is False else None
 
 
-def _nodes(reason: str) -> Callable[[Score], float | None]:
+def _node_share(reason: str) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
         nodes = score["nodes"]
         return nodes.get(reason, 0) / sum(nodes.values()) if nodes else None
@@ -168,7 +168,7 @@ def _explained(score: Score) -> float | None:
     return None if score["nodes"] is None and is_answered(score) else float(score["nodes"] is not None)
 
 
-def _first(reason: str) -> Callable[[Score], float | None]:
+def _first_reason_rate(reason: str) -> Callable[[Score], float | None]:
     return lambda score: None if (first := first_reason(score)) is None else float(first == reason)
 
 
@@ -183,74 +183,98 @@ ANSWERS = (
     ),
 )
 ERRORS = (
-    Metric("nodes_ok", "OK", "the evidence allows a noise that gives the value", _nodes("ok"), True),
-    Metric("nodes_do_ignored", "Do ignored", "an intervened node has another value", _nodes("do ignored"), True),
+    Metric("nodes_ok", "OK", "the evidence allows a noise that gives the value", _node_share("ok"), conditional=True),
+    Metric(
+        "nodes_do_ignored",
+        "Do ignored",
+        "an intervened node has another value",
+        _node_share("do ignored"),
+        conditional=True,
+    ),
     Metric(
         "nodes_impossible",
         "Impossible",
         "no noise gives the value from the answer's own parents (propagation)",
-        _nodes("impossible"),
-        True,
+        _node_share("impossible"),
+        conditional=True,
     ),
     Metric(
         "nodes_wrong_noise",
         "Wrong noise",
         "some does, none that the evidence allows (abduction)",
-        _nodes("wrong noise"),
-        True,
+        _node_share("wrong noise"),
+        conditional=True,
     ),
     Metric(
         "first_do_ignored",
         "First: do",
         "wrong answers whose first wrong node is an intervened one",
-        _first("do ignored"),
-        True,
+        _first_reason_rate("do ignored"),
+        conditional=True,
     ),
     Metric(
         "first_impossible",
         "First: impossible",
         "wrong answers whose first wrong node no noise gives",
-        _first("impossible"),
-        True,
+        _first_reason_rate("impossible"),
+        conditional=True,
     ),
     Metric(
         "first_wrong_noise",
         "First: noise",
         "wrong answers whose first wrong node needs noise that the evidence rules out",
-        _first("wrong noise"),
-        True,
+        _first_reason_rate("wrong noise"),
+        conditional=True,
     ),
 )
 FLAGS = (
-    Metric("trivial", "Trivial", "`do` covers every required key", _flag("trivial"), True),
-    Metric("copyable", "Copyable", "the evidence with `do` written over it is right", _flag("copyable"), True),
-    Metric("vacuous", "Vacuous", "`do` changes nothing else in any world that fits", _flag("vacuous"), True),
+    Metric("trivial", "Trivial", "`do` covers every required key", _flag_value("trivial"), conditional=True),
+    Metric(
+        "copyable",
+        "Copyable",
+        "the evidence with `do` written over it is right",
+        _flag_value("copyable"),
+        conditional=True,
+    ),
+    Metric(
+        "vacuous",
+        "Vacuous",
+        "`do` changes nothing else in any world that fits",
+        _flag_value("vacuous"),
+        conditional=True,
+    ),
     Metric(
         "right_not_trivial",
         "Right|not trivial",
         "accuracy on questions that are not trivial",
-        _right_without("trivial"),
-        True,
+        _accuracy_unless("trivial"),
+        conditional=True,
     ),
     Metric(
         "right_not_copyable",
         "Right|not copyable",
         "accuracy on questions that are not copyable",
-        _right_without("copyable"),
-        True,
+        _accuracy_unless("copyable"),
+        conditional=True,
     ),
     Metric(
         "right_not_vacuous",
         "Right|effect",
         "accuracy on questions whose `do` changes something else",
-        _right_without("vacuous"),
-        True,
+        _accuracy_unless("vacuous"),
+        conditional=True,
     ),
 )
 
 
 def _sample(score: Score) -> Sample:
-    return Sample(is_answered(score), is_right(score), False, False, score["meaning"])
+    return Sample(
+        valid=is_answered(score),
+        correct=is_right(score),
+        train_exact=False,  # these two: ReplaySCM alone
+        heldout_exact=False,
+        meaning=score["meaning"],
+    )
 
 
 METRICS = MetricSet(
@@ -275,6 +299,6 @@ METRICS = MetricSet(
     first=("n", "accuracy", "right_not_copyable", "nodes_do_ignored", "nodes_impossible", "nodes_wrong_noise"),
     sample=_sample,
     rights=(("correct", "Correct", lambda sample: sample.correct),),
-    unit=lambda instance: _VERSION.split(instance)[0],  # questions about one program are drawn together
+    unit=lambda instance: _VERSION.split(instance)[0],  # questions about one program are resampled together
     settings=TYPES,
 )

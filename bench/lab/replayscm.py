@@ -27,7 +27,7 @@ from calibrant.audits.replayscm.extended.items import calibration_bins, decide_e
 from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
 from calibrant.bench.lab.renamings import RenamedItem, permuted_names, shuffled
 from calibrant.bench.protocols import Protocol, ProtocolResult, protocols_of
-from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum, right_blind_rows
+from calibrant.bench.replayscm.audit.extended import clairvoyant_minimum, right_blind_methods
 from calibrant.bench.replayscm.episodes import text_episode
 from calibrant.bench.replayscm.rows.episodes import task_evidence
 from calibrant.bench.runs.workers import timed_answer
@@ -370,7 +370,7 @@ def protocol_lines(number: int, num_variables: int, rates: Sequence[str], hidden
             continue
         stratum = _stratum(num_variables, rate, num_hidden)
         items = [sample_extended(stratum, seed, is_episode=False) for seed in range(1, number + 1)]
-        blind = [right_blind_rows(item, task_class(item.task), task_evidence(item.task)) for item in items]
+        blind = [right_blind_methods(item, task_class(item.task), task_evidence(item.task)) for item in items]
         case = f"{rate!s:5} {num_hidden:6}"
         yield f"{case}  blind rows that are right: {sum(bool(rows) for rows in blind)} of {number}"
         for name in ROWS:

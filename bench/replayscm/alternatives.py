@@ -1,8 +1,8 @@
-"""Train-exact SCMs of runs that are not gold, one of each meaning, as `calibrant alternatives` collects them.
+"""Train-exact SCMs of runs that differ from gold, one of each equivalence class, for `calibrant alternatives`.
 
-Two answers to one instance mean the same when they name the same roots (where these are hidden) and every variable has
+Two answers to one instance have the same meaning when they name the same roots (if hidden) and every variable has
 the same functional parents and truth table. An alternative is a train-exact answer that does not mean what gold means
-(paper, Table F.12). Runs of one protocol that differ in their seed alone are one system: a sweep.
+(paper, Table F.12). Runs of one protocol that differ only in their seed are one system.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.pools.official import table_setting
 from calibrant.dsl.replayscm.scm import local_function
 
-# --- Train-exact answers of runs, one of each meaning; and how often each system found something else than gold -------
-ANY = Grammar(tuple(OPERATORS), True)  # a run has judged the answers by their instance's grammar
+# --- Train-exact answers of runs, one of each meaning; and how often each system found an alternative -----------------
+ANY = Grammar(tuple(OPERATORS), True)  # every operator: the run has already checked its answers by the item's grammar
 SEED = "seed"
 LABELS = ("Setting", "System", "Pool")
 
@@ -38,13 +38,13 @@ Meaning: TypeAlias = bytes
 
 @dataclass(slots=True)
 class FoundModel:
-    """One meaning among the answers to an instance.
+    """One meaning (equivalence class) among the answers to an instance.
 
-    answer: roots, where these are hidden, and mechanisms: the smallest text of this meaning; not kept of gold's
-    is_gold: None where there is no gold
+    answer: shortest answer of this meaning: mechanisms, and roots if hidden; None for gold's meaning
+    is_gold: whether it is gold's meaning, None without gold
     heldout_exact: whether it replays the held-out worlds
-    found_by: pool and system, with the options in which the runs of a protocol differ
-    systems: protocols, as tables name systems
+    found_by: (pool, system with the options in which runs of its protocol differ)
+    systems: names of the protocols
     """
 
     instance: str
@@ -68,8 +68,8 @@ class FoundModel:
 class Discoveries:
     """Distinct answers of one system in one pool.
 
-    runs: the configurations it was run in; attempted: instances; solved: those with a train-exact answer
-    meanings: by instance, each with whether it is gold's and whether it is held-out exact
+    runs: names of its configurations; attempted: instances with an answer
+    meanings: instance -> meaning -> model, of instances with a train-exact answer
     """
 
     runs: set[str] = field(default_factory=set)
@@ -77,39 +77,38 @@ class Discoveries:
     meanings: dict[str, dict[Meaning, FoundModel]] = field(default_factory=lambda: defaultdict(dict))
 
     def cells(self) -> dict[str, str]:
-        solved = len(self.meanings)
+        num_solved = len(self.meanings)
         models = [model for by_meaning in self.meanings.values() for model in by_meaning.values()]
-        judged = all(model.is_gold is not None for model in models)
-        num_others = sum(
+        has_gold = all(model.is_gold is not None for model in models)
+        num_with_alternative = sum(
             any(not model.is_gold for model in by_meaning.values()) for by_meaning in self.meanings.values()
         )
         not_gold = [model for model in models if not model.is_gold]
         cells = {
             "Runs": str(len(self.runs)),
             "Attempted": str(len(self.attempted)),
-            "TrainExact": str(solved),
-            "Alternatives": str(num_others),
-            "Alt/attempt": _rate(num_others, len(self.attempted)),
-            "Alt/TE": SUPPRESSED if 0 < solved <= MAX_SUPPRESSED else _rate(num_others, solved),
+            "TrainExact": str(num_solved),
+            "Alternatives": str(num_with_alternative),
+            "Alt/attempt": _rate(num_with_alternative, len(self.attempted)),
+            "Alt/TE": SUPPRESSED if 0 < num_solved <= MAX_SUPPRESSED else _rate(num_with_alternative, num_solved),
             "SCMs": str(len(models)),
-            "SCMs/TE": f"{len(models) / solved:.2f}" if solved else UNDEFINED,
+            "SCMs/TE": f"{len(models) / num_solved:.2f}" if num_solved else UNDEFINED,
             "most": str(max((len(by_meaning) for by_meaning in self.meanings.values()), default=0)),
             "not gold": str(len(not_gold)),
             "not held-out exact": str(sum(not model.heldout_exact for model in models)),
         }
-        unknown = {} if judged else dict.fromkeys(("Alternatives", "Alt/attempt", "Alt/TE", "not gold"), UNDEFINED)
+        unknown = {} if has_gold else dict.fromkeys(("Alternatives", "Alt/attempt", "Alt/TE", "not gold"), UNDEFINED)
         return cells | unknown
 
 
 class FoundModels:
-    """Collects records; the order in which they come does not matter."""
+    """Models found by the runs of a folder, whatever the order of the records."""
 
     def __init__(self, records: Callable[[], Iterable[Record]]) -> None:
         """Read the records of a run.
 
-        records: all of them, each time it is called; they are read twice rather than kept
-
-        What a run that goes on meanwhile adds in a new configuration or of another pool is left out.
+        records: yields all records at each call. They are read twice, to hold none in memory; a configuration or pool
+            that a run adds between the two readings is left out.
         """
         pools: dict[str, str] = {}
         configs: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
@@ -141,32 +140,32 @@ class FoundModels:
         discoveries.meanings[record.instance].setdefault(meaning, model)
         stored = self.models.setdefault((record.instance, meaning), model)
         if stored.answer is not None:
-            stored.answer = min(stored.answer, record.answer, key=_length)
+            stored.answer = min(stored.answer, record.answer, key=_length_key)
         stored.found_by.add((pool, name))
         stored.systems.add(record.protocol)
 
     def alternatives(self) -> list[FoundModel]:
         """Return the meanings that are not gold's, by instance, smallest text first."""
         answered = [(model, model.answer) for model in self.models.values() if model.answer is not None]
-        answered.sort(key=lambda pair: (natural(pair[0].instance), _length(pair[1])))
+        answered.sort(key=lambda pair: (natural(pair[0].instance), _length_key(pair[1])))
         return [model for model, _ in answered]
 
     def rows(self) -> list[dict[str, str]]:
-        """Return a row for every pool and system, by the disclosure ladder."""
-        places = sorted(
+        """Return a row for every pool and system, in the order of disclosures."""
+        keys = sorted(
             self._systems, key=lambda key: (METRICS.setting_order_key(key[0]), natural(key[1]), natural(key[2]))
         )
         return [
             {"Setting": setting, "System": system, "Pool": pool} | self._systems[setting, pool, system].cells()
-            for setting, pool, system in places
+            for setting, pool, system in keys
         ]
 
     def json_rows(self) -> list[dict[str, Any]]:
-        """Return the rows for JSON: numbers for texts, and null for undefined or suppressed values."""
-        return [{key: text if key in LABELS else _figure(text) for key, text in row.items()} for row in self.rows()]
+        """Return the rows for JSON, cells as numbers, null where undefined or suppressed."""
+        return [{key: text if key in LABELS else _parse_cell(text) for key, text in row.items()} for row in self.rows()]
 
     def counts(self) -> list[dict[str, Any]]:
-        """For every pool, system and instance: how many meanings were found, and how many of them are not gold's."""
+        """Return numbers of meanings, alternatives and held-out failures, for every pool, system and instance."""
         return [
             {
                 "pool": pool,
@@ -182,7 +181,7 @@ class FoundModels:
 
 
 def meaning_of(answer: Mapping[str, Any]) -> Meaning:
-    """Equal for two answers to one instance iff they mean the same."""
+    """Return a key that is equal for two answers to one instance iff they have the same meaning."""
     functions = {variable: local_function(parse(text, ANY)) for variable, text in answer["mechanisms"].items()}
     key = [(variable, function.parents, hex(function.table.bits)) for variable, function in sorted(functions.items())]
     return msgspec.msgpack.encode((sorted(answer.get("roots", ())), key))
@@ -193,7 +192,7 @@ def _is_scm(record: Record) -> bool:
 
 
 def _is_gold(verdict: MetricReader) -> bool | None:
-    """Structure metrics are there for every valid answer with gold's roots, if there is gold."""
+    """Return whether a train-exact answer has gold's meaning; None without gold, which leaves out structure metrics."""
     if verdict.root_exact is False:
         return False
     return verdict.structure["local_match"] == 1.0 if verdict.structure else None
@@ -203,20 +202,20 @@ def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in config.items() if name != SEED}
 
 
-def _length(answer: Mapping[str, Any]) -> tuple[int, str]:
+def _length_key(answer: Mapping[str, Any]) -> tuple[int, str]:
     text = repr(sorted(answer["mechanisms"].items()))
     return len(text), text
 
 
-def _figure(text: str) -> float | None:
+def _parse_cell(text: str) -> float | None:
     return None if text in (UNDEFINED, SUPPRESSED) else int(text) if text.isdecimal() else float(text)
 
 
-def _rate(number: int, of: int) -> str:
-    return f"{number / of:.3f}" if of else UNDEFINED
+def _rate(count: int, total: int) -> str:
+    return f"{count / total:.3f}" if total else UNDEFINED
 
 
-# --- Train-exact SCMs of runs that are not gold, as `calibrant alternatives` collects them ----------------------------
+# --- What `calibrant alternatives` calls ------------------------------------------------------------------------------
 
 
 class ScmAlternatives:

@@ -1,4 +1,4 @@
-"""ReplaySCM behind the public names, and for trainers."""
+"""Public item functions of ReplaySCM (`calibrant.score`, `solve`, ...), and what training needs of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from calibrant.solvers.replayscm.space import VersionSpace
 
 
-# --- ReplaySCM behind the public names. What compiles or reads YAML is imported when it is needed ---------------------
+# --- Public item functions. Modules that compile kernels or read YAML are imported at the call, to start fast ---------
 
 
 class ReplayScmFunctions:
@@ -56,11 +56,11 @@ class ReplayScmFunctions:
         *,
         steps: Sequence[Step[Any]] = (),
     ) -> Score:
-        """Return the score of an answer, of a text by the paper's rule.
+        """Return the score of an answer; from a text the answer is extracted by the paper's rule.
 
-        steps: of an episode, before the answer; they are replayed first, and what they submit counts
+        steps: steps of an episode before the answer; they are replayed first, and a submission among them counts
         """
-        problem, parsed = _problem(item), parse_answer(answer)
+        problem, parsed = _require_problem(item), parse_answer(answer)
         if problem.task.extension is not None:
             from calibrant.bench.replayscm.episodes import score_extended
 
@@ -92,11 +92,11 @@ class ReplayScmFunctions:
         seconds: float | None = None,
         assume: str | None = None,
     ) -> Outcome[Solution[Scm]]:
-        """Return the SCM of least size that fits the training worlds, with its certificate.
+        """Return the smallest SCM that replays the training worlds, with its certificate.
 
-        max_parents: mentions in a mechanism, by default 5; the others: see solvers.replayscm.exact
+        max_parents: variables that a mechanism may mention, by default 5; others: see solvers.replayscm.exact
         assume: lines that the SCM has to satisfy (dsl.knowledge)
-        An alternative explanation is sought to its end, whatever `states` is, and by no other engine.
+        An Alternative-SCM item is solved to optimality by one engine; `states`, `engine` and `seconds` have no effect.
         """
         from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
         from calibrant.solvers.replayscm.alternative import find_alternative
@@ -105,16 +105,16 @@ class ReplayScmFunctions:
 
         if assume is not None:
             knowledge = parse_knowledge(assume, "assume")
-            ASSUME.check(_problem(item), knowledge)
+            ASSUME.check(_require_problem(item), knowledge)
             item = ASSUME.assume(item, knowledge)
-        task = _problem(item).task
+        task = _require_problem(item).task
         if task.extension is not None:
             if (max_parents, nested_roots, states, engine, seconds) != (None, None, LEAST_SCM_STATES, "auto", None):
                 raise CalibrantError(f"{in_one_line(item.id)} states its class: `solve` has no options on it")
             from calibrant.bench.replayscm.episodes import solve_extended
 
             return solve_extended(item)
-        canonical = canonical_task(task)  # ties are broken by its order: names decide nothing
+        canonical = canonical_task(task)  # ties are broken by canonical order, so names have no effect
         if task.kind is TaskKind.ALTERNATIVE:
             alternative = find_alternative(canonical.task, max_parents=max_parents or 4)
             if not isinstance(alternative, Found):
@@ -148,15 +148,15 @@ class ReplayScmFunctions:
         terms: int | None = None,
         steps: Sequence[Step[Any]] = (),
     ) -> VersionSpace:
-        """Return every SCM of a class that fits the training worlds.
+        """Return the space of the SCMs of a class that replay the training worlds.
 
-        max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass
-        terms: of a sum, at most; None means the limits of solvers.acyclic.count
-        steps: of an episode, whose class the item states
+        max_parents: limit of functional parents; max_size: limit of a formula's size; nested_roots: see ModelClass
+        terms: limit of the terms of a sum; None means the limits of solvers.acyclic.count
+        steps: steps of an episode; an item with steps states its class itself
         """
         from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
-        if _problem(item).task.extension is not None:
+        if _require_problem(item).task.extension is not None:
             if (max_parents, max_size, nested_roots, terms) != (4, None, False, None):
                 raise CalibrantError(f"{in_one_line(item.id)} states its class: `version_space` has no options on it")
             from calibrant.bench.replayscm.episodes import fitting_space
@@ -164,35 +164,41 @@ class ReplayScmFunctions:
             return fitting_space(item, steps)
         if steps:
             raise CalibrantError(f"{in_one_line(item.id)} is answered at once: it has no steps")
-        return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots), terms=terms)
+        return VersionSpace(_require_problem(item).task, ModelClass(max_parents, max_size, nested_roots), terms=terms)
 
     def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
         """Return the findings of an audit.
 
-        max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass
+        max_parents: limit of the class that the verdict is about, by default the smallest that has gold
         """
         from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 
-        require_plain([_problem(item)], "`audit` from Python")
-        return audit_instance(_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))
+        require_plain([_require_problem(item)], "`audit` from Python")
+        return audit_instance(_require_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))
 
     def separate(
         self, item: Problem, answers: Sequence[object], *, members: int = 2, max_parents: int = 4, targets: int = 1
     ) -> tuple[SeparatedPair, ...]:
-        """Return pairs of the answers; one answer with the reference or gold; without answers, the smallest members.
+        """Separate every pair of answers, one answer from the reference or gold, or else the smallest members.
 
-        members: how many of these; max_parents: of their class; targets: also interventions on up to so many at once
+        members: number of smallest members; max_parents: limit of their class
+        targets: largest number of variables that one intervention sets
         """
-        from calibrant.bench.replayscm.audit.separations import known_model, member_pairs, separate_pair, smallest
+        from calibrant.bench.replayscm.audit.separations import (
+            known_model,
+            member_pairs,
+            separate_pair,
+            smallest_of_class,
+        )
 
-        problem = _problem(item)
+        problem = _require_problem(item)
         require_plain([problem], "`separate`")
         if not answers:
-            return tuple(member_pairs(smallest(problem, members, max_parents).models, max_targets=targets))
-        models = [(f"answer {i}", self._model(problem, answer)) for i, answer in enumerate(answers, 1)]
-        if len(models) == 1:
-            models.insert(0, known_model(problem))
-        pairs = combinations(models, 2)
+            return tuple(member_pairs(smallest_of_class(problem, members, max_parents).models, max_targets=targets))
+        named_models = [(f"answer {i}", self._model(problem, answer)) for i, answer in enumerate(answers, 1)]
+        if len(named_models) == 1:
+            named_models.insert(0, known_model(problem))
+        pairs = combinations(named_models, 2)
         return tuple(separate_pair((a, b), (first, second), max_targets=targets) for (a, first), (b, second) in pairs)
 
     def _model(self, problem: Problem, answer: object) -> Scm:
@@ -215,17 +221,17 @@ class ReplayScmFunctions:
     ) -> Hardening:
         """Return the item with worlds added until the goal is reached.
 
-        goal: the members, or the held-out behaviours, that may remain; or that the searches discover no alternative
-        searches: methods of `run` that no-discovered asks; seeds: runs of each of these that has a seed
-        max_parents: the class that is counted, by default gold's, at least 4
+        goal: one member remains, one held-out behaviour remains, or the searches find no alternative
+        searches: methods of `run` for the goal no-discovered; seeds: runs of each method that has a seed
+        max_parents: limit of the counted class, by default gold's, at least 4
         """
         from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
         from calibrant.bench.replayscm.hardening import GOALS, NamedSearches
         from calibrant.solvers.replayscm.space import ModelClass
 
         model_class = None if max_parents is None else ModelClass(max_parents)
-        require_plain([_problem(item)], "`harden`")
-        problem = _problem(item)
+        require_plain([_require_problem(item)], "`harden`")
+        problem = _require_problem(item)
         search = NamedSearches(searches, seeds).search(problem) if goal == "no-discovered" else None
         return counterexample_worlds(problem, seed, model_class=model_class, goal=GOALS[goal], search=search)
 
@@ -239,7 +245,7 @@ class ReplayScmFunctions:
     ) -> Generated:
         """Return a generated item.
 
-        stratum: kind of SCM and worlds; setting: the disclosure; max_added: worlds against alternatives
+        stratum: a named distribution of SCMs and worlds; setting: the disclosure
         """
         from calibrant.audits.replayscm.generation.generate import generate
         from calibrant.audits.replayscm.generation.published import MAX_ADDED_WORLDS
@@ -251,16 +257,16 @@ class ReplayScmFunctions:
     def text_episode(self, item: Problem, *, thoughts: Thoughts = "strip") -> TextEpisode:
         """Return an episode in messages.
 
-        thoughts: which part of a reply is thoughts
+        thoughts: how thoughts are separated from the rest of a reply (dsl.answer_text)
         """
         from calibrant.bench.replayscm.episodes import text_episode
         from calibrant.bench.replayscm.play import PLAY
 
-        PLAY.open(_problem(item))  # refuses an item that is answered at once
+        PLAY.open(_require_problem(item))  # refuses an item that is answered at once
         return text_episode(item, thoughts)
 
 
-def _problem(item: object) -> Problem:
+def _require_problem(item: object) -> Problem:
     if not isinstance(item, Problem):
         raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of ReplaySCM")
     return item
@@ -270,11 +276,11 @@ FUNCTIONS = ReplayScmFunctions()
 
 
 # --- ReplaySCM for trainers -------------------------------------------------------------------------------------------
-MIN_LOSS = 0.01  # bits a cell of a forecast that is not right, so that it is worth less than one that is
+MIN_LOSS = 0.01  # bits per cell: least loss of a wrong forecast, so that its share stays below 1
 
 
 class ReplayScmTraining:
-    """Scored cells, of training and held-out worlds, are what a share counts."""
+    """Implements Trainable (bench.core.capabilities); `share` is over scored cells of training and held-out worlds."""
 
     @property
     def stages(self) -> Sequence[str]:
@@ -287,7 +293,7 @@ class ReplayScmTraining:
         return {"variables": len(item.task.variables), "worlds": len(item.task.training.worlds), **graph_labels}
 
     def gold(self, item: Problem) -> dict[str, Any] | None:
-        """Gold; of an Alternative-SCM item, another model that a search finds."""
+        """Return gold; for an Alternative-SCM item the alternative that a search finds, None if it finds none."""
         from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
 
         if item.task.kind is TaskKind.ALTERNATIVE:
@@ -298,9 +304,9 @@ class ReplayScmTraining:
         return None if item.sealed.gold is None else scm_answer(item.task.kind, item.sealed.gold)
 
     def share(self, item: Problem, verdict: Score) -> float:
-        """Right scored cells over scored cells; half of 1 where all are right but the task asks for more than that.
+        """Return the share of scored cells that are right; .5 if all are right but the answer is not correct.
 
-        Of items with a stated class see `extended_share`.
+        For items with a stated class see `extended_share`.
         """
         if isinstance(verdict, ExtendedScore):
             return extended_share(verdict)
@@ -311,7 +317,7 @@ class ReplayScmTraining:
         return (cells - wrong) / cells if cells else 0.0
 
     def fits(self, verdict: Score) -> bool:
-        """Return whether an answer is train-exact; under noise no map of the class is excluded."""
+        """Return whether an answer is train-exact; under noise, which excludes no SCM, whether it is valid."""
         if isinstance(verdict, ExtendedScore) and verdict.is_noisy:
             return verdict.valid
         return verdict.train_exact
@@ -321,18 +327,19 @@ class ReplayScmTraining:
 
 
 def extended_share(verdict: ExtendedScore) -> float:
-    """Return 1 for a right answer; of a map the mean of matched training cells and exact held-out worlds.
+    """Return 1 for a correct answer, 0 for an invalid one, else partial credit.
 
-    Of a forecast 1 less the bits a cell that it loses against gold's law, at least 0.
+    For an SCM: the mean of the shares of matched training cells and of exact held-out worlds. For a forecast: 1 minus
+    its excess log loss over gold's distribution, in bits per cell, at least 0.
     """
     if verdict.correct or not verdict.valid:
         return float(verdict.correct is True)
     if verdict.replay is None:
         loss = 1.0 if verdict.forecast is None else verdict.forecast.excess_log_loss
         return max(0.0, 1.0 - max(loss, MIN_LOSS))
-    parts = [verdict.replay.train_match, verdict.replay.world_accuracy]
-    stated = [float(part) for part in parts if part is not None]
-    return sum(stated) / len(stated) if stated else 0.0
+    shares = [verdict.replay.train_match, verdict.replay.world_accuracy]
+    defined = [float(share) for share in shares if share is not None]
+    return sum(defined) / len(defined) if defined else 0.0
 
 
 TRAINING = ReplayScmTraining()

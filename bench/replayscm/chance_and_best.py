@@ -1,11 +1,10 @@
-"""Expected HeldoutExact of guessers who know what a ReplaySCM item shows: draws from the SCMs that fit, and the best.
+"""Expected HeldoutExact of two guessers who use all evidence: a random consistent SCM, and the best possible answer.
 
-Under the generator's prior both are probabilities of what the held-out worlds show: the posterior mass of the SCMs that
-show it, which is the mass with those worlds as further evidence. The best answer shows the behaviour of largest mass;
-it is looked for among sampled members, and weighed exactly.
-
-A guess shows the clean behaviour of an SCM of the class in the held-out worlds. Its probability is the mass of the
-evidence with these rows as clean ones, over the mass of the evidence.
+Behaviour: the values of all variables in the held-out worlds. Under the generator's prior, the probability of a
+behaviour is the posterior mass of the SCMs that have it: the mass given the held-out worlds as further evidence, over
+the mass of the evidence. A random SCM is right with the probability of gold's behaviour. The best answer has the most
+probable behaviour, which is searched among sampled members and computed exactly. Under noise, behaviours are
+noise-free.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPosterior
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
-# --- Expected HeldoutExact of guessers on items with noise or hidden variables and on episodes, by exact masses -------
+# --- Items with noise or hidden variables, and episodes: by exact masses ----------------------------------------------
 UNKNOWN: dict[str, float | None] = {"uniform": None, "draw": None, "best": None}
 
 
 def expect_extended(item: Problem, steps: Sequence[Step[Any]]) -> dict[str, float | None]:
-    """Return how probably a draw under the stated prior, one under the uniform prior and the best answer are right.
+    """Return probabilities of being right: of a draw under the uniform and the stated prior, and of the best answer.
 
-    None for forecasts, out of budget, and for episodes without steps.
+    All three are None for forecasts, for episodes without steps, and out of budget.
     """
     extension = item.task.extension
     assert extension is not None
@@ -80,7 +79,7 @@ def expect_extended(item: Problem, steps: Sequence[Step[Any]]) -> dict[str, floa
 def _canonical_extended(
     item: Problem, steps: Sequence[Step[Any]]
 ) -> tuple[MemberPosterior, AskedWorlds, ClampedBehaviour]:
-    """Return the posterior, the held-out requests and their rows over canonical names, so that draws go by no name."""
+    """Return posterior, held-out interventions and their rows, in canonical names: samples must not depend on names."""
     scm_class = task_class(item.task)
     evidence = item_evidence(item, steps)
     worlds = tuple(evidence_panel_world(f"w{index}", scm_class, world) for index, world in enumerate(evidence))
@@ -94,18 +93,18 @@ def _canonical_extended(
     return posterior, heldout_requests(renamed, scm_class), tuple(world.rows for world in heldout)
 
 
-NUM_DRAWS = 400  # members of the posterior, whose most frequent behaviours are weighed
-NUM_WEIGHED = 4  # of these behaviours
-TOLERANCE = 1e-9  # of sums of shares
+NUM_DRAWS = 400  # posterior samples whose most frequent behaviours are candidates for the best answer
+NUM_CANDIDATES = 4  # behaviours whose exact share is computed
+TOLERANCE = 1e-9  # rounding of sums of shares
 
 Expected = dict[str, float | None]
 
 
 class ReplayExpectations:
-    """Expectations by item: `uniform`, `draw` and `best`; the last two are of the generator's prior where it applies.
+    """Expectations by item: `uniform`, `draw` and `best`, the last two under the generator's prior where it applies.
 
-    Elsewhere they are of SCMs that are all alike, in the class of attributions, and `best` is the certified upper bound
-    where it is not exact. A guesser may look at held-out interventions and root values, as the scorer does.
+    Elsewhere all SCMs of the class of attributions are equally probable, and `best` is a certified upper bound. A
+    guesser may use held-out interventions and root values, as the scorer does.
     """
 
     def __init__(self) -> None:
@@ -114,7 +113,7 @@ class ReplayExpectations:
     def __call__(self, item: Problem, steps: Sequence[Any], score: Mapping[str, Any]) -> Expected:
         if item.task.extension is None:
             return self._by_item.get_for(item, lambda: _expect(item))
-        # of an episode the evidence is the system's own
+        # the evidence of an episode depends on the system's requests
         return self._by_item.get_for(item, lambda: expect_extended(item, steps), evidence_key(steps))
 
 
@@ -137,7 +136,7 @@ def _expect_uniformly(item: Problem, uniform: float | None) -> Expected:
 
 
 def expect_under_prior(item: Problem) -> Expected | None:
-    """Return both expectations under the generator's prior; None where it does not apply or is too large to sum."""
+    """Return `draw` and `best` under the generator's prior; None where it does not apply or exceeds its budget."""
     if item.task.grammar != STANDARD:
         return None
     task, heldout = _canonical(item)
@@ -147,22 +146,22 @@ def expect_under_prior(item: Problem) -> Expected | None:
         return None
     if not posterior.components:
         return None
-    draw = _share(posterior, heldout)
+    draw = _behaviour_probability(posterior, heldout)
     return {"draw": draw, "best": _largest_share(posterior, heldout, draw)}
 
 
 def _frequent_behaviours(posterior: Posterior, heldout: Panel) -> Iterator[records.Behaviour]:
-    """Yield the most frequent behaviours of sampled members."""
+    """Yield the NUM_CANDIDATES most frequent behaviours of sampled members."""
     rng, replay = Random(0), records.BehaviourReplay(heldout)
     behaviours = Counter(replay.behaviours([posterior.sample(rng) for _ in range(NUM_DRAWS)]))
-    yield from sorted(behaviours, key=lambda values: (-behaviours[values], repr(values)))[:NUM_WEIGHED]
+    yield from sorted(behaviours, key=lambda values: (-behaviours[values], repr(values)))[:NUM_CANDIDATES]
 
 
 def _largest_share(posterior: Posterior, heldout: Panel, gold_share: float) -> float:
-    """Return the largest share of gold's columns and of the most frequent behaviours of sampled members.
+    """Return the largest share among gold's behaviour and the most frequent behaviours of sampled members.
 
-    An SCM shows one of several columns, so all shares together are at most 1: what is left bounds those that follow.
-    Above a half nothing is sampled: 400 members take longer than all shares together.
+    Shares of different behaviours sum to at most 1, so the remainder bounds every further one. If gold's share is above
+    a half, nothing is sampled: 400 samples take longer than all shares together.
     """
     shares: dict[tuple[object, ...], float] = {tuple(heldout.columns.values()): gold_share}
     if 1 - gold_share < gold_share - TOLERANCE:
@@ -171,36 +170,38 @@ def _largest_share(posterior: Posterior, heldout: Panel, gold_share: float) -> f
         if 1 - fsum(shares.values()) < max(shares.values()) - TOLERANCE:
             break
         key = tuple(columns)
-        if key not in shares:  # other roots may have the same columns
-            shares[key] = _share(posterior, _showing(heldout, key))
+        if key not in shares:  # behaviours with other roots may have equal columns
+            shares[key] = _behaviour_probability(posterior, _with_columns(heldout, key))
     return max(shares.values())
 
 
 def _canonical(item: Problem) -> tuple[Task, Panel]:
-    """Return task and held-out worlds over canonical names, so that draws do not depend on those of the pool."""
+    """Return task and held-out worlds over canonical names: samples must not depend on the pool's names."""
     canonical, heldout = canonical_task(item.task), item.sealed.heldout
     return canonical.task, rename_panel(heldout, canonical.canonical_names, unchanged_order(heldout))
 
 
-def _share(posterior: Posterior, heldout: Panel) -> float:
-    """Return the probability that a draw from a posterior shows these held-out worlds."""
+def _behaviour_probability(posterior: Posterior, heldout: Panel) -> float:
+    """Return the posterior probability of the values in these held-out worlds."""
     training = posterior.task.training
     worlds = (*training.worlds, *(replace(world, id=f"heldout {world.id}") for world in heldout.worlds))
     evidence = MechanismEvidence(replace(posterior.task, training=Panel(training.variables, worlds)))
     budget = Budget(MAX_STATES)
     masses = [
-        Component(LocalPosterior(evidence, part.local.configuration), part.roots, part.prior, budget).mass
-        for part in posterior.components
+        Component(
+            LocalPosterior(evidence, component.local.configuration), component.roots, component.prior, budget
+        ).mass
+        for component in posterior.components
     ]
     return fsum(masses) / posterior.mass
 
 
-def _showing(heldout: Panel, columns: Sequence[object]) -> Panel:
-    """Return the held-out worlds with these columns."""
+def _with_columns(heldout: Panel, columns: Sequence[object]) -> Panel:
+    """Return the held-out worlds with other values; columns: bits of each variable over all held-out rows."""
     worlds = []
     for world, start in zip(heldout.worlds, heldout.starts, strict=False):
-        rows = (1 << world.num_rows) - 1
-        shown_columns = tuple(int(column) >> start & rows for column in columns)  # type: ignore[call-overload]
+        mask = (1 << world.num_rows) - 1
+        shown_columns = tuple(int(column) >> start & mask for column in columns)  # type: ignore[call-overload]
         worlds.append(World(world.id, world.intervention, heldout.variables, world.units, shown_columns))
     return Panel(heldout.variables, tuple(worlds))
 
@@ -208,16 +209,16 @@ def _showing(heldout: Panel, columns: Sequence[object]) -> Panel:
 EXPECTATIONS = ReplayExpectations()
 
 
-# --- Ambiguity of answered instances, from audits: how many SCMs fit, and the expected score of an answer -------------
+# --- Ambiguity of answered instances, from audits: number of consistent SCMs, and expected scores ---------------------
 
 
 class Ambiguity(NamedTuple):
-    """One instance, in the class of its audit's headline.
+    """Ambiguity of one instance, in the class of its audit's verdict.
 
-    members: SCMs that fit; draw: share of them that replay every held-out world, None without held-out worlds
-    ceiling: the expected HeldoutExact of the best answer, if the truth is what the published generator draws
-    if_alike, if_by_size: certified upper bounds of it, if the truth were drawn from all members alike, or with smaller
-        formulas likelier, as no pool is. All of them None where the audit has none.
+    members: number of consistent SCMs; draw: share that replays every held-out world, None without held-out worlds
+    ceiling: expected HeldoutExact of the best answer, if the published generator drew gold
+    if_alike, if_by_size: certified upper bounds of it, if gold were drawn uniformly from the members, or with weight
+        2^-size. The last three are None where the audit has none.
     """
 
     members: int
@@ -231,7 +232,7 @@ Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # by pool digest a
 
 
 def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:
-    """Return the audits in these folders, without instances that no SCM fits; `CalibrantError` if none remain."""
+    """Return the ambiguity of audited instances that some SCM fits; `CalibrantError` for a folder without audits."""
     by_instance: dict[tuple[str, str], Ambiguity] = {}
     for record in sorted(_records(folders), key=lambda record: repr(record.key)):
         if record.findings is not None and (ambiguity := _ambiguity(record.findings, record.generator)).members:
@@ -266,7 +267,7 @@ _HEADINGS = (
 
 
 def ceilings(rows: Sequence[Row], audited: Ambiguities) -> Table | None:
-    """HeldoutExact beside what the evidence allows, over the instances that were audited."""
+    """Return the table of HeldoutExact beside the ceilings, over audited instances; None without any."""
     lines = [line for row in rows if (line := _line(row, audited))]
     if not lines:
         return None
@@ -291,6 +292,6 @@ def _line(row: Row, audited: Ambiguities) -> TableRow | None:
         [(o, ambiguity.if_by_size) for o, ambiguity in pairs],
     ]
     cells = tuple(
-        rate_cell((o.item, o.unit, None if v is None else float(v)) for o, v in listed) for listed in quantities
+        rate_cell((o.item, o.unit, None if v is None else float(v)) for o, v in values) for values in quantities
     )
     return TableRow((row.setting, row.system, pool_name(row), str(len(pairs))), cells)

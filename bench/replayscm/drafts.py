@@ -1,6 +1,6 @@
-"""Drafts of answers: formulas, experiments and probabilities as they are typed, checked on the way.
+"""Drafts of answers: formulas, experiments and probabilities, checked while they are typed.
 
-Drafts of them are flat: `experiment` {variable: bit}, `witness` {root: bit}, `differences` {variable: [reference,
+A draft is a flat dictionary: `experiment` {variable: bit}, `witness` {root: bit}, `differences` {variable: [reference,
 alternative]}, and `forecast` {"world.row.variable": probability} with worlds and rows from 1.
 """
 
@@ -25,18 +25,18 @@ _CHANCE = re.compile(r"(?:(\d{1,4})(?:\.(\d{1,4}))?\s+)?([^\s=]{1,80})\s*=\s*(\S
 
 
 def is_alternative(item: Problem) -> bool:
-    """Return whether a second explanation, an experiment and a witness are asked for."""
+    """Return whether the item asks for an alternative SCM, an experiment and a witness."""
     return item.task.kind is TaskKind.ALTERNATIVE
 
 
 def is_forecast(item: Problem) -> bool:
-    """Return whether probabilities are asked for, in place of which a mechanism map may stand."""
+    """Return whether the item asks for probabilities, which an SCM may replace."""
     extension = item.task.extension
     return extension is not None and extension.question is Question.FORECAST
 
 
 def forecast_cells(item: Problem) -> tuple[tuple[int, int, str], ...]:
-    """Return world, row and variable of every probability, worlds and rows from 1."""
+    """Return (world, row, variable) of every requested probability; worlds and rows count from 1."""
     extension = item.task.extension
     if extension is None or not is_forecast(item):
         return ()
@@ -50,7 +50,7 @@ def forecast_cells(item: Problem) -> tuple[tuple[int, int, str], ...]:
 
 
 def part_verbs(item: Problem) -> Iterator[Verb]:
-    """Yield the forms of lines for the parts of an answer."""
+    """Yield the lines that a user may type for the parts of an answer, as examples."""
     variables = item.task.variables
     if is_alternative(item):
         roots = item.task.disclosure.roots or ()
@@ -65,7 +65,7 @@ def part_verbs(item: Problem) -> Iterator[Verb]:
 
 
 def part_readers(item: Problem) -> dict[str, Reader]:
-    """Return by its first word how a line about a part of an answer is read."""
+    """Return first word of a line -> function that reads the line."""
     if is_alternative(item):
         return {"experiment": _read_experiment, "witness": _read_witness, "differs": _read_difference}
     return {"chance": _read_chance} if is_forecast(item) else {}
@@ -77,13 +77,13 @@ def part_lines(item: Problem, draft: Draft) -> Iterator[str]:
     if draft.get("witness"):
         yield "witness " + " ".join(f"{name}={bit}" for name, bit in draft["witness"].items())
     yield from (f"differs {name} {first} {second}" for name, (first, second) in draft.get("differences", {}).items())
-    for key, number in draft.get("forecast", {}).items():
+    for key, probability in draft.get("forecast", {}).items():
         world, row, name = key.split(".", 2)
-        yield f"chance {world}.{row} {name} = {number}"
+        yield f"chance {world}.{row} {name} = {probability}"
 
 
 def check_parts(item: Problem, draft: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a draft that a page sent; `WordsError` for what is none."""
+    """Return the parts of a draft that a page sent, checked; `WordsError` for an invalid one."""
     checked: dict[str, Any] = {}
     variables = item.task.variables
     if is_alternative(item):
@@ -99,18 +99,18 @@ def check_parts(item: Problem, draft: Mapping[str, Any]) -> dict[str, Any]:
             raise WordsError("a difference is [0, 1] or [1, 0]: in the reference, in the alternative")
         checked["differences"] = {name: list(differences[name]) for name in variables if name in differences}
     if is_forecast(item):
-        stated = draft.get("forecast", {})
+        probabilities = draft.get("forecast", {})
         keys = [".".join(map(str, cell)) for cell in forecast_cells(item)]
-        if not isinstance(stated, Mapping) or not stated.keys() <= set(keys):
+        if not isinstance(probabilities, Mapping) or not probabilities.keys() <= set(keys):
             raise WordsError("a forecast is an object of probabilities by world.row.variable")
-        if not all(type(number) in (int, float) and 0 <= number <= 1 for number in stated.values()):
+        if not all(type(number) in (int, float) and 0 <= number <= 1 for number in probabilities.values()):
             raise WordsError("a probability is a number from 0 to 1")
-        checked["forecast"] = {key: stated[key] for key in keys if key in stated}
+        checked["forecast"] = {key: probabilities[key] for key in keys if key in probabilities}
     return {key: value for key, value in checked.items() if value}
 
 
 def alternative_parts(item: Problem, draft: Draft) -> dict[str, Any]:
-    """Return experiment and witness as an answer has them; `WordsError` names what is missing."""
+    """Return experiment and witness in the form of an answer; `WordsError` names missing parts."""
     roots, variables = item.task.disclosure.roots or (), item.task.variables
     verbs = {verb.form.split()[0]: verb.form for verb in part_verbs(item)}
     for key, word in (("experiment", "experiment"), ("witness", "witness"), ("differences", "differs")):
@@ -132,13 +132,13 @@ def alternative_parts(item: Problem, draft: Draft) -> dict[str, Any]:
     }
 
 
-def stated_forecast(item: Problem, draft: Draft) -> dict[str, Any] | None:
-    """Return the forecast of a draft as an answer has it; None where none is written; `WordsError` if cells lack."""
-    stated: Mapping[str, float] = draft.get("forecast", {})
+def forecast_answer(item: Problem, draft: Draft) -> dict[str, Any] | None:
+    """Return the forecast of a draft in the form of an answer; None without one; `WordsError` if cells are missing."""
+    probabilities: Mapping[str, float] = draft.get("forecast", {})
     extension = item.task.extension
-    if not stated or extension is None:
+    if not probabilities or extension is None:
         return None
-    missing = [cell for cell in forecast_cells(item) if ".".join(map(str, cell)) not in stated]
+    missing = [cell for cell in forecast_cells(item) if ".".join(map(str, cell)) not in probabilities]
     if missing:
         world, row, name = missing[0]
         raise WordsError(
@@ -148,23 +148,23 @@ def stated_forecast(item: Problem, draft: Draft) -> dict[str, Any] | None:
         )
     rows: list[list[dict[str, float]]] = [[{} for _ in world.contexts] for world in extension.forecast_worlds]
     for world, row, name in forecast_cells(item):
-        rows[world - 1][row - 1][name] = stated[f"{world}.{row}.{name}"]
+        rows[world - 1][row - 1][name] = probabilities[f"{world}.{row}.{name}"]
     return {"forecast": rows}
 
 
 def part_view(item: Problem) -> dict[str, Any]:
-    """Return what a page shows for the parts of an answer, ready for JSON."""
-    view: dict[str, Any] = {}
+    """Return the fields of a page for the parts of an answer, ready for JSON."""
+    fields: dict[str, Any] = {}
     if is_alternative(item):
         roots = item.task.disclosure.roots or ()
         names = item.task.variables
-        view["alternative"] = {
+        fields["alternative"] = {
             "roots": [name for name in names if name in roots],
             "others": [name for name in names if name not in roots],
         }
     extension = item.task.extension
     if extension is not None and is_forecast(item):
-        view["forecast"] = [
+        fields["forecast"] = [
             {
                 "set": dict(world.constants),
                 "rows": list(world.contexts),
@@ -172,8 +172,8 @@ def part_view(item: Problem) -> dict[str, Any]:
             }
             for world in extension.forecast_worlds
         ]
-        view["forecast_roots"] = list(extension.roots)
-    return view
+        fields["forecast_roots"] = list(extension.roots)
+    return fields
 
 
 def _bits(raw: object, names: Sequence[str], part: str) -> dict[str, int]:
@@ -184,7 +184,7 @@ def _bits(raw: object, names: Sequence[str], part: str) -> dict[str, int]:
     return {name: raw[name] for name in names if name in raw}
 
 
-def _settings(text: str, names: Sequence[str], example: str) -> dict[str, int]:
+def _parse_bits(text: str, names: Sequence[str], example: str) -> dict[str, int]:
     bits: dict[str, int] = {}
     for part in re.sub(r"\s*=\s*", "=", text).replace(",", " ").split():
         match = _SETTING.fullmatch(part)
@@ -198,7 +198,7 @@ def _settings(text: str, names: Sequence[str], example: str) -> dict[str, int]:
 
 def _read_experiment(item: Problem, position: Position, rest: str) -> Edit:
     example = next(part_verbs(item)).form
-    bits = _settings(rest, item.task.variables, example)
+    bits = _parse_bits(rest, item.task.variables, example)
     if len(bits) > 1:
         raise WordsError(f"an experiment sets one variable; type for example {example}")
     return Edit({**position.draft, "experiment": bits})
@@ -206,7 +206,7 @@ def _read_experiment(item: Problem, position: Position, rest: str) -> Edit:
 
 def _read_witness(item: Problem, position: Position, rest: str) -> Edit:
     roots = [name for name in item.task.variables if name in (item.task.disclosure.roots or ())]
-    bits = _settings(rest, roots, "witness " + " ".join(f"{root}=0" for root in roots))
+    bits = _parse_bits(rest, roots, "witness " + " ".join(f"{root}=0" for root in roots))
     return Edit({**position.draft, "witness": bits})
 
 
@@ -254,26 +254,26 @@ MAX_DRAFT_CHARS = 20_000
 
 
 def noise_rates(item: Problem) -> tuple[str, ...]:
-    """Return the rates among which an answer may name one; none where the rate is told or there is no noise."""
+    """Return the rates that an answer may name; none if the rate is disclosed or there is no noise."""
     extension = item.task.extension
-    if extension is None or extension.noise.is_silent or extension.noise.kind is NoiseKind.RATE:
+    if extension is None or extension.noise.is_noiseless or extension.noise.kind is NoiseKind.RATE:
         return ()
     return tuple(str(rate) for rate, _ in extension.noise.grid)
 
 
 def hidden_names(item: Problem) -> tuple[str, ...]:
-    """Return the names that are never shown; each may have a formula, and needs one where it is mentioned."""
+    """Return the hidden variables; each may have a formula, and needs one if another formula mentions it."""
     extension = item.task.extension
     return () if extension is None else tuple(name for name in extension.hidden if name not in item.task.variables)
 
 
 def formula_names(item: Problem) -> tuple[str, ...]:
-    """Return the names that a formula may mention: observed variables, and hidden ones where there are some."""
+    """Return the names that a formula may mention: observed and hidden variables."""
     return (*item.task.variables, *hidden_names(item))
 
 
 def stated_disclosure(item: Problem, draft: Draft) -> Disclosure:
-    """Return the disclosure under the roots that a draft states, where they are not told."""
+    """Return the disclosure, with the draft's roots if roots are hidden; `WordsError` for a wrong number of them."""
     disclosure = item.task.disclosure
     if disclosure.roots is not None:
         return disclosure
@@ -288,14 +288,14 @@ def stated_disclosure(item: Problem, draft: Draft) -> Disclosure:
 
 
 def variables_to_explain(item: Problem, draft: Draft) -> tuple[str, ...]:
-    """Return the variables that need a formula: all but the roots, which a draft states where they are not told."""
+    """Return the variables that need a formula: all but the roots, taken from the draft if they are hidden."""
     roots = item.task.disclosure.roots
     chosen = draft.get("roots", ()) if roots is None else roots
     return tuple(name for name in item.task.variables if name not in chosen)
 
 
 def read_formula(item: Problem, variable: str, text: str) -> Formula:
-    """Return the formula that a text spells; `WordsError` names the place of the mistake and what is allowed."""
+    """Parse a formula; `WordsError` names the position of the mistake and what is allowed."""
     try:
         formula = parse_infix(text, item.task.grammar, formula_names(item))
     except ParseError as error:
@@ -306,8 +306,8 @@ def read_formula(item: Problem, variable: str, text: str) -> Formula:
 
 
 def answer_of_draft(item: Problem, draft: Draft) -> dict[str, Any]:
-    """Return the answer that a draft states; `WordsError` names what is missing or not allowed."""
-    forecast = stated_forecast(item, draft)
+    """Return the answer of a draft; `WordsError` names what is missing or not allowed."""
+    forecast = forecast_answer(item, draft)
     if forecast is not None:
         return forecast
     disclosure = stated_disclosure(item, draft)
@@ -338,7 +338,7 @@ def answer_of_draft(item: Problem, draft: Draft) -> dict[str, Any]:
 
 
 def check_draft(item: Problem, draft: object) -> Draft:
-    """Return a draft that a page sent; its formulas may be unfinished."""
+    """Return a draft that a page sent, checked; formulas may be unfinished. `WordsError` for an invalid one."""
     if not isinstance(draft, Mapping) or not draft.keys() <= set(KEYS):
         raise WordsError(f"a draft has keys among {', '.join(KEYS)}")
     formulas, roots = draft.get("formulas", {}), draft.get("roots", [])
@@ -358,18 +358,18 @@ def check_draft(item: Problem, draft: object) -> Draft:
     return {key: value for key, value in checked.items() if value}
 
 
-# --- Which cells of the evidence a draft fits; a formula is judged by the observed values of what it mentions ---------
+# --- Cells of the evidence that a draft fits; a formula is evaluated on the observed values of its variables ----------
 
 
-class _Table(NamedTuple):
-    """Rows of a world; free: the variables that were not set."""
+class _WorldRows(NamedTuple):
+    """Rows of a world; targets: the variables that were set."""
 
     rows: list[Mapping[str, int]]
     targets: frozenset[str]
 
 
 def draft_formulas(item: Problem, draft: Draft) -> dict[str, Formula]:
-    """Return the formulas of a draft that can be read."""
+    """Return the formulas of a draft that can be parsed, by variable."""
     formulas = {}
     for name, text in draft.get("formulas", {}).items():
         try:
@@ -380,7 +380,7 @@ def draft_formulas(item: Problem, draft: Draft) -> dict[str, Formula]:
 
 
 def draft_problems(item: Problem, draft: Draft) -> dict[str, str]:
-    """Return by variable why its formula cannot be read."""
+    """Return variable -> reason why its formula cannot be parsed."""
     problems = {}
     for name, text in draft.get("formulas", {}).items():
         try:
@@ -400,30 +400,30 @@ def draft_graph(item: Problem, draft: Draft) -> dict[str, list[str]] | None:
 
 
 def draft_cells(item: Problem, position: Position) -> dict[str, Any]:
-    """Return by variable how many free cells its formula fits, of how many, and the [world, row] of the others."""
+    """Return, by variable, numbers of right and of all cells that no intervention sets; [world, row] of wrong ones."""
     formulas = draft_formulas(item, position.draft)
-    judged: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     for name in variables_to_explain(item, position.draft):
         formula = formulas.get(name)
         if formula is None or not formula.mentioned <= set(item.task.variables):
             continue
         wrong, total = [], 0
-        for index, table in enumerate(_tables(item, position)):
-            if name in table.targets:
+        for world_index, world in enumerate(_world_rows(item, position)):
+            if name in world.targets:
                 continue
-            total += len(table.rows)
-            for k, row in enumerate(table.rows):
+            total += len(world.rows)
+            for row_index, row in enumerate(world.rows):
                 if formula.evaluate(lambda v, row=row: row[v], 1) != row[name]:  # type: ignore[misc]
-                    wrong.append([index, k])
-        judged[name] = {"right": total - len(wrong), "total": total, "wrong": wrong}
-    return judged
+                    wrong.append([world_index, row_index])
+        cells[name] = {"right": total - len(wrong), "total": total, "wrong": wrong}
+    return cells
 
 
-def _tables(item: Problem, position: Position) -> Iterator[_Table]:
+def _world_rows(item: Problem, position: Position) -> Iterator[_WorldRows]:
     for world in item.task.training.worlds:
-        yield _Table(list(world.rows()), world.intervention.targets)
+        yield _WorldRows(list(world.rows()), world.intervention.targets)
     extension = item.task.extension
     for step in position.steps:
         if step.reading is not None and extension is not None:
             rows = [dict(zip(extension.variables, map(int, row), strict=True)) for row in step.reading["rows"]]
-            yield _Table(list(rows), frozenset(step.action.get("do", {})))
+            yield _WorldRows(list(rows), frozenset(step.action.get("do", {})))

@@ -50,19 +50,19 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.space import VersionSpace
 
 # --- Verdicts on answers to extended items: the score of the answer, and what remains after its episode ---------------
-TOP_TRUE = "top_true"  # of an attribution under noise: whether the most probable behaviour is gold's
+TOP_TRUE = "top_true"  # key of an attribution under noise: whether the most probable behaviour is gold's
 NO_SUBMISSION = "nothing was submitted"
 
 
 def is_episode(item: Problem) -> bool:
-    """Return whether an item is played."""
+    """Return whether an item is an episode: the solver requests worlds before it answers."""
     return item.task.extension is not None and item.task.extension.is_episode
 
 
 class ExtendedVerdicts:
-    """Scores of answers to one extended item, each with what remains after its episode. Counts are cached by evidence.
+    """Scores of answers to one extended item, with counts of the SCMs left after its episode, cached by evidence.
 
-    with_regret: rate every world of an episode
+    with_regret: whether to compute the regret of every requested world
     """
 
     def __init__(self, problem: Problem, *, with_regret: bool = False) -> None:
@@ -73,7 +73,7 @@ class ExtendedVerdicts:
         self._remains: EvaluatorCache[dict[str, Any]] = EvaluatorCache(MAX_DECISIONS)
 
     def score(self, answer: Mapping[str, Any] | str | None, steps: Sequence[Step[Any]] = ()) -> ExtendedScore:
-        """Score an answer; what the steps of an episode submit comes first. Without steps it is submitted at once."""
+        """Score an answer. A submission among the steps replaces it; without steps it is submitted at once."""
         if not is_episode(self.problem):
             if answer is None:
                 return self.evaluator.reject("no answer")
@@ -90,17 +90,17 @@ class ExtendedVerdicts:
         return self.evaluator.score_answer(submission, steps, strict_json=strict)
 
     def record(self, score: ExtendedScore, steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Return a score as records keep it: published keys, funnel, structure metrics, and what the episode left."""
+        """Return the score of a record: published keys, validity stages, structure metrics, SCMs left."""
         return score.to_dict() | funnel(score) | structure(score) | self._episode_fields(steps)
 
     def attribution(self, score: ExtendedScore, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
-        """Return whether the evidence decided the clean held-out behaviour; None where that is not computed."""
+        """Return whether the evidence decided the noise-free held-out behaviour; None if not computed."""
         return self.decision(score.train_exact, steps, correct=score.correct)
 
     def decision(self, fits: bool | None, steps: Sequence[Step[Any]], *, correct: bool | None) -> dict[str, Any] | None:
-        """Return the attribution of an answer of which a record keeps that it fits and is correct.
+        """Return the attribution of a recorded answer.
 
-        None where it is neither correct nor wrong, and where counts are out of reach.
+        fits, correct: as the record states; None if `correct` is None, or if the count exceeds its budget
         """
         decision = None if correct is None else self._decide(steps)
         if decision is None or correct is None:
@@ -118,7 +118,7 @@ class ExtendedVerdicts:
         return dict(self._remains.get(key, lambda: self._remaining(steps)))
 
     def _remaining(self, steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Return what the evidence left: members, whether a further world was worth asking for, the excess."""
+        """Return the fields of an episode: members left, whether it stopped too early, excess worlds, regrets."""
         evidence = steps_evidence(steps)
         extension = self.evaluator.extension
         posterior = Posterior(self.evaluator.scm_class).condition(*evidence)
@@ -129,7 +129,7 @@ class ExtendedVerdicts:
         except BudgetSpent:
             members = None
         fields["membersLeft"] = None if members is None else str(members)
-        fields["bitsLeft"] = log2(members) if members and extension.noise.is_silent else None
+        fields["bitsLeft"] = log2(members) if members and extension.noise.is_noiseless else None
         assert extension.allowance is not None
         can_continue = submitted_answer(steps) is not None and num_worlds < extension.allowance.worlds
         fields["premature"] = can_continue and self._is_worth_asking(posterior, members, steps)
@@ -139,13 +139,13 @@ class ExtendedVerdicts:
         return fields
 
     def _is_worth_asking(self, posterior: Posterior, members: int | None, steps: Sequence[Step[Any]]) -> bool | None:
-        """Return whether a further world was of use; None out of budget."""
-        if members is None and self.evaluator.scm_class.noise.is_silent:
+        """Return whether some further world would have been informative; None out of budget."""
+        if members is None and self.evaluator.scm_class.noise.is_noiseless:
             return None
         return policies.is_worth_asking(self.problem.task, steps_evidence(steps), posterior, self.problem.id)
 
     def regrets(self, steps: Sequence[Step[Any]]) -> tuple[policies.StepRegret, ...]:
-        """Return the loss of every world that was asked for, against the best candidate before it."""
+        """Return the regret of every requested world: its loss against the best candidate at that step."""
         readings = [step for step in steps if step.reading is not None]
         worlds = [
             (world.constants, self._contexts(step, index) if index else (), world.rows)
@@ -153,24 +153,27 @@ class ExtendedVerdicts:
         ]
         return policies.episode_regrets(self.problem.task, worlds, Posterior(self.evaluator.scm_class), self.problem.id)
 
-    def _contexts(self, step: Step[Any], number: int) -> Sequence[int]:
+    def _contexts(self, step: Step[Any], world_index: int) -> Sequence[int]:
         extension: Extension = self.evaluator.extension
         assert extension.allowance is not None
         if extension.allowance.contexts is Contexts.CHOSEN:
             return [int(text[::-1] or "0", 2) for text in step.action["contexts"]]
-        return episode_contexts(extension, number, self.problem.sealed.seed, self.problem.sealed.spelling)
+        return episode_contexts(extension, world_index, self.problem.sealed.seed, self.problem.sealed.renaming)
 
 
-MAX_DECISIONS = 256  # decisions of one item that are kept: samples of a model often ask for the same worlds
+MAX_DECISIONS = 256  # cache size per item: samples of a model often request the same worlds
 
 
 def evidence_key(steps: Sequence[Step[Any]]) -> str:
-    """Return a text that is equal for equal worlds in one order."""
+    """Return a cache key: equal for equal sequences of worlds."""
     return repr([(dict(w.constants), w.rows) for w in steps_evidence(steps)])
 
 
 def _excess_fields(labels: Mapping[str, str], num_worlds: int, members: int | None) -> dict[str, int | str | None]:
-    """Return worlds above the clairvoyant minimum if the floor was reached, else members above the floor."""
+    """Return the number of worlds above the clairvoyant minimum, or of members above the floor if it was not reached.
+
+    Clairvoyant minimum: fewest worlds that leave the floor, the fewest members that any worlds leave. Both are labels.
+    """
     if not labels.get("clairvoyant", "").isdecimal() or not labels.get("floor", "").isdecimal() or members is None:
         return {}
     minimum, floor = int(labels["clairvoyant"]), int(labels["floor"])
@@ -188,18 +191,18 @@ def _regret_record(step: policies.StepRegret) -> dict[str, Any]:
 
 
 def submitted_answer(steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
-    """Return what these steps submit; None if they submit nothing."""
+    """Return the submitted answer among these steps; None if there is none."""
     return next((dict(step.action["submit"]) for step in steps if "submit" in step.action and not step.refused), None)
 
 
 def submitted_steps(problem: Problem, answer: Mapping[str, Any] | None) -> Sequence[Step[Any]]:
-    """Return the steps of an episode in which an answer is submitted at once."""
+    """Return the steps of an episode that submits an answer without requesting worlds."""
     actions = [{"submit": dict(answer)}] if answer else []
     return replay_actions(ScmEpisode(problem), actions).steps
 
 
 def read_submission(problem: Problem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer of a response, as `submit` takes it; `ActionError` says why there is none."""
+    """Extract the answer of a response, in the form of `submit`; `ActionError` gives the reason if there is none."""
     if isinstance(response, Mapping):
         fields = {key: response[key] for key in ("mechanisms", "noise", FORECAST) if key in response}
         if not fields:
@@ -214,7 +217,7 @@ def read_submission(problem: Problem, response: str | Mapping[str, Any]) -> dict
 
 
 def read_extended(problem: Problem, response: str | Mapping[str, Any]) -> ReadAnswer:
-    """Return the answer of a response to an extended item, as `submit` takes it; what is checked first is its shape."""
+    """Extract the answer of a response to an extended item, with the fault in its schema, if any."""
     try:
         answer = read_submission(problem, response)
     except ActionError as error:
@@ -225,7 +228,7 @@ def read_extended(problem: Problem, response: str | Mapping[str, Any]) -> ReadAn
 class ExtendedLineEvaluator:
     """Implements Evaluator (bench.core.scoring) for one extended item.
 
-    reading: way from a response to its answer
+    reading: options of how an answer is extracted from a response
     """
 
     def __init__(self, problem: Problem, options: ScoreOptions, reading: ReadingOptions) -> None:
@@ -233,7 +236,7 @@ class ExtendedLineEvaluator:
         self._reading = reading
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
-        """Return the line: score, episode, attribution, and where the answer belongs."""
+        """Return the line: score, episode, attribution, and the answer's pool and item."""
         problem = self._verdicts.problem
         reading = prediction.reading
         if reading is None:
@@ -241,7 +244,7 @@ class ExtendedLineEvaluator:
                 item_rules(benchmark(problem.benchmark), problem), prediction.response, self._reading
             )
         steps, answer = prediction.steps, reading.answer
-        stated = steps[: prediction.num_stated]
+        stated_steps = steps[: prediction.num_stated]
         if is_episode(problem) and not steps:
             steps = self._steps(answer)
         score = self._verdicts.score(answer or None, steps)
@@ -251,7 +254,7 @@ class ExtendedLineEvaluator:
             **verdict_fields(
                 reading,
                 score.correct,
-                lambda alternative: self._verdicts.score(alternative, self._steps(alternative, stated)).correct,
+                lambda alternative: self._verdicts.score(alternative, self._steps(alternative, stated_steps)).correct,
             ),
             "problem": prediction.problem or reading.problem or prediction.gap,
             KEY: self._verdicts.attribution(score, steps),
@@ -260,13 +263,13 @@ class ExtendedLineEvaluator:
         }
         return ReadVerdict(line, reading)
 
-    def _steps(self, answer: Answer | None, stated: tuple[Step[Any], ...] = ()) -> tuple[Step[Any], ...]:
-        """Return the steps of an episode that submits an answer, behind others; none of an item answered at once."""
+    def _steps(self, answer: Answer | None, stated_steps: tuple[Step[Any], ...] = ()) -> tuple[Step[Any], ...]:
+        """Return `stated_steps` followed by the submission of an answer; empty for an item that is no episode."""
         problem = self._verdicts.problem
         if not is_episode(problem):
             return ()
-        if stated:
-            return replay_answer(benchmark(problem.benchmark), problem, answer or "", stated).steps
+        if stated_steps:
+            return replay_answer(benchmark(problem.benchmark), problem, answer or "", stated_steps).steps
         return tuple(submitted_steps(self._verdicts.problem, answer if isinstance(answer, dict) and answer else None))
 
 
@@ -276,7 +279,7 @@ class ExtendedLineEvaluator:
 class ScmChat:
     """Implements Chat (bench.episodes): one action a reply, by the text protocol.
 
-    instructions: the first message; empty where the agent has the prompt already
+    instructions: the first message; empty if the agent already has the prompt
     """
 
     def __init__(self, episode: ScmEpisode, instructions: str = "", thoughts: Thoughts = "strip") -> None:
@@ -295,9 +298,9 @@ class ScmChat:
 
 
 def text_episode(item: Problem, thoughts: Thoughts = "strip") -> TextEpisode:
-    """Return an item as an environment: reward 1 for a correct answer, else 0; None where nothing is held out.
+    """Return an item as an environment: reward 1 for a correct answer, else 0; None without held-out worlds.
 
-    An episode may also end without an answer, when its replies are spent: its score is not valid there.
+    An episode that spends its replies ends without an answer; its score is then invalid.
     """
     verdicts = ExtendedVerdicts(item)
 
@@ -311,23 +314,23 @@ def text_episode(item: Problem, thoughts: Thoughts = "strip") -> TextEpisode:
 
 
 def reward_of_answer(score: Mapping[str, Any]) -> float | None:
-    """Return 1 for a correct answer, 0 for a wrong one and none; None where nothing is held out."""
+    """Return 1 for a correct answer, 0 for a wrong or missing one; None without held-out worlds."""
     return None if score["correct"] is None else float(score["correct"])
 
 
 def opening_prompt(item: Problem) -> str:
-    """Return the rules, and the world that is shown at the start."""
+    """Return the rules and the first world."""
     return TextDialogue(ScmEpisode(item)).prompt()
 
 
 def read_action_text(text: str) -> Action:
-    """Return the action of a reply: its last line with the mark, or a text that is one JSON object."""
+    """Return the action of a reply: its last line that begins with MARK, or a reply that is one JSON object."""
     is_bare = text.lstrip().startswith("{") and not any(line.startswith(MARK) for line in text.splitlines())
     return action_of_text(text) if is_bare else read_reply(text)
 
 
 def describe_step(episode: Episode[Any, Any], step: Step[Any]) -> str:
-    """Return what came of a step: the world as a table, and how many are left."""
+    """Return the result of a step as text: the world as a table, and the number of worlds left."""
     if step.refused:
         return f"Refused: {in_one_line(step.refused)[:300]}. Worlds left: {episode.left}."
     if step.reading is None:
@@ -335,13 +338,13 @@ def describe_step(episode: Episode[Any, Any], step: Step[Any]) -> str:
     return "\n".join([*world_table(episode.task, step), f"Worlds left: {episode.left}."])
 
 
-# --- Episodes of ReplaySCM as timelines: what was set, how many SCMs every world left, and the decision ---------------
-NUM_DRAWS = 64  # under noise: the effective number of SCMs is drawn as a bar on a logarithmic scale
+# --- Episodes as timelines: interventions, the number of SCMs left after every world, and the decision ----------------
+NUM_DRAWS = 64  # samples for the effective number of SCMs under noise; few: it is a bar on a logarithmic scale
 MAX_ANSWER_CHARS = 400
 
 
 def scm_timeline(problem: Problem, steps: Sequence[Step[Any]], system: str) -> Timeline:
-    """Return the timeline of an episode; `TranscriptError` if the item does not answer so."""
+    """Return the timeline of an episode; `TranscriptError` if the steps do not replay on the item."""
     episode = replay_transcript(ScmEpisode(problem), steps)
     scm_class = task_class(problem.task)
     posterior = Posterior(scm_class)
@@ -355,7 +358,7 @@ def scm_timeline(problem: Problem, steps: Sequence[Step[Any]], system: str) -> T
         moments.append(_moment(problem, step, num_left, num_before))
         num_before = num_left
     decided = next((k for k, moment in enumerate(moments) if moment.members == 1), None)
-    counted = "SCMs left" if scm_class.noise.is_silent else "effective number of SCMs, 2 to the posterior's bits"
+    counted = "SCMs left" if scm_class.noise.is_noiseless else "effective number of SCMs, 2 to the posterior's bits"
     return Timeline(
         problem.id,
         system,
@@ -371,9 +374,9 @@ def scm_timeline(problem: Problem, steps: Sequence[Step[Any]], system: str) -> T
 
 
 def _num_left(posterior: Posterior, seed: str) -> int:
-    """Return the SCMs left; under noise their effective number; 0 out of budget."""
+    """Return the number of SCMs left; under noise the effective number, 2 to the entropy in bits; 0 out of budget."""
     try:
-        if posterior.scm_class.noise.is_silent:
+        if posterior.scm_class.noise.is_noiseless:
             return count_members(posterior)
         return max(1, round(2 ** posterior_bits(posterior, seed, NUM_DRAWS).value))
     except BudgetSpent:
@@ -398,16 +401,16 @@ def _moment(problem: Problem, step: Step[Any], num_left: int, before: int | None
 
 def _news(num_left: int, before: int | None) -> tuple[News, str]:
     if before is None:
-        return News.NONE, f"{_scms(num_left)}."
+        return News.NONE, f"{_scm_count(num_left)}."
     if num_left == before:
-        return News.NOTHING, f"Nothing is ruled out; {_scms(num_left)}."
+        return News.NOTHING, f"Nothing is ruled out; {_scm_count(num_left)}."
     if num_left > before:
-        return News.SHIFTED, f"{_scms(num_left)}, more than before: the reading was unlikely."
-    return News.TOLD, f"From {before:,} to {_scms(num_left)}."
+        return News.SHIFTED, f"{_scm_count(num_left)}, more than before: the reading was unlikely."
+    return News.TOLD, f"From {before:,} to {_scm_count(num_left)}."
 
 
-def _scms(number: int) -> str:
-    return "1 SCM" if number == 1 else f"{number:,} SCMs"
+def _scm_count(num_scms: int) -> str:
+    return "1 SCM" if num_scms == 1 else f"{num_scms:,} SCMs"
 
 
 def _decision(problem: Problem, episode: ScmEpisode) -> Decision:
@@ -436,11 +439,11 @@ def _decision(problem: Problem, episode: ScmEpisode) -> Decision:
 EPISODE_VIEWS = TimelineViews(scm_timeline)
 
 
-# --- Extended items behind the public names: scores with steps, solutions, and the SCMs that fit ----------------------
+# --- Public functions on extended items: scores with steps, solutions, and consistent SCMs ----------------------------
 
 
 def score_extended(problem: Problem, answer: str | dict[str, Any], steps: Sequence[Step[Any]]) -> ExtendedScore:
-    """Return the verdict on an answer; steps are replayed first, and what they submit counts."""
+    """Return the score of an answer; steps are replayed first, and a submission among them counts."""
     verdicts = ExtendedVerdicts(problem)
     if not is_episode(problem):
         if steps:
@@ -451,7 +454,7 @@ def score_extended(problem: Problem, answer: str | dict[str, Any], steps: Sequen
 
 
 def solve_extended(problem: Problem) -> Outcome[Solution[Scm]]:
-    """Return the most probable map, after greedy's worlds in an episode; nothing is submitted."""
+    """Return the most probable SCM; for an episode, after the worlds that greedy requests, without submitting it."""
     task, steps = problem.task, ()
     evidence = task_evidence(task)
     if is_episode(problem):
@@ -473,9 +476,9 @@ def solve_extended(problem: Problem) -> Outcome[Solution[Scm]]:
 
 
 def fitting_space(problem: Problem, steps: Sequence[Step[Any]]) -> VersionSpace:
-    """Return the SCMs of the item's class that fit; `CalibrantError` under noise and with hidden variables."""
+    """Return the consistent SCMs of the item's class; `CalibrantError` under noise or with hidden variables."""
     scm_class = task_class(problem.task)
-    if scm_class.hidden_parents or not scm_class.noise.is_silent:
+    if scm_class.hidden_parents or not scm_class.noise.is_noiseless:
         where = "calibrant.solvers.replayscm.noise.posterior"
         raise CalibrantError(f"{in_one_line(problem.id)} has noise or hidden variables: its posterior is in {where}")
     if not is_episode(problem):

@@ -1,4 +1,4 @@
-"""The fields of a line of `calibrant score` for ReplaySCM: the published scorer's keys, then where the answer belongs.
+"""The fields of a line of `calibrant score` for ReplaySCM: the published scorer's keys, then pool and item.
 
 The published scorer's keys that do not apply to an answer are absent.
 """

@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
 
 
-# --- Numbers of the plots of extended items: bits left by world, and how often stated posteriors come true ------------
-# a curve of a noisy episode of 10 variables takes a second, of any other a tenth
-MAX_ITEMS, MAX_NOISY_ITEMS = 200, 24  # of a system
-NUM_DRAWS = 64  # for an entropy under noise: a standard error of a few tenths of a bit, of means over items less
+# --- Data of the plots of extended items: bits left by world, and calibration of stated posteriors --------------------
+# items plotted per system; the curve of a noisy episode of 10 variables takes a second, any other a tenth
+MAX_ITEMS, MAX_NOISY_ITEMS = 200, 24
+NUM_DRAWS = 64  # samples for an entropy under noise: a standard error of a few tenths of a bit per item
 
 
 @dataclass(frozen=True)
 class LeftPoint:
-    """Mean bits left after so many worlds.
+    """Mean bits left after `worlds` worlds, over items.
 
-    low, high: two standard errors of the mean over items below and above; the mean where there is one item
+    low, high: mean minus and plus two standard errors; equal to the mean for one item
     """
 
     worlds: int
@@ -64,7 +64,7 @@ class LeftPoint:
 class LeftCurve:
     """One system's curve over its items.
 
-    points: from the start on, up to its longest episode; a finished episode keeps its last value
+    points: from 0 worlds to the longest episode; a finished episode keeps its last value
     """
 
     system: str
@@ -73,16 +73,16 @@ class LeftCurve:
 
 
 def episode_bits(problem: Problem, steps: Sequence[Step[Any]]) -> list[float]:
-    """Return the bits that are left after the start and after every world; `BudgetSpent` if they are not computed.
+    """Return the bits left at the start and after every world; `BudgetSpent` if they cannot be computed.
 
-    Without noise the logarithm of the number of SCMs; under noise the posterior entropy, from drawn members.
+    Without noise log2 of the number of SCMs; under noise the posterior entropy, estimated from samples.
     """
     posterior = Posterior(task_class(problem.task))
-    is_silent = posterior.scm_class.noise.is_silent
+    is_noiseless = posterior.scm_class.noise.is_noiseless
     bits = []
     for index, world in enumerate(steps_evidence(steps)):
         posterior = posterior.condition(world)
-        if is_silent:
+        if is_noiseless:
             bits.append(log2(count_members(posterior)))
         else:
             bits.append(max(0.0, posterior_bits(posterior, f"{problem.id}|{index}", NUM_DRAWS).value))
@@ -90,27 +90,27 @@ def episode_bits(problem: Problem, steps: Sequence[Step[Any]]) -> list[float]:
 
 
 def left_curves(episodes: Iterable[tuple[str, Problem, Sequence[Step[Any]]]]) -> list[LeftCurve]:
-    """Return a curve for each system, of its first MAX_ITEMS; episodes whose bits are not computed are left out.
+    """Return a curve for each system over its first MAX_ITEMS items, without episodes that exceed the budget.
 
-    episodes: system, item and steps of each
+    episodes: (system, item, steps)
     """
     by_system: dict[str, list[list[float]]] = {}
-    # rows that only infer have greedy's worlds
-    memo: dict[str, tuple[Any, list[float]]] = {}
+    # item -> (worlds, bits): methods that only infer all get greedy's worlds
+    last_bits: dict[str, tuple[Any, list[float]]] = {}
     for system, problem, steps in episodes:
         if not is_episode(problem):
             continue
         curves = by_system.setdefault(system, [])
-        is_silent = task_class(problem.task).noise.is_silent
-        if len(curves) >= (MAX_ITEMS if is_silent else MAX_NOISY_ITEMS):
+        is_noiseless = task_class(problem.task).noise.is_noiseless
+        if len(curves) >= (MAX_ITEMS if is_noiseless else MAX_NOISY_ITEMS):
             continue
         worlds = steps_evidence(steps)
-        if problem.id not in memo or memo[problem.id][0] != worlds:
+        if problem.id not in last_bits or last_bits[problem.id][0] != worlds:
             try:
-                memo[problem.id] = worlds, episode_bits(problem, steps)
+                last_bits[problem.id] = worlds, episode_bits(problem, steps)
             except BudgetSpent:
                 continue
-        curves.append(memo[problem.id][1])
+        curves.append(last_bits[problem.id][1])
     return [_curve(system, by_system[system]) for system in sorted(by_system, key=natural) if by_system[system]]
 
 
@@ -125,9 +125,9 @@ def _curve(system: str, items: Sequence[Sequence[float]]) -> LeftCurve:
 
 
 def posterior_statements(answers: Iterable[Answer]) -> list[tuple[Fraction, bool]]:
-    """Return one statement an item: the posterior of its top behaviour, and whether that is gold's.
+    """Return (posterior of the most probable behaviour, whether it is gold's) for each item.
 
-    Statements of one item are not independent: the first system's by name counts.
+    Systems with the same evidence state the same posterior, so only the first system by name counts.
     """
     first: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
     for context, score in answers:
@@ -142,7 +142,7 @@ def posterior_statements(answers: Iterable[Answer]) -> list[tuple[Fraction, bool
 
 
 def answer_bins(answers: Iterable[Answer]) -> list[CalibrationBin]:
-    """Return the calibration of the posteriors that answers were attributed with."""
+    """Return the calibration bins of the posteriors in the attributions of answers."""
     return calibration_bins(posterior_statements(answers))
 
 
@@ -160,7 +160,7 @@ CALIBRATION_CAPTION = (
 
 
 def left_plot(curves: Sequence[LeftCurve]) -> Plot | None:
-    """Return the curves of all systems; None without any."""
+    """Return the plot of bits left by world; None without curves."""
     if not curves:
         return None
     lines = [
@@ -174,7 +174,7 @@ def left_plot(curves: Sequence[LeftCurve]) -> Plot | None:
 
 
 def calibration_plot(bins: Sequence[CalibrationBin]) -> Plot | None:
-    """Return stated against true shares; None without statements."""
+    """Return the plot of stated posteriors against observed shares; None without bins."""
     if not bins:
         return None
     marks = [Mark(bin_.mean_stated, bin_.share_true, *bin_.interval, str(bin_.number)) for bin_ in bins]
@@ -191,7 +191,7 @@ def calibration_plot(bins: Sequence[CalibrationBin]) -> Plot | None:
 
 
 def episode_plots(bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> list[Plot]:
-    """Return the figures of these answers that there is something for."""
+    """Return the figures that these answers have data for."""
     is_noisy = any(isinstance(score.get(KEY), Mapping) and TOP_TRUE in score[KEY] for _, score in answers)
     plots = [
         left_plot(left_curves(_episodes(bench, contents))) if any("worlds" in score for _, score in answers) else None,
@@ -201,7 +201,7 @@ def episode_plots(bench: Benchmark[Any], answers: Sequence[Answer], contents: Re
 
 
 def _episodes(bench: Benchmark[Any], contents: ReportContents) -> Iterator[tuple[str, Problem, Sequence[Step[Any]]]]:
-    """Yield system, item and steps of the episodes whose pools and transcripts are at hand."""
+    """Yield (system, item, steps) of the episodes whose pools and transcripts are given."""
     from calibrant.bench.core.registry import benchmark_of
 
     pools = [path for path in contents.pools if benchmark_of(path).name == bench.name]
@@ -221,22 +221,21 @@ def _episodes(bench: Benchmark[Any], contents: ReportContents) -> Iterator[tuple
             yield transcript.context.system, item, transcript.steps
 
 
-# --- Numbers of the plots: the disclosure ladder, success by ambiguity, time by size ----------------------------------
+# --- Data of the plots: the disclosure ladder, success by ambiguity, time by size -------------------------------------
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
-BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))
-REST = "more"
+BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))  # label, largest number of SCMs
+LAST_BIN = "more"
 NUM_BINS = len(BINS) + 1
-SIZE_GROUPS = 4
+NUM_SIZE_GROUPS = 4
 
 
 class CurvePoint(NamedTuple):
     """One point of a curve.
 
-    place: of its group on the horizontal axis: the rung, or the bin
-    num: answers behind the mean
+    x: index of the rung or of the bin; num: number of answers in the mean
     """
 
-    place: int
+    x: int
     mean: float
     interval: Interval | None
     num: int
@@ -254,30 +253,30 @@ class SystemAnswers(NamedTuple):
 
 
 def row_estimate(row: Row, column: Metric) -> CurvePoint | None:
-    """Return a row's rate, in no place; None where it is defined for no answer."""
+    """Return a row's rate, at x = 0; None if it is defined for no answer."""
     return estimate(0, [*row.observations], row.column_indices[column.key])
 
 
-def estimate(place: int, observations: Sequence[Observation], metric_place: int) -> CurvePoint | None:
-    """Return the rate of a share over answers; None where it is defined for none of them."""
-    rate = frame.estimate((o.item, o.unit, o.values[metric_place]) for o in observations)
-    return None if rate is None else CurvePoint(place, *rate)
+def estimate(x: int, observations: Sequence[Observation], column_index: int) -> CurvePoint | None:
+    """Return the rate of the metric in a column over answers; None if it is defined for none of them."""
+    rate = frame.estimate((o.item, o.unit, o.values[column_index]) for o in observations)
+    return None if rate is None else CurvePoint(x, *rate)
 
 
 def families(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows of the disclosure ladder, apart where they share no latent SCM, with two disclosures at least."""
+    """Group the rows of the disclosure ladder by shared latent SCMs; keep groups of at least two disclosures."""
     groups: list[list[Row]] = []
     for row in rows:
         if paper.RUNGS.get(row.setting, ("-", 0))[0]:
             continue
-        touching = [group for group in groups if any(row.units & relative.units for relative in group)]
-        groups = [group for group in groups if group not in touching]
-        groups.append([*(member for group in touching for member in group), row])
+        connected = [group for group in groups if any(row.units & member.units for member in group)]
+        groups = [group for group in groups if group not in connected]
+        groups.append([*(member for group in connected for member in group), row])
     return [group for group in groups if len({paper.RUNGS[row.setting] for row in group}) > 1]
 
 
 def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[CurvePoint]]:
-    """Per system: its mean at each rung, over the latent SCMs that it has at all of its rungs."""
+    """Return system -> its mean at each rung, over the latent SCMs that it has at all of its rungs."""
     points: dict[str, list[CurvePoint]] = {}
     for system in dict.fromkeys(row.system for row in family):
         rungs: dict[int, list[Row]] = {}
@@ -286,8 +285,8 @@ def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[Curve
                 rungs.setdefault(paper.RUNGS[row.setting][1], []).append(row)
         if len(rungs) < 2:
             continue
-        at_each = [frozenset[str]().union(*(row.units for row in group)) for group in rungs.values()]
-        matched = reduce(frozenset.intersection, at_each)
+        units_by_rung = [frozenset[str]().union(*(row.units for row in group)) for group in rungs.values()]
+        matched = reduce(frozenset.intersection, units_by_rung)
         at_rungs = [
             estimate(rung, [o for o in _merge(group) if o.unit in matched], group[0].column_indices[column.key])
             for rung, group in sorted(rungs.items())
@@ -297,7 +296,7 @@ def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[Curve
 
 
 def num_matched(family: Sequence[Row]) -> int:
-    """Return how many latent SCMs occur at more than one rung."""
+    """Count the latent SCMs that occur at more than one rung."""
     rungs_by_latent: dict[str, set[int]] = {}
     for row in family:
         for latent in row.units:
@@ -306,7 +305,7 @@ def num_matched(family: Sequence[Row]) -> int:
 
 
 def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str, list[CurvePoint]], dict[int, float]]:
-    """HeldoutExact by how many SCMs fit, per system; and what a fair draw among them would score, per bin."""
+    """Return, by number of SCMs, HeldoutExact of each system, and the expected score of a random SCM."""
     points: dict[str, list[CurvePoint]] = {}
     plotted: set[tuple[str, str]] = set()
     for merged in merged_systems([row for row in rows if not row.setting.startswith("Alt-")]):
@@ -314,28 +313,30 @@ def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str,
         plotted |= {o.item for o in audited_here}
         heldout = merged.column_indices[paper.HELDOUT_EXACT.key]
         in_bins = [
-            estimate(place, [o for o in audited_here if bin_of(audited[o.item].members) == place], heldout)
-            for place in range(NUM_BINS)
+            estimate(
+                bin_index, [o for o in audited_here if bin_index_of(audited[o.item].members) == bin_index], heldout
+            )
+            for bin_index in range(NUM_BINS)
         ]
         points[merged.system] = [point for point in in_bins if point is not None]
     shares: dict[int, list[float]] = {}
     for key in sorted(plotted):
         if (share := audited[key].draw) is not None:
-            shares.setdefault(bin_of(audited[key].members), []).append(share)
-    means = {place: exact_mean(values) for place, values in sorted(shares.items())}
-    return {system: listed for system, listed in points.items() if listed}, means
+            shares.setdefault(bin_index_of(audited[key].members), []).append(share)
+    means = {bin_index: exact_mean(values) for bin_index, values in sorted(shares.items())}
+    return {system: curve for system, curve in points.items() if curve}, means
 
 
-def bin_of(members: int) -> int:
+def bin_index_of(members: int) -> int:
     return next((index for index, (_, max_members) in enumerate(BINS) if members <= max_members), len(BINS))
 
 
 def size_medians(timed: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
-    """Return median size and median seconds of about equal groups of answers by gold size, equal sizes together.
+    """Return (median gold size, median seconds) of about equal groups of answers; equal sizes stay together.
 
-    timed: size and seconds, sorted
+    timed: (size, seconds), sorted
     """
-    edges = [timed[len(timed) * k // SIZE_GROUPS][0] for k in range(1, SIZE_GROUPS)] if timed else []
+    edges = [timed[len(timed) * k // NUM_SIZE_GROUPS][0] for k in range(1, NUM_SIZE_GROUPS)] if timed else []
     groups: dict[int, list[tuple[int, float]]] = {}
     for size, seconds in timed:
         groups.setdefault(bisect_right(edges, size), []).append((size, seconds))
@@ -343,12 +344,12 @@ def size_medians(timed: Sequence[tuple[int, float]]) -> list[tuple[float, float]
 
 
 def timed_answers(answers: SystemAnswers, sizes: Mapping[str, int]) -> list[tuple[int, float]]:
-    """Return the size of gold and the seconds of each answer for which both are known, sorted."""
+    """Return (gold size, seconds) of each answer for which both are known, sorted."""
     return sorted((sizes[o.unit], o.seconds) for o in answers.observations if o.unit in sizes and o.seconds)
 
 
 def merged_systems(rows: Sequence[Row]) -> list[SystemAnswers]:
-    """Return each system's answers to all its pools under all settings."""
+    """Merge each system's rows: its answers to all pools under all settings."""
     by_system: dict[str, list[Row]] = {}
     for row in rows:
         by_system.setdefault(row.system, []).append(row)
@@ -362,8 +363,8 @@ def _merge(rows: Sequence[Row]) -> list[Observation]:
     return sorted((o for row in rows for o in row.observations), key=lambda o: o.item)
 
 
-MAX_WIDTH, STEP = 0.5, 0.09  # of the distance of two rungs: all curves together, and two neighbours
-SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # points at one place: distance of neighbours, and turn
+MAX_WIDTH, STEP = 0.5, 0.09  # horizontal offset of curves, in rungs: of all together at most, and of two neighbours
+SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # equal points lie on a spiral: radius over sqrt(k), and angle step
 SHARE = Axis("", -0.03, 1.03, tuple((share, f"{share:g}") for share in (0, 0.2, 0.4, 0.6, 0.8, 1)))
 PAPER = "in the paper"
 KINDS_CAPTION = (
@@ -382,7 +383,7 @@ def report_plots(
     with_times: bool,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Plot]:
-    """Return the plots that these rows and audits give."""
+    """Return the plots that these rows and audits have data for."""
     look = looks([*(row.system for row in rows)]) | {PAPER: Look("edge", "circle")}
     makers: list[Callable[[], Plot | None]] = [
         partial(_ladder, rows, look),
@@ -400,7 +401,7 @@ def report_plots(
 
 
 def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
-    """Return how many answers were earned, by disclosure and system; None where no answer has an attribution."""
+    """Plot shares of earned, missed, lucky and short answers, by disclosure and system; None without attributions."""
     attributed = [(origin, score) for origin, score in answers if KEY in score]
     rows = section_rows(attributed, METRICS, Grouping.SETTING)
     title = "Earned, missed, lucky, short"
@@ -408,16 +409,16 @@ def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
 
 
 def _curves(points: Mapping[str, Sequence[CurvePoint]]) -> Iterator[Line]:
-    """Yield means joined by lines, with their intervals; curves stand side by side, so that no interval hides another.
+    """Yield a line through the means of each system, offset horizontally so that intervals do not overlap.
 
     points: by system
     """
     width = min(MAX_WIDTH, STEP * (len(points) - 1))
     step = width / max(1, len(points) - 1)
-    for index, (system, listed) in enumerate(points.items()):
+    for index, (system, curve) in enumerate(points.items()):
         shift = index * step - width / 2
-        ends = [point.interval or (None, None) for point in listed]
-        marks = (Mark(p.place + shift, p.mean, low, high) for p, (low, high) in zip(listed, ends, strict=True))
+        ends = [point.interval or (None, None) for point in curve]
+        marks = (Mark(p.x + shift, p.mean, low, high) for p, (low, high) in zip(curve, ends, strict=True))
         yield Line(system, tuple(marks))
 
 
@@ -468,27 +469,27 @@ def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plo
 def _crosses(rows: Sequence[Row]) -> Iterator[Line]:
     pairs = [(row_estimate(row, paper.TRAIN_EXACT), row_estimate(row, paper.HELDOUT_EXACT)) for row in rows]
     points = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
-    places = apart([(train.mean, heldout.mean) for _, train, heldout in points])
-    for (row, train, heldout), (x, y) in zip(points, places, strict=True):
+    positions = spread_equal_points([(train.mean, heldout.mean) for _, train, heldout in points])
+    for (row, train, heldout), (x, y) in zip(points, positions, strict=True):
         low, high = heldout.interval or (None, None)
         x_low, x_high = train.interval or (None, None)
         yield Line(row.system, (Mark(x, y, low, high, x_low=x_low, x_high=x_high),), kind="points")
 
 
-def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return where to draw points: those at one place side by side on a small spiral around it."""
-    num_at_place: Counter[tuple[float, float]] = Counter()
+def spread_equal_points(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return plot positions: points that are equal to two decimals lie on a small spiral."""
+    num_equal: Counter[tuple[float, float]] = Counter()
     positions = []
     for x, y in points:
-        place = round(x, 2), round(y, 2)
-        radius, angle = SPIRAL * sqrt(num_at_place[place]), GOLDEN_ANGLE * num_at_place[place]
-        num_at_place[place] += 1
+        key = round(x, 2), round(y, 2)
+        radius, angle = SPIRAL * sqrt(num_equal[key]), GOLDEN_ANGLE * num_equal[key]
+        num_equal[key] += 1
         positions.append((x + radius * cos(angle), y + radius * sin(angle)))
     return positions
 
 
 def _paper_marks(rows: Sequence[Row]) -> Iterator[Mark]:
-    """Yield the paper's rows of the same setting, each with its name."""
+    """Yield marks of the rows that the paper prints for the same setting, with their names."""
     lines = [TableRow((row.setting,), ()) for row in rows[:1]]
     printed = list(paper.with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own
@@ -505,7 +506,7 @@ def _ambiguity(rows: Sequence[Row], audited: Ambiguities, look: Looks) -> Plot |
         return None
     reference = "a fair draw"
     lines = [Line(reference, tuple(Mark(*draw) for draw in draws.items()), kind="reference")] if draws else []
-    names = [*(name for name, _ in BINS), REST]
+    names = [*(name for name, _ in BINS), LAST_BIN]
     x = Axis("SCMs that fit the training worlds", -MAX_WIDTH, len(names) - MAX_WIDTH, tuple(enumerate(names)))
     title = "Ambiguity against success"
     caption = (

@@ -1,4 +1,4 @@
-"""Items of ReplaySCM that commands make: generated ones, and variants of others."""
+"""Generated items of ReplaySCM, Alternative-SCM items made of others, and variants of items."""
 
 from __future__ import annotations
 
@@ -37,11 +37,9 @@ from calibrant.solvers.networks.published_parts import Source, UnreachableStratu
 if TYPE_CHECKING:
     from calibrant.bench.replayscm.hardening import SuppliedAnswer
 
-# --- Generation of ReplaySCM pools: with filters and audit, sampled, extended, and of Alternative-SCM items -----------
 J = TypeVar("J")
 
-
-# --- Generation of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers ----
+# --- Generation of a whole pool, parallel over instances, resumable; equal bytes for any number of workers ------------
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,13 @@ class GenerateOptions:
     max_added: int = MAX_ADDED_WORLDS
 
     @property
-    def asked(self) -> tuple[Sequence[Stratum], int, int, str, int]:
+    def job_arguments(self) -> tuple[Sequence[Stratum], int, int, str, int]:
         return self.strata, self.per_stratum, self.seed, self.setting, self.max_added
 
 
 @dataclass(frozen=True)
 class GeneratedPool:
-    """A generated pool and the audit of every instance, ready for JSON, in its order."""
+    """A generated pool, and the audit of every instance, ready for JSON, in the order of the pool."""
 
     pool: Pool
     audits: Sequence[dict[str, Any]]
@@ -78,9 +76,14 @@ def generated_pool(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[GeneratedPool]:
-    """Every instance generated, for the block to write to `out`; kept beside it until the block has succeeded."""
-    name, metadata = generation_generate.pool_name(options.setting), generation_generate.pool_metadata(*options.asked)
-    jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in generation_generate.pool_jobs(*options.asked)}
+    """Generate every instance, for the block to write to `out`; results stay beside `out` until the block succeeds."""
+    name, metadata = (
+        generation_generate.pool_name(options.setting),
+        generation_generate.pool_metadata(*options.job_arguments),
+    )
+    jobs = {
+        f"{job.stratum.name}, seed {job.seed}": job for job in generation_generate.pool_jobs(*options.job_arguments)
+    }
     with unfinished_pool(out, {"generate": metadata}) as work:
         results = work.make(name, jobs, generate_instance, execution=execution, progress=progress)
         yield GeneratedPool(Pool(name, results.problems, metadata), results.reports)
@@ -92,13 +95,13 @@ def generate_instance(job: generation_generate.Job) -> Made:
     return Made(generated.problem, {"id": generated.problem.id, **generated.audit.to_dict()})
 
 
-# --- Generation of extended items: drawn, labelled, with the findings about each; resumable like plain pools ----------
+# --- Generation of extended items: sampled and labelled, with findings about each; resumable like plain pools ---------
 FORMS = ("episode", "passive")
 
 
 @dataclass(frozen=True)
 class ExtendedJob:
-    """One item to make; it can be pickled."""
+    """One item to generate; picklable."""
 
     stratum: str
     seed: int
@@ -107,7 +110,7 @@ class ExtendedJob:
 
 
 def generate_extended(request: GenerateRequest, form: str, setting: str, audits: Path) -> Iterator[str]:
-    """Write a pool of episodes or of passive items, and the findings about each; yield a line on each file."""
+    """Write a pool of episodes or of passive items, and the findings about each item; yield a line for each file."""
     if setting not in SETTINGS:
         raise OptionError(f"of extended items it is one of {', '.join(SETTINGS)}", "--setting")
     strata = _extended_strata(request.suites)
@@ -134,7 +137,7 @@ def _write_items(
     make: Callable[[J], Made],
     audits: Path,
 ) -> Iterator[str]:
-    """Make the items of jobs, resumably, and write their pool and audits; yield a line on each file."""
+    """Make the items of jobs, resumably, and write their pool and audits; yield a line for each file."""
     with unfinished_pool(request.out, {"generate": metadata}) as work:
         results = work.make(name, jobs, make, execution=request.execution, progress=request.progress)
         write_pieces(audits, (f"{typed_json(report)}\n" for report in results.reports))
@@ -144,7 +147,7 @@ def _write_items(
 
 
 def make_item(job: ExtendedJob) -> Made:
-    """Return one labelled item and what is reported of it."""
+    """Return one labelled item with the findings about it."""
     from calibrant.bench.replayscm.audit.extended import finding_records, label_problem
 
     stratum = next(stratum for stratum in extended_strata() if stratum.name == job.stratum)
@@ -161,7 +164,7 @@ def _extended_strata(text: str) -> Sequence[ExtendedStratum]:
 # --- Items whose mechanisms are those of published networks, from a folder of the user's own --------------------------
 @dataclass(frozen=True)
 class NetworkJob:
-    """One item to make; it can be pickled. digests: of the networks of the folder, in order."""
+    """One item to generate; picklable. digests: of the networks of the folder, in order; names: neutral or real."""
 
     stratum: str
     seed: int
@@ -175,9 +178,9 @@ class NetworkJob:
 def generate_of_networks(
     request: GenerateRequest, folder: Path, options: GenerateArguments, audits: Path
 ) -> Iterator[str]:
-    """Write a pool of windows of published networks, and the audit of each; yield lines on networks and files.
+    """Write a pool of windows (parts of a network that suit a stratum) and their audits; yield lines about both.
 
-    Strata that the networks have no window of are left out with a line, unless they are named: `OptionError` then.
+    A stratum without a window in these networks is skipped with a line; if it was named, `OptionError`.
     """
     networks = read_folder(folder)
     yield from networks.lines()
@@ -188,18 +191,18 @@ def generate_of_networks(
     strata = []
     sources = [*map(Source, networks.networks.values())]
     for name in chosen_strata(request.suites, NETWORK_STRATA, "stratum", " of networks"):
-        rules = NETWORK_STRATA[name]
+        stratum = NETWORK_STRATA[name]
         try:
-            next(draw_windows(sources, rules, Random(rules.name)))
+            next(draw_windows(sources, stratum, Random(stratum.name)))
         except UnreachableStratumError as error:
             if request.suites != "all":
                 raise OptionError(str(error), "--strata") from None
             yield f"left out: {error}"
             continue
-        strata.append(rules.name)
+        strata.append(stratum.name)
         for seed in seeds:
-            job = NetworkJob(rules.name, seed, options.setting, max_added, folder, digests, names)
-            jobs[f"{rules.name}, seed {seed}"] = job
+            job = NetworkJob(stratum.name, seed, options.setting, max_added, folder, digests, names)
+            jobs[f"{stratum.name}, seed {seed}"] = job
     metadata = {
         "form": "network",
         "setting": options.setting,
@@ -215,7 +218,7 @@ def generate_of_networks(
 
 
 def make_network_item(job: NetworkJob) -> Made:
-    """Return one item and its audit; its names are those of the network if the job asks for them."""
+    """Return one item and its audit, under the network's names if the job has `names` real."""
     sources = read_sources(job.folder, job.digests)
     stratum = NETWORK_STRATA[job.stratum]
     try:
@@ -232,7 +235,7 @@ def make_network_item(job: NetworkJob) -> Made:
     return Made(problem, {"id": problem.id, **audit})
 
 
-# --- Generation of ReplaySCM pools: from nothing with every filter and its audit, or sampled quickly ------------------
+# --- Commands: pools with all filters and audits (`generate`), or sampled without them (`sample`) ---------------------
 
 
 class ScmGenerator:
@@ -241,25 +244,25 @@ class ScmGenerator:
     workers = None  # an instance takes seconds
 
     def generate(self, request: GenerateRequest, options: GenerateArguments) -> Sequence[str]:
-        """Write the pool and the audits once all instances are done; before that they are in OUT.unfinished."""
+        """Write pool and audits once all instances are done; until then they are in OUT.unfinished."""
         require_form(options.form, ("published", "episode", "passive", "network"))
-        stated = read_item_options("generate", "replayscm", request.item_options)
-        folder = None if stated is None else stated.values.networks
-        if (options.form == "network") is (folder is None):
+        item_options = read_item_options("generate", "replayscm", request.item_options)
+        network_folder = None if item_options is None else item_options.values.networks
+        if (options.form == "network") is (network_folder is None):
             raise OptionError("--form network and -o networks=FOLDER go together", "--form")
-        if options.names is not None and folder is None:
+        if options.names is not None and network_folder is None:
             raise OptionError("names are chosen for --form network alone", "--names")
         out = request.out
         audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
-        if folder is not None:
-            return list(generate_of_networks(request, Path(folder), options, audits))
+        if network_folder is not None:
+            return list(generate_of_networks(request, Path(network_folder), options, audits))
         if options.form != "published":
             if options.max_added is not None:
                 raise OptionError("worlds against alternatives are added to published items alone", "--max-added")
             return list(generate_extended(request, options.form, options.setting, audits))
         strata = tuple(map(_stratum, PLANS)) if request.suites == "all" else _strata(request.suites)
-        limit = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
-        settings = GenerateOptions(strata, request.num_items, request.seed, options.setting, limit)
+        max_added = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
+        settings = GenerateOptions(strata, request.num_items, request.seed, options.setting, max_added)
         with generated_pool(out, settings, execution=request.execution, progress=request.progress) as generated:
             write_pieces(audits, (f"{typed_json(line)}\n" for line in generated.audits))
             write_pool(generated.pool, out)
@@ -289,7 +292,7 @@ GENERATE = ScmGenerator()
 SAMPLE = sample
 
 
-# --- Alternative-SCM pools, made of pools that ask for an SCM ---------------------------------------------------------
+# --- Alternative-SCM pools, made from pools that ask for an SCM -------------------------------------------------------
 
 
 def alternative_pool(
@@ -300,19 +303,19 @@ def alternative_pool(
     open_ended: bool = False,
     progress: Progress = lambda name, done, total: None,
 ) -> tuple[Pool, list[str]]:
-    """Return the items, in the order of the pool, and the ids of the instances of which none can be made.
+    """Return Alternative-SCM items in the order of the pool, and the ids of instances that give none.
 
-    discovered: answers that pairs are made of; None: pairs are drawn from the version space
-    open_ended: instances without a known pair become items too, with gold as the reference
+    discovered: answers that become the known alternatives; None: alternatives are sampled from the version space
+    open_ended: instances without a known alternative become items too, with gold as the reference
 
     `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
     """
     from calibrant.audits.replayscm.alternative_items import alternative_item, open_ended_item
-    from calibrant.bench.replayscm.hardening import by_instance
+    from calibrant.bench.replayscm.hardening import group_by_instance
 
     require_plain(pool.problems, "`pool alternatives`")
-    items, without = [], []
-    answers = None if discovered is None else by_instance(discovered)
+    items, without_item = [], []
+    answers = None if discovered is None else group_by_instance(discovered)
     for index, problem in enumerate(pool.problems):
         try:
             if answers is None:
@@ -324,17 +327,17 @@ def alternative_pool(
         if item is None and open_ended:
             item = open_ended_item(problem)
         items += [item] if item else []
-        without += [] if item else [problem.id]
+        without_item += [] if item else [problem.id]
         progress(pool.name, index + 1, len(pool))
     metadata = {"alternatives_of": pool.name, "seed": seed} | ({"open_ended": True} if open_ended else {})
-    return Pool(f"{pool.name}_alternatives", tuple(items), metadata), without
+    return Pool(f"{pool.name}_alternatives", tuple(items), metadata), without_item
 
 
 def _discovered_item(problem: Problem, seed: int, supplied: Sequence[SuppliedAnswer]) -> Problem | None:
     from calibrant.audits.replayscm.alternative_items import discovered_pair
-    from calibrant.bench.replayscm.hardening import checked_alternatives
+    from calibrant.bench.replayscm.hardening import check_alternatives
 
-    models = checked_alternatives(problem, supplied).models
+    models = check_alternatives(problem, supplied).models
     systems = {answer.line: answer.systems for answer in supplied}
     pair = discovered_pair(problem, seed, [(model, systems[line]) for line, model in models.items()])
     return None if pair is None else pair.problem
@@ -357,28 +360,29 @@ class AlternativeItems:
 
         source_pool = read_pool(source, keep_results=False)
         answers = discovered_alternatives(discovered) if discovered else None
-        pool, without = alternative_pool(
+        pool, without_item = alternative_pool(
             source_pool, seed, discovered=answers, open_ended=open_ended, progress=progress
         )
         write_pool(pool, target)
-        which = "no other SCM" if answers is None else "no discovered SCM fits, differs from gold and is one"
-        lines = [in_one_line(f"{name}: {which} that a single intervention tells apart") for name in without]
+        reason = "no other SCM" if answers is None else "no discovered SCM fits, differs from gold and is one"
+        lines = [in_one_line(f"{name}: {reason} that a single intervention tells apart") for name in without_item]
         return [*lines, f"{plural(len(pool), 'instances')} written to {target}"]
 
 
 ALTERNATIVE_ITEMS = AlternativeItems()
 
 
-# --- Variants of ReplaySCM items: other names of variables, orders of worlds and rows, notations and words ------------
-# Prompts list columns by name, so another order of them would show nothing else. Readings of episodes are drawn by the
-# names of variables and in the order of worlds: their items have no variants.
+# --- Variants of items: renamed variables, reordered worlds and rows, other notations and wordings --------------------
+# Columns are not reordered: prompts list them by name. Items of episodes have no variants: their readings depend on the
+# names of variables and the order of worlds.
 _EXTENSIONS = ("hidden", "asked")  # lists in the order of roots or variables
 
 
 class ScmVariants(variants.Variable):
-    """Equivalent is a training world whose constants are written as assigned: the rows show the same values.
+    """Variants of an item, by kind.
 
-    Names is an item of a published network, g1, g2, ... replaced by the names that the network has.
+    equivalent: constants of a training world written as assigned values; its rows already show them
+    names: names g1, g2, ... of an item of a published network replaced by the network's
     """
 
     kinds = ("rename", "rows", "worlds", "equivalent", "words", "names")
@@ -406,7 +410,7 @@ class ScmVariants(variants.Variable):
         if kind == "equivalent":
             return _as_assigned(copy, random)
         if kind == "worlds":
-            copy["training"], copy["sealed"]["heldout"] = (variants.shuffled(listed, random) for listed in worlds)
+            copy["training"], copy["sealed"]["heldout"] = (variants.shuffled(split, random) for split in worlds)
             return variants.Variant(copy)
         return _with_rows(copy, random)
 
@@ -420,8 +424,8 @@ class ScmVariants(variants.Variable):
             assigned, constants = sorted(world.get("assigned", ())), world.get("constants", {})
             if kind == "equivalent":
                 assigned, constants = sorted({*assigned, *constants}), {}
-            rest = {key: world[key] for key in world if key not in ("units", "id")}
-            normal = {**rest, "rows": sorted(rows), "assigned": assigned, "constants": constants}
+            other_fields = {key: world[key] for key in world if key not in ("units", "id")}
+            normal = {**other_fields, "rows": sorted(rows), "assigned": assigned, "constants": constants}
             return json.dumps(normal, sort_keys=True)
 
         sealed, is_extended = record["sealed"], any(record.get(key) for key in _EXTENSIONS)
@@ -436,24 +440,24 @@ class ScmVariants(variants.Variable):
 
 
 def network_names(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the published name of each neutral one of an item of a network; none of other items."""
+    """Return neutral name -> published name for an item of a network; empty for other items."""
     return {f"g{number}": name for number, name in enumerate(labels.get("names", "").split(), start=1)}
 
 
 def _with_rows(copy: dict[str, Any], random: Random) -> variants.Variant:
-    """Return the item with the rows of all worlds in one other order, of worlds with units of their own in another."""
-    places = variants.shuffled(range(len(copy["units"])), random)
+    """Permute the rows of all worlds alike; a world with its own units gets a permutation of its own."""
+    shared_order = variants.shuffled(range(len(copy["units"])), random)
     for world in (*copy["training"], *copy["sealed"]["heldout"]):
-        order = variants.shuffled(range(len(world["rows"])), random) if world.get("units") else places
+        order = variants.shuffled(range(len(world["rows"])), random) if world.get("units") else shared_order
         world["rows"] = [world["rows"][k] for k in order]
         if world.get("units"):
             world["units"] = [world["units"][k] for k in order]
-    copy["units"] = [copy["units"][k] for k in places]
+    copy["units"] = [copy["units"][k] for k in shared_order]
     return variants.Variant(copy)
 
 
 def _as_assigned(copy: dict[str, Any], random: Random) -> variants.Variant | None:
-    """Return the item with constants of at least one training world as assigned; None where no world has some."""
+    """Write the constants of at least one training world as assigned values; None if no world has constants."""
     worlds = [world for world in copy["training"] if world.get("constants")]
     for world in random.sample(worlds, random.randint(1, len(worlds))) if worlds else ():
         world["assigned"] = [*world.get("assigned", ()), *world.pop("constants")]
@@ -461,7 +465,7 @@ def _as_assigned(copy: dict[str, Any], random: Random) -> variants.Variant | Non
 
 
 def _sorted_lists(disclosure: variants.Record) -> dict[str, Any]:
-    """Return a disclosure with its sets sorted; orders and sequences of blocks stay."""
+    """Sort the sets of a disclosure, roots and each block; the order of blocks and of variables stays."""
     return {
         key: sorted(value) if key == "roots" else [sorted(block) for block in value] if key == "blocks" else value
         for key, value in disclosure.items()

@@ -1,7 +1,7 @@
-"""Hardening of ReplaySCM pools: gold-simulated training worlds, until one SCM of the class is left.
+"""Hardening of ReplaySCM pools: worlds simulated from gold are added until one SCM of the class is left.
 
-The file has a JSON object a line: {"instance": id, "mechanisms": {variable: formula}}, with "roots" where these are
-hidden. Every entry is checked before it is used; one that is no alternative is refused with the reason, not skipped.
+A file of alternatives has a JSON object a line: {"instance": id, "mechanisms": {variable: formula}}, with "roots" if
+these are hidden. A line that is no alternative is reported with the reason.
 """
 
 from __future__ import annotations
@@ -60,15 +60,14 @@ from calibrant.dsl.text import natural_key, plural
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
-# --- Alternatives that somebody found: SCMs that fit the training worlds and are not gold, to be separated by
-# hardening
+# --- Supplied alternatives: consistent SCMs other than gold, which hardening has to separate from it ------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SuppliedAnswer:
     """One line of the file: a submission to one instance.
 
-    systems: methods and models whose answer it was, where the line states them
+    systems: methods and models that gave the answer, if the line states them
     """
 
     line: int
@@ -79,9 +78,9 @@ class SuppliedAnswer:
 
 @dataclass(frozen=True)
 class CheckedAlternatives:
-    """Alternatives of a file, checked.
+    """Checked alternatives to one instance.
 
-    models: by the line they are on; refused: why a line is no alternative
+    models: line number -> alternative; refused: line number -> reason why it is none
     """
 
     models: dict[int, Scm]
@@ -91,7 +90,7 @@ class CheckedAlternatives:
 def read_alternatives(path: Path) -> list[SuppliedAnswer]:
     """Return the alternatives of a file, skipping blank lines; `CalibrantError` names an invalid line."""
     with path.open(encoding="utf-8", errors="strict") as lines:
-        # one character more than is read: `load_json` then refuses the line, and memory stays bounded
+        # one character above the limit, so that `load_json` refuses a longer line and memory stays bounded
         bounded = iter(partial(lines.readline, MAX_JSON_BYTES + 1), "")
         try:
             return [_read_answer(path, number, line) for number, line in enumerate(bounded, 1) if line.strip()]
@@ -121,7 +120,7 @@ def _read_answer(path: Path, number: int, line: str) -> SuppliedAnswer:
 
 
 def discovered_alternatives(paths: Sequence[Path]) -> list[SuppliedAnswer]:
-    """Return the alternatives of files of `calibrant alternatives`, and those in folders of `calibrant run`."""
+    """Return the alternatives in files of `calibrant alternatives` and folders of `calibrant run`, lines renumbered."""
     supplied: list[SuppliedAnswer] = []
     for path in paths:
         if not path.is_dir():
@@ -133,12 +132,12 @@ def discovered_alternatives(paths: Sequence[Path]) -> list[SuppliedAnswer]:
     return [replace(answer, line=number) for number, answer in enumerate(supplied, 1)]
 
 
-def checked_alternatives(problem: Problem, supplied: Iterable[SuppliedAnswer]) -> CheckedAlternatives:
-    """Return the answers that are valid, train-exact, not gold's meaning and not that of an earlier one."""
+def check_alternatives(problem: Problem, supplied: Iterable[SuppliedAnswer]) -> CheckedAlternatives:
+    """Check that answers are valid and train-exact, and differ in meaning from gold and from earlier ones."""
     checked = CheckedAlternatives({}, {})
     for answer in supplied:
         model = submitted_scm(problem, answer.answer)
-        reason = model.reason if isinstance(model, Rejection) else _not_an_alternative(problem, model, checked)
+        reason = model.reason if isinstance(model, Rejection) else _refusal_reason(problem, model, checked)
         if isinstance(model, Rejection) or reason:
             checked.refused[answer.line] = reason
         else:
@@ -146,7 +145,7 @@ def checked_alternatives(problem: Problem, supplied: Iterable[SuppliedAnswer]) -
     return checked
 
 
-def _not_an_alternative(problem: Problem, model: Scm, checked: CheckedAlternatives) -> str:
+def _refusal_reason(problem: Problem, model: Scm, checked: CheckedAlternatives) -> str:
     cell = first_mismatch(model, problem.task.training.worlds)
     if cell is not None:
         return f"does not fit the training worlds: {cell.variable} in world {cell.world}"
@@ -159,7 +158,7 @@ def _not_an_alternative(problem: Problem, model: Scm, checked: CheckedAlternativ
     return ""
 
 
-def by_instance(supplied: Sequence[SuppliedAnswer]) -> dict[str, list[SuppliedAnswer]]:
+def group_by_instance(supplied: Sequence[SuppliedAnswer]) -> dict[str, list[SuppliedAnswer]]:
     """Return the answers to each instance, in the order of their lines."""
     answers: dict[str, list[SuppliedAnswer]] = {}
     for answer in supplied:
@@ -167,7 +166,7 @@ def by_instance(supplied: Sequence[SuppliedAnswer]) -> dict[str, list[SuppliedAn
     return answers
 
 
-# --- Hardening of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers -----
+# --- Hardening of a whole pool, parallel over instances, resumable; equal bytes for any number of workers -------------
 Mode: TypeAlias = Literal["extra-worlds", "cex"]
 GoalName: TypeAlias = Literal["one-member", "heldout-agreement", "no-discovered"]
 GOALS: Mapping[GoalName, HardeningGoal] = {
@@ -179,9 +178,9 @@ GOALS: Mapping[GoalName, HardeningGoal] = {
 
 @dataclass(frozen=True, slots=True)
 class NamedSearches:
-    """The searches of the goal no-discovered, by the names that `calibrant run` knows.
+    """The searches of the goal no-discovered.
 
-    names: with commas between them; num_seeds: runs of each that has an option `seed`, with 0, 1, ...
+    names: methods of `calibrant run`, separated by commas; num_seeds: runs of each that has an option `seed`: 0, 1, ...
     """
 
     names: str
@@ -189,18 +188,18 @@ class NamedSearches:
 
     @property
     def protocols(self) -> list[tuple[str, Protocol]]:
-        """Return every search with its name and seed; `UnknownNameError` for a name that `run` does not know."""
-        listed: list[tuple[str, Protocol]] = []
+        """Every search with its name and seed; `UnknownNameError` for an unknown name."""
+        searches: list[tuple[str, Protocol]] = []
         for protocol in chosen_protocols(protocols_of(load_benchmark(BENCHMARK)), self.names, {}):
             if "seed" in protocol.__struct_fields__:
                 seeds = range(self.num_seeds)
-                listed += [(f"{protocol.name}, seed {k}", msgspec.structs.replace(protocol, seed=k)) for k in seeds]
+                searches += [(f"{protocol.name}, seed {k}", msgspec.structs.replace(protocol, seed=k)) for k in seeds]
             else:
-                listed.append((protocol.name, protocol))
-        return listed
+                searches.append((protocol.name, protocol))
+        return searches
 
     def search(self, problem: Problem) -> Search:
-        """Return the searches as hardening calls them; they read the task alone, as they do in a run."""
+        """Return a function from a task to the results of all searches, which read the task alone."""
         protocols = self.protocols
 
         def results(task: Task) -> Iterator[SearchResult]:
@@ -220,7 +219,7 @@ class HardenOptions:
     """Options of hardening, the same for every instance.
 
     max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4
-    goal: of the mode cex; searches: of the goal no-discovered, None for other goals
+    goal: for mode cex; searches: for goal no-discovered, else None
     """
 
     mode: Mode
@@ -238,7 +237,7 @@ class HardenOptions:
 
 @dataclass(frozen=True)
 class HardenJob:
-    """One instance to harden, with the answers that were supplied to it; can be sent to another process."""
+    """One instance to harden, with the answers supplied to it; picklable."""
 
     problem: Problem
     options: HardenOptions
@@ -247,14 +246,14 @@ class HardenJob:
 
 @dataclass(frozen=True)
 class HardenedPool:
-    """The hardened pool and one report line per instance, in its order."""
+    """The hardened pool, and a report for each instance, in the order of the pool."""
 
     pool: Pool
     reports: Sequence[dict[str, Any]]
 
     @property
     def num_unreached(self) -> int:
-        """Return how many did not reach the goal: proved impossible, out of budget, or failed."""
+        """Number of instances that did not reach the goal: proved impossible, out of budget, or failed."""
         return sum(report["outcome"] not in ("reached", "done") for report in self.reports)
 
 
@@ -269,63 +268,69 @@ def hardened_pool(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[HardenedPool]:
-    """Every selected instance hardened, for the block to write to `out`; held-out worlds and gold stay as they are.
+    """Harden every selected instance, for the block to write to `out`; held-out worlds and gold do not change.
 
-    What is done is kept beside `out` until the block has succeeded, so that the same call goes on after a kill.
+    Results are stored beside `out` until the block succeeds, so that the same call resumes after a kill.
     """
     source = read_pool(path, keep_results=False)
-    supplied = by_instance(alternatives)
-    places = {name: place for place, name in chosen_places(source, selection).items()}
+    supplied = group_by_instance(alternatives)
+    index_by_id = {name: index for index, name in chosen_places(source, selection).items()}
 
     def job(name: str) -> HardenJob:
-        problem = source.problems[places[name]]
+        problem = source.problems[index_by_id[name]]
         require_plain([problem], "`harden`")
         return HardenJob(problem, options, tuple(supplied.get(name, ())))
 
-    jobs = Jobs(places, job)
-    how = {**asdict(options), "of": file_digest(path)}
+    jobs = Jobs(index_by_id, job)
+    description = {**asdict(options), "of": file_digest(path)}
     if options.searches is None:
-        del how["searches"]  # pools hardened to other goals have no such key
+        del description["searches"]  # other goals have no searches
     if len(jobs) < len(source):
-        how["instances"] = list(jobs)
+        description["instances"] = list(jobs)
     if alternatives:
-        how["alternatives"] = config_digest({name: [s.answer for s in supplied.get(name, ())] for name in jobs})
-    with unfinished_pool(out, {"harden": how, "lines": [alternative.line for alternative in alternatives]}) as work:
+        description["alternatives"] = config_digest({name: [s.answer for s in supplied.get(name, ())] for name in jobs})
+    with unfinished_pool(
+        out, {"harden": description, "lines": [alternative.line for alternative in alternatives]}
+    ) as work:
         results = work.make(source.name, jobs, harden_instance, execution=execution, progress=progress)
-        yield HardenedPool(Pool(source.name, results.problems, {**source.metadata, "hardened": how}), results.reports)
+        yield HardenedPool(
+            Pool(source.name, results.problems, {**source.metadata, "hardened": description}), results.reports
+        )
 
 
 def harden_instance(job: HardenJob) -> Made:
-    """Harden one instance. That it has no gold is its outcome; it is then unchanged."""
+    """Harden one instance; one without gold is returned unchanged, with outcome `failed`."""
     problem, options = job.problem, job.options
-    place = {"instance": problem.id, "setting": problem.setting, "stratum": problem.stratum, "mode": options.mode}
+    head = {"instance": problem.id, "setting": problem.setting, "stratum": problem.stratum, "mode": options.mode}
     if problem.task.reference is not None:
         why = "it asks for an alternative to a reference, and hardening would leave none"
-        return Made(problem, place | {"outcome": "failed", "why": why})
+        return Made(problem, head | {"outcome": "failed", "why": why})
     try:
         model_class = options.class_of(problem)
-        wide = [v for v, f in latent_scm(problem).local_functions.items() if len(f.parents) > model_class.max_parents]
-        if wide:
-            return Made(problem, place | _outside(problem, model_class, min(wide, key=natural_key)))
-        harden = _by_counterexamples if options.mode == "cex" else _by_extra_worlds
+        too_wide = [
+            v for v, f in latent_scm(problem).local_functions.items() if len(f.parents) > model_class.max_parents
+        ]
+        if too_wide:
+            return Made(problem, head | _report_gold_outside(problem, model_class, min(too_wide, key=natural_key)))
+        harden = _harden_by_counterexamples if options.mode == "cex" else _harden_by_extra_worlds
         hardened, outcome = harden(job, model_class)
     except ValueError as error:
-        return Made(problem, place | {"outcome": "failed", "why": str(error)})
+        return Made(problem, head | {"outcome": "failed", "why": str(error)})
     except BudgetSpent as spent:
-        return Made(problem, place | {"outcome": "out_of_budget", "why": f"the members cannot be counted: {spent}"})
-    return Made(hardened, place | {"class": model_class.describe(problem.task)} | outcome)
+        return Made(problem, head | {"outcome": "out_of_budget", "why": f"the members cannot be counted: {spent}"})
+    return Made(hardened, head | {"class": model_class.describe(problem.task)} | outcome)
 
 
-def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
-    """Report that no world can help: gold, from which worlds are simulated, is outside the class."""
+def _report_gold_outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
+    """Report that no world can reach the goal: gold is outside the class. wide: a variable of too many parents."""
     parents = len(latent_scm(problem).local_functions[wide].parents)
     why = f"{wide} has {parents} functional parents in gold, so gold is not in the class, whatever worlds are added"
     return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}
 
 
-def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+def _harden_by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
     problem = job.problem
-    checked = checked_alternatives(problem, job.supplied)
+    checked = check_alternatives(problem, job.supplied)
     hardening = counterexample_worlds(
         problem,
         job.options.seed,
@@ -345,7 +350,7 @@ def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Proble
         "outcome": outcome,
         "why": why,
         **_before_and_after(problem, hardening.problem, hardening.before.members, hardening.after.members),
-        "steps": [_step(step) for step in hardening.added],
+        "steps": [_step_record(step) for step in hardening.added],
         "least_members": str(hardening.least_members),
         "coverage": [float(hardening.before.coverage), float(hardening.after.coverage)],
         "heldout_agreement": [str(hardening.before.agreement), str(hardening.after.agreement)],
@@ -357,14 +362,14 @@ def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Proble
     return hardening.problem, summary
 
 
-def _step(step: AddedWorld) -> dict[str, Any]:
-    """Why a world was added: what it reduced, from how many to how many, and the members that it leaves."""
+def _step_record(step: AddedWorld) -> dict[str, Any]:
+    """Return the record of an added world: its objective, the objective's counts before and after, the members left."""
     counts = [str(step.before), str(step.after)]
     return {"world": step.draw.world.id, "for": step.objective, "left": counts, "members": str(step.members)}
 
 
 def _describe_alternatives(checked: CheckedAlternatives, hardening: Hardening) -> list[dict[str, Any]]:
-    """Report the outcome of every supplied line, in order of the lines."""
+    """Return the outcome of every supplied line, in the order of lines."""
     rows = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
     # discovered alternatives follow the supplied ones
     for line, alternative in zip(checked.models, hardening.alternatives, strict=False):
@@ -381,14 +386,14 @@ def _describe_discoveries(
         {"search": name, **scm_answer(problem.task.kind, model), "world": fate.world, "why": fate.why}
         for (name, model), fate in zip(discoveries.models, fates, strict=True)
     ]
-    last: dict[str, dict[str, int]] = {}
+    last_round: dict[str, dict[str, int]] = {}
     for result in discoveries.last:
-        outcomes = last.setdefault(result.search.partition(", seed ")[0], {})
+        outcomes = last_round.setdefault(result.search.partition(", seed ")[0], {})
         outcomes[result.outcome] = outcomes.get(result.outcome, 0) + 1
-    return {"discovered": discovered, "last_round": last}
+    return {"discovered": discovered, "last_round": last_round}
 
 
-def _by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+def _harden_by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
     problem = job.problem
     hardened = extra_worlds(problem, job.options.seed)
     before, after = (VersionSpace(as_written(version).task, model_class).count for version in (problem, hardened))
@@ -412,15 +417,15 @@ class ScmHardening:
 
     workers = None  # an instance takes seconds
 
-    def check(self, given: Mapping[str, Any]) -> None:
+    def check(self, options: Mapping[str, Any]) -> None:
         """Refuse options that only cex reads, where another mode is requested."""
-        if given.get("mode", "cex") != "cex":
+        if options.get("mode", "cex") != "cex":
             for name in ("alternatives", "goal"):
-                if name in given:
+                if name in options:
                     raise OptionError("it needs --mode cex", f"--{name}")
-        if given.get("goal") != "no-discovered":
+        if options.get("goal") != "no-discovered":
             for name in ("searches", "seeds"):
-                if name in given:
+                if name in options:
                     raise OptionError("it needs --goal no-discovered", f"--{name}")
 
     def harden(self, request: HardenRequest, options: HardenArguments) -> Hardened:
@@ -430,7 +435,7 @@ class ScmHardening:
         if searches is not None:
             _ = searches.protocols  # refuses unknown names before anything is read
         hardening = HardenOptions(options.mode, options.seed, options.max_parents, options.goal, searches)
-        making = hardened_pool(
+        pool_context = hardened_pool(
             request.pool,
             request.out,
             hardening,
@@ -439,7 +444,7 @@ class ScmHardening:
             execution=request.execution,
             progress=request.progress,
         )
-        with making as pool:
+        with pool_context as pool:
             notes = [*_write(pool, hardening, request.out, request.report, request.certificates), *_failures(pool)]
             lines = list(_summary(pool))
             if supplied:
@@ -471,37 +476,37 @@ def _failures(pool: HardenedPool) -> Iterator[str]:
 
 
 def _summary(pool: HardenedPool) -> Iterator[str]:
-    """Yield how many instances had each outcome, and how many worlds were added."""
+    """Yield the numbers of instances by outcome, and statistics of the added worlds."""
     outcomes = Counter(line["outcome"] for line in pool.reports)
     yield ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in sorted(outcomes.items()))
     worlds = [line["worlds"] for line in pool.reports if "worlds" in line]
     if worlds:
-        unique = sum(line.get("members", ["", ""])[1] == "1" for line in pool.reports)
+        num_unique = sum(line.get("members", ["", ""])[1] == "1" for line in pool.reports)
         before, after = [start for start, _ in worlds], [end for _, end in worlds]
         added = [end - start for start, end in worlds]
         yield (
             f"training worlds, median: {median(before):g} before, {median(added):g} added (up to {max(added)}), "
             f"{median(after):g} after; mean {fmean(after):.2f} (range {min(after)}-{max(after)}); "
-            f"{plural(unique, 'instances')} {'has' if unique == 1 else 'have'} one member"
+            f"{plural(num_unique, 'instances')} {'has' if num_unique == 1 else 'have'} one member"
         )
         published = {stratum.name for stratum in STRATA}
         if any(problem.stratum in published for problem in pool.pool.problems):
             yield PUBLISHED
 
 
-def _alternatives(pool: HardenedPool) -> Sequence[tuple[str, Mapping[str, Any]]]:
+def _alternative_reports(pool: HardenedPool) -> Sequence[tuple[str, Mapping[str, Any]]]:
     return [(line["instance"], entry) for line in pool.reports for entry in line.get("alternatives", ())]
 
 
 def _refused_alternatives(pool: HardenedPool) -> Iterator[str]:
-    for instance, entry in _alternatives(pool):
+    for instance, entry in _alternative_reports(pool):
         if entry["why"]:
             outcome = entry["outcome"].replace("_", " ")
             yield in_one_line(f"{instance}: line {entry['line']}: {outcome}: {entry['why']}")
 
 
 def _alternatives_summary(pool: HardenedPool, num_supplied: int) -> str:
-    entries = _alternatives(pool)
+    entries = _alternative_reports(pool)
     outcomes = Counter(entry["outcome"] for _, entry in entries)
     parts = [f"{outcomes[name]} {name.replace('_', ' ')}" for name in ("separated", "not_separated", "refused")]
     num_others = num_supplied - len(entries)
@@ -512,12 +517,12 @@ def _alternatives_summary(pool: HardenedPool, num_supplied: int) -> str:
 def _discoveries_summary(pool: HardenedPool) -> str:
     entries = [entry for line in pool.reports for entry in line.get("discovered", ())]
     num_items = sum(bool(line.get("discovered")) for line in pool.reports)
-    last: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for line in pool.reports:
         for name, outcomes in line.get("last_round", {}).items():
             for outcome, number in outcomes.items():
-                last[name, outcome.replace("_", " ")] += number
-    rounds = ", ".join(f"{name} {number} {outcome}" for (name, outcome), number in sorted(last.items()))
+                counts[name, outcome.replace("_", " ")] += number
+    rounds = ", ".join(f"{name} {number} {outcome}" for (name, outcome), number in sorted(counts.items()))
     num_separated = sum(bool(entry["world"]) for entry in entries)
     discovered = f"{plural(len(entries), 'alternatives')} in {plural(num_items, 'instances')}"
     return (

@@ -32,12 +32,12 @@ class ReplayScmItems(ItemFormats[Problem]):
         "variables",
         "units",
         "disclosure",
-        "training",  # without the environments: their keys are the roots
+        "training",  # without environments, whose keys would reveal the roots
         "operators",
         "allow_constants",
         "shares_units",
         "reference",
-        "setting",  # of this benchmark it is what is disclosed
+        "setting",  # here the disclosure
         "num_heldout",
         "max_parents",
         "prior",
@@ -72,7 +72,7 @@ class ReplayScmItems(ItemFormats[Problem]):
         write_pool(Pool(pool.name, tuple(pool.items), pool.metadata), path)
 
     def convert(self, source: Path, target: Path, options: ConvertOptions) -> int:
-        """Write a pool in the native format, or in the official one where the file is called .yaml or .yml."""
+        """Write a pool in the native format, or in the official one for .yaml and .yml; return the number of items."""
         from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
         from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
@@ -89,7 +89,7 @@ class ReplayScmItems(ItemFormats[Problem]):
         return super().find(pool, None) if instance is None else find_instance(pool, instance)
 
     def record(self, item: Problem) -> dict[str, Any]:
-        """Without results that a file embeds: they are answers, and no part of the item."""
+        """Return the native record without embedded results, which are answers and not part of the item."""
         from calibrant.dsl.replayscm.pools.files import record_from_problem
 
         record = record_from_problem(item)
@@ -150,7 +150,7 @@ ITEMS = ReplayScmItems()
 MODES = ("none", "hard_constant", "hard_assigned")
 
 
-def _mode(mode: str) -> PoolStatistic[Problem]:
+def _mode_share(mode: str) -> PoolStatistic[Problem]:
     return PoolStatistic(
         lambda problem: [world.intervention.mode == mode for world in problem.task.training.worlds], share
     )
@@ -171,7 +171,7 @@ def _parents(problem: Problem) -> Iterable[int]:
 
 
 def _parent_counts(parents: Sequence[int]) -> dict[str, float] | None:
-    """Return how many gold mechanisms have each number of functional parents."""
+    """Return number of functional parents -> number of gold mechanisms; None without any."""
     counts = Counter(parents)
     return {str(number): counts[number] for number in sorted(counts)} or None
 
@@ -182,7 +182,7 @@ COLUMNS: Mapping[str, PoolStatistic[Problem]] = {
     "training_worlds": PoolStatistic(lambda problem: (len(problem.task.training.worlds),), span),
     "heldout_worlds": PoolStatistic(lambda problem: (problem.task.num_heldout,), span),
     "rows": PoolStatistic(lambda problem: [world.num_rows for world in problem.task.training.worlds], span),
-    **{f"mode_{mode}": _mode(mode) for mode in MODES},
+    **{f"mode_{mode}": _mode_share(mode) for mode in MODES},
     "gold_size": PoolStatistic(_gold_sizes, spread),
     "mechanism_size": PoolStatistic(_mechanism_sizes, spread),
     "gold_parents": PoolStatistic(_parents, _parent_counts),
@@ -190,7 +190,7 @@ COLUMNS: Mapping[str, PoolStatistic[Problem]] = {
 STATISTICS = PoolStatistics(COLUMNS, lambda problem: problem.stratum)
 
 
-# --- Suites of ReplaySCM: a stratum, and what is disclosed ------------------------------------------------------------
+# --- Suites: pairs of a stratum and a disclosure ----------------------------------------------------------------------
 
 
 class ReplayScmSuites(Drawable[Problem]):
@@ -198,10 +198,7 @@ class ReplayScmSuites(Drawable[Problem]):
 
     @property
     def names(self) -> Sequence[str]:
-        """Return the suites: a stratum and a disclosure each.
-
-        `calibrant generate` names the two apart, and does more than draw.
-        """
+        """Names of suites, STRATUM/DISCLOSURE; `calibrant generate`, which also filters, has two options for them."""
         from calibrant.dsl.replayscm.generation.problems import SETTINGS
         from calibrant.dsl.replayscm.generation.strata import STRATA
 
@@ -224,7 +221,7 @@ SUITES = ReplayScmSuites()
 
 
 class ReplayScmAssumptions:
-    """See bench.core.capabilities.Assumable."""
+    """Implements Assumable (bench.core.capabilities)."""
 
     def assume(self, item: Problem, knowledge: Knowledge) -> Problem:
         return replace(item, task=replace(item.task, assumption=knowledge))
@@ -244,11 +241,11 @@ class ReplayScmAssumptions:
 ASSUME: Assumable = ReplayScmAssumptions()
 
 
-# --- Refusal of extended items by what is for plain ones --------------------------------------------------------------
+# --- Refusal of extended items where only plain ones are supported ----------------------------------------------------
 
 
 def require_plain(items: Iterable[Problem], subject: str) -> None:
-    """Refuse episodes, noise, hidden variables and stated classes; subject: the command, as the refusal names it."""
+    """Raise `CalibrantError` for an extended item; subject: the command or feature that the message names."""
     for item in items:
         if item.task.extension is not None:
             kind = f"{in_one_line(item.id)} is of the setting {item.setting} with a stated class"

@@ -1,4 +1,4 @@
-"""One instance as a person can read it: what is disclosed, the worlds, and apart from it what is sealed."""
+"""One instance as text: disclosure and worlds, and separately its sealed part."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def extension_lines(extension: Extension) -> Iterator[str]:
     """Yield the lines of class, noise, hidden variables, allowance and question."""
     yield f"class       at most {extension.max_parents} functional parents, prior {extension.prior.value}"
     noise = extension.noise
-    if not noise.is_silent:
-        listed = ", ".join(f"{rate} ({prior})" for rate, prior in noise.grid)
+    if not noise.is_noiseless:
+        rates = ", ".join(f"{rate} ({prior})" for rate, prior in noise.grid)
         unknown = "one unknown rate of" if noise.kind is NoiseKind.SHARED else "a rate for each variable of"
-        yield f"noise       {noise.grid[0][0] if noise.kind is NoiseKind.RATE else f'{unknown} {listed}'}"
+        yield f"noise       {noise.grid[0][0] if noise.kind is NoiseKind.RATE else f'{unknown} {rates}'}"
     for name, parents in extension.hidden.items():
         yield f"hidden      {name} of {'any observed variables' if parents is None else ' '.join(parents)}"
     allowance = extension.allowance
@@ -45,7 +45,7 @@ def extension_lines(extension: Extension) -> Iterator[str]:
             yield f"  do({setting}) contexts {' '.join(world.contexts)}"
 
 
-_ASKED = {
+_QUESTION_TEXTS = {
     TaskKind.SCM: "a mechanism for every endogenous variable",
     TaskKind.EPISODE: "a mechanism for every endogenous variable, after worlds that are asked for",
     TaskKind.ROOTS: "the roots, and a mechanism for every other variable",
@@ -54,7 +54,7 @@ _ASKED = {
 
 
 def find_instance(pool: Pool, instance: str) -> Problem:
-    """Return the problem of that id; `UnknownItemError` names close ids, or the first ones."""
+    """Return the problem with that id; `UnknownItemError` names similar ids, or the first ones."""
     ids = item_ids(pool.problems)
     if instance in ids:
         return pool.problems[ids.index(instance)]
@@ -62,53 +62,50 @@ def find_instance(pool: Pool, instance: str) -> Problem:
 
 
 def chosen_places(pool: Pool, selection: Selection) -> dict[int, str]:
-    """Return where the selected problems are in the pool, and their ids.
-
-    `CalibrantError` for an id that it does not have.
-    """
+    """Return index in the pool -> id of the selected problems; `CalibrantError` for an unknown id."""
     for instance in sorted(selection.only):
         find_instance(pool, instance)
     return selection.places(pool)
 
 
 def instance_text(problem: Problem) -> str:
-    """Return what a solver may see of an instance."""
+    """Return the public part of an instance as text."""
     task = problem.task
     lines = [
         in_one_line(f"{problem.id}   {problem.setting}"),
-        f"asked       {_ASKED[task.kind]}",
+        f"asked       {_QUESTION_TEXTS[task.kind]}",
         *_disclosure_lines(task.disclosure),
         f"operators   {' '.join(task.grammar.operators)}" + ("; constants 0 1" if task.grammar.allow_constants else ""),
         f"units       {'shared by all worlds' if task.shares_units else 'not said to be shared between worlds'}",
     ]
     if task.reference is not None:
-        lines += ["", "reference", *_mechanisms(task.reference)]
+        lines += ["", "reference", *_mechanism_lines(task.reference)]
     if task.extension is not None:
         lines += extension_lines(task.extension)
     worlds = task.training.worlds
     if task.kind is TaskKind.EPISODE:
         return "\n".join(lines)
     lines += ["", f"{len(worlds)} training worlds ({task.num_heldout} more are held out); clamped cells in brackets"]
-    return "\n".join([*lines, *_worlds(worlds)])
+    return "\n".join([*lines, *_world_lines(worlds)])
 
 
 def sealed_text(problem: Problem) -> str:
-    """Return what only the evaluator may see: gold, the latent order, the held-out worlds."""
+    """Return the sealed part as text: gold, the latent order, the held-out worlds."""
     sealed = problem.sealed
-    stratum = [in_one_line(f"stratum       {problem.stratum}")] if problem.stratum else []
-    stratum += [] if sealed.seed is None else [f"seed          {sealed.seed}"]
-    stratum += [in_one_line(f"rate          {v} {rate}") for v, rate in sealed.rates.items()]
-    lines = ["sealed", *stratum, f"latent order  {' < '.join(sealed.latent_order)}"]
+    sealed_facts = [in_one_line(f"stratum       {problem.stratum}")] if problem.stratum else []
+    sealed_facts += [] if sealed.seed is None else [f"seed          {sealed.seed}"]
+    sealed_facts += [in_one_line(f"rate          {v} {rate}") for v, rate in sealed.rates.items()]
+    lines = ["sealed", *sealed_facts, f"latent order  {' < '.join(sealed.latent_order)}"]
     if sealed.gold is None:
         lines.append("gold          not in the file")
     else:
-        lines += [f"gold          total size {sealed.gold.size}", *_mechanisms(sealed.gold)]
+        lines += [f"gold          total size {sealed.gold.size}", *_mechanism_lines(sealed.gold)]
     lines += ["", f"{len(sealed.heldout.worlds)} held-out worlds"]
-    return "\n".join([*lines, *_worlds(sealed.heldout.worlds)])
+    return "\n".join([*lines, *_world_lines(sealed.heldout.worlds)])
 
 
 def instance_record(problem: Problem) -> dict[str, Any]:
-    """Return the native record of what a solver may see, ready for JSON."""
+    """Return the public part of the native record, ready for JSON."""
     record = msgspec.to_builtins(record_from_problem(problem))
     for hidden in ("sealed", "results"):
         record.pop(hidden, None)
@@ -137,14 +134,14 @@ def _disclosure_lines(disclosure: Disclosure) -> Iterator[str]:
         yield "order       hidden"
 
 
-def _mechanisms(model: Scm) -> Iterator[str]:
+def _mechanism_lines(model: Scm) -> Iterator[str]:
     yield f"  roots {' '.join(model.roots)}"
     for variable, mechanism in model.mechanisms.items():
         parents = " ".join(model.local_functions[variable].parents) or "none"
         yield f"  {variable} = {render(mechanism)}   parents {parents}"
 
 
-def _worlds(worlds: Sequence[World]) -> Iterator[str]:
+def _world_lines(worlds: Sequence[World]) -> Iterator[str]:
     for world in worlds:
         yield ""
         yield f"{world.id}   {world.intervention}"

@@ -65,7 +65,7 @@ def _brief(item: Problem) -> Iterator[str]:
     names = "every variable that is no root"
     if roots is not None:
         names = ", ".join(name for name in task.variables if name not in roots)
-    has_noise = task.extension is not None and not task.extension.noise.is_silent
+    has_noise = task.extension is not None and not task.extension.noise.is_noiseless
     errors = ", up to errors of the stated rate" if has_noise else ""
     yield (
         f"Write a formula for {names}: it has to give the variable's value in every row in which it was not set by hand"

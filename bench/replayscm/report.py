@@ -20,7 +20,7 @@ from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm import paper
 from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES, parse_cohorts, per_problem
 from calibrant.bench.replayscm.appendix.contrasts import APPENDIX_IDS, SUPPLIED_REFERENCE, appendix_makers
-from calibrant.bench.replayscm.appendix.facts import PoolFacts, pool_facts
+from calibrant.bench.replayscm.appendix.facts import PoolFacts, read_pool_facts
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.chance_and_best import Ambiguities, ambiguities, ceilings
 from calibrant.bench.replayscm.scoring import ATTRIBUTE, SCORING
@@ -345,8 +345,8 @@ class ReplayScmReport:
     table_ids = TABLE_IDS
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
-        facts = pool_facts(contents.pools)
-        rows = paper.report_rows(facts.relabelled(answers), contents.by, contents.means, facts.latents)
+        facts = read_pool_facts(contents.pools)
+        rows = paper.report_rows(facts.relabel(answers), contents.by, contents.means, facts.latents)
         audited = ambiguities(contents.audits)
         plots = []
         tables = report_tables(rows, contents, audited, facts, progress)

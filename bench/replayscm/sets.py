@@ -1,4 +1,4 @@
-"""Sets of SCMs that fit: for scores of sets, and in words for people."""
+"""Sets of consistent SCMs: to score answers that are sets, and to list them for readers."""
 
 from __future__ import annotations
 
@@ -38,12 +38,15 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPoste
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- Sets of SCMs that fit the training worlds ------------------------------------------------------------------------
-NUM_DRAWS = 100  # draws of the posterior, for what k draws are expected to cover
-MAX_PARENTS = 5  # parents of a mechanism: every SCM that an answer may state
+NUM_DRAWS = 100  # posterior samples that estimate the share which k samples cover
+MAX_PARENTS = 5  # functional parents of a mechanism: no valid answer has more
 
 
 def hypotheses(item: Problem) -> Hypotheses:
-    """Return the SCMs of the task's language that replay every training world; they weigh the same."""
+    """Count the SCMs of the task's language that replay every training world.
+
+    They weigh the same, except under `prior`, the published generator's.
+    """
     if item.task.extension is not None:
         return _extended_hypotheses(item, item.task.extension)
     space = FUNCTIONS.version_space(item, max_parents=MAX_PARENTS)
@@ -52,7 +55,12 @@ def hypotheses(item: Problem) -> Hypotheses:
         raise CalibrantError(f"the SCMs that fit {in_one_line(item.id)} are not counted: {counted.reached}")
     words = f"SCMs with at most {MAX_PARENTS} functional parents that replay the training worlds"
     return Hypotheses(
-        "SCMs", words, counted.value, _key, lambda score, key: score.get("trainExact") is True, prior=_prior(item.task)
+        noun="SCMs",
+        in_words=words,
+        count=counted.value,
+        key=_meaning_of,
+        fits=lambda score, key: score.get("trainExact") is True,
+        prior=_generator_posterior(item.task),
     )
 
 
@@ -61,48 +69,48 @@ def _extended_hypotheses(item: Problem, extension: Extension) -> Hypotheses:
     if extension.is_episode or extension.question is Question.FORECAST:
         request = "worlds to ask for" if extension.is_episode else "a forecast to make"
         raise CalibrantError(f"{in_one_line(item.id)} has {request}; sets are of passive items that ask for an SCM")
-    order = unchanged_order(item.task.training), unchanged_order(item.sealed.heldout)
+    training_order, heldout_order = unchanged_order(item.task.training), unchanged_order(item.sealed.heldout)
     names = canonical_task(item.task).canonical_names  # so that draws do not depend on names
-    renamed = rename_problem(item, names, *order)
-    scm_class = task_class(renamed.task)
-    posterior = MemberPosterior(scm_class).condition(*item_evidence(renamed, ()))
+    renamed = rename_problem(item, names, training_order, heldout_order)
+    canonical_class = task_class(renamed.task)
+    posterior = MemberPosterior(canonical_class).condition(*item_evidence(renamed, ()))
     try:
         count, mass = count_members(posterior), exact_mass(posterior)
         sampler, rng = posterior_sampler(posterior), Random(0)
         draws = [posterior.likelihood(sampler.draw(rng)) / mass for _ in range(NUM_DRAWS)] if mass else []
     except BudgetSpent as spent:
         raise CalibrantError(f"the SCMs that fit {in_one_line(item.id)} are not counted: {spent}") from None
-    stated_class, members = task_class(item.task), dict[str, Fraction]()
+    item_class, probabilities = task_class(item.task), dict[str, Fraction]()  # filled by `key`, which is called first
 
     def key(answer: Mapping[str, Any]) -> str | None:
-        mechanisms = class_member(stated_class, item.task, answer)
+        mechanisms = class_member(item_class, item.task, answer)
         if mechanisms is None:
             return None
         text = repr(sorted(mechanisms.items()))
-        if text not in members:
+        if text not in probabilities:
             image = {names[v]: _rename_parents(function, names) for v, function in mechanisms.items()}
-            members[text] = posterior.likelihood(image) / mass if mass else Fraction(0)
+            probabilities[text] = posterior.likelihood(image) / mass if mass else Fraction(0)
         return text
 
     prior = Prior(
-        f"the item's {scm_class.prior.value} prior",
-        lambda answer: float(members[key(answer) or ""]),
+        f"the item's {canonical_class.prior.value} prior",
+        lambda answer: float(probabilities[key(answer) or ""]),
         [(1 / NUM_DRAWS, float(share)) for share in draws],
     )
-    hidden = ", with the functions of hidden variables" if scm_class.hidden_parents else ""
+    hidden = ", with the functions of hidden variables" if canonical_class.hidden_parents else ""
     return Hypotheses(
-        "SCMs",
-        f"SCMs of positive posterior probability{hidden}: {stated_class.describe()}",
-        count,
-        _key,
-        lambda score, text: members[text] > 0,
+        noun="SCMs",
+        in_words=f"SCMs of positive posterior probability{hidden}: {item_class.describe()}",
+        count=count,
+        key=_meaning_of,
+        fits=lambda score, text: probabilities[text] > 0,
         prior=prior if draws else None,
         answer_key=key,
     )
 
 
 def class_member(scm_class: MechanismClass, task: Task, answer: Mapping[str, Any]) -> Mechanisms | None:
-    """Return the functions of an answer; None of one that is no SCM of the class, hidden variables stated too."""
+    """Return the functions of an answer; None unless it is an SCM of the class that states the hidden variables too."""
     submitted = check_map(scm_class, task.grammar, answer)
     if isinstance(submitted, Rejection) or submitted.formulas.keys() != {
         *scm_class.endogenous,
@@ -111,8 +119,12 @@ def class_member(scm_class: MechanismClass, task: Task, answer: Mapping[str, Any
         return None
     mechanisms = {v: local_function(formula) for v, formula in submitted.formulas.items()}
     for v, function in mechanisms.items():
-        stated = scm_class.hidden_parents.get(v)
-        if len(function.parents) > scm_class.max_parents if stated is None else set(function.parents) != set(stated):
+        stated_parents = scm_class.hidden_parents.get(v)
+        if stated_parents is None:
+            in_class = len(function.parents) <= scm_class.max_parents
+        else:
+            in_class = set(function.parents) == set(stated_parents)
+        if not in_class:
             return None
     return mechanisms
 
@@ -121,8 +133,8 @@ def _rename_parents(function: LocalFunction, names: Mapping[str, str]) -> LocalF
     return LocalFunction(tuple(names[parent] for parent in function.parents), function.table)
 
 
-def _prior(task: Task) -> Prior | None:
-    """Return posterior probabilities under the published generator's prior; None where it does not explain the item."""
+def _generator_posterior(task: Task) -> Prior | None:
+    """Return posterior probabilities under the published generator's prior; None if it cannot generate the item."""
     if task.grammar != STANDARD or task.kind is TaskKind.ALTERNATIVE:
         return None
     canonical = canonical_task(task)  # so that draws do not depend on names
@@ -153,7 +165,7 @@ def _scm(task: Task, answer: Mapping[str, Any]) -> Scm:
 
 def member_of(model: Scm, task: Task) -> Member:
     """Return an SCM as a member of a posterior."""
-    index = {variable: place for place, variable in enumerate(task.variables)}
+    index = {variable: i for i, variable in enumerate(task.variables)}
     return Member(
         natural(model.roots),
         {
@@ -163,21 +175,22 @@ def member_of(model: Scm, task: Task) -> Member:
     )
 
 
-def _key(score: Mapping[str, Any]) -> str | None:
+def _meaning_of(score: Mapping[str, Any]) -> str | None:
+    """Return the text that equivalent answers share; None for an invalid answer."""
     meaning = score.get(MEANING)
     return meaning if score.get("valid") is True and isinstance(meaning, str) else None
 
 
-# --- SCMs that the worlds of an item, or of an episode, left open, in words -------------------------------------------
+# --- SCMs consistent with the worlds of an item or an episode, as text ------------------------------------------------
 SCMS = ("SCM", "SCMs")
-SIZED_PARENTS = 4  # up to so many parents every function is listed by least size
-MAX_DRAWN = 10  # SCMs with wider mechanisms, where fewer than these have none
+SIZED_PARENTS = 4  # largest number of parents for which all functions are listed by size
+MAX_DRAWN = 10  # entries up to which sampled SCMs with wider mechanisms complete the list
 DRAWN = "Those with a mechanism of more than 4 parents were drawn at random."
 NOISY = "With errors in the readings no SCM is ruled out; the most probable one is listed."
 
 
 def list_remaining(item: Problem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
-    """List SCMs, smallest first; of an item with noise the most probable one."""
+    """List consistent SCMs, smallest first; under noise the most probable one. None: no SCM, or budget spent."""
     try:
         if item.task.extension is not None:
             return _list_extended(item, steps, limit)
@@ -196,7 +209,9 @@ def _list_plain(item: Problem, limit: int) -> Remaining:
     num_missing = min(limit, MAX_DRAWN, space.count) - len(listed)
     sampled: dict[str, None] = {}
     if num_missing > 0:
-        texts = (_scm_text(m, show_roots) for m in sample_members(space, Random(0), 10 * MAX_DRAWN))
+        texts = (
+            _scm_text(m, show_roots) for m in sample_members(space, Random(0), 10 * MAX_DRAWN)
+        )  # 10: samples repeat
         sampled = dict.fromkeys(text for text in texts if Hypothesis(text) not in listed)
     entries = (*listed, *map(Hypothesis, [*sampled][: max(0, num_missing)]))
     return Remaining(SCMS, space.count, entries, note=DRAWN if sampled else "")
@@ -208,12 +223,12 @@ def _list_extended(item: Problem, steps: Sequence[Step[Any]], limit: int) -> Rem
     count = count_members(posterior)
     if not count:
         return None
-    if not scm_class.noise.is_silent:
+    if not scm_class.noise.is_noiseless:
         best = best_map(posterior, item.task.grammar)
-        entry = Hypothesis(_formulas_text(best.formulas), 1, float(best.share))
+        entry = Hypothesis(_formulas_text(best.formulas), number=1, posterior=float(best.share))
         return Remaining(SCMS, count, (entry,), note=NOISY)
     operators = synthesis_operators(item.task.grammar)
-    members = (
+    members = (  # a constant is written over the first root: the grammar has no constants
         {name: formula_for(f.table, f.parents or (scm_class.roots[0],), operators) for name, f in member.items()}
         for member in first_members(posterior, limit)
     )
@@ -235,6 +250,6 @@ def _formulas_text(formulas: Mapping[str, Formula]) -> str:
 
 
 def _formula_text(formula: Formula) -> str:
-    """Return a formula as people type it; a constant, which has to mention some variable, in words."""
+    """Return a formula in infix; "always 0" or "always 1" for a constant, whatever variable it mentions."""
     function = local_function(formula)
     return infix(formula) if function.parents else f"always {function.table.bits & 1}"

@@ -21,12 +21,12 @@ from calibrant.dsl.formulas.table import TruthTable, cofactor, full_mask, projec
 
 
 class NetworkError(RefusedError):
-    """A file is no Boolean network that can be read."""
+    """A file is not a Boolean network in a supported format."""
 
 
-# --- Nodes, and what they give on bit vectors -------------------------------------------------------------------------
+# --- Nodes, and their evaluation on bit vectors -----------------------------------------------------------------------
 COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {">": gt, "<": lt, "=": eq}
-MAX_STACK_BYTES = 1 << 27  # of bit vectors during one evaluation; more are evaluated in blocks of rows
+MAX_STACK_BYTES = 1 << 27  # bit vectors of one evaluation; beyond, rows are evaluated in blocks
 
 
 class Count(NamedTuple):
@@ -85,29 +85,29 @@ def evaluate(nodes: Iterable[Node], columns: Mapping[str, int], mask: int) -> in
 
 def _count_bits(node: Count, arguments: Sequence[int], mask: int) -> int:
     """Add up the arguments by carry-save adders, row by row at once, and compare the sums with the number."""
-    waiting, digits = [[*arguments]], []
+    by_weight, digits = [[*arguments]], []
     for weight in range(len(arguments).bit_length() + 1):
-        bits, carries = waiting[weight], list[int]()
+        bits, carries = by_weight[weight], list[int]()
         while len(bits) > 1:
             first, second = bits.pop(), bits.pop()
             third = bits.pop() if bits else 0
             bits.append(first ^ second ^ third)
             carries.append(first & second | third & (first ^ second))
         digits.append(bits[0] if bits else 0)
-        waiting.append(carries)
+        by_weight.append(carries)
     greater, equal = 0, 0 if node.number >> len(digits) else mask
-    for place in reversed(range(len(digits))):
-        if node.number >> place & 1:
-            equal &= digits[place]
+    for digit in reversed(range(len(digits))):
+        if node.number >> digit & 1:
+            equal &= digits[digit]
         else:
-            greater |= equal & digits[place]
-            equal &= ~digits[place]
+            greater |= equal & digits[digit]
+            equal &= ~digits[digit]
     return {">": greater, "=": equal, "<": mask & ~(greater | equal)}[node.comparison]
 
 
 def table_bits(nodes: Nodes, inputs: Sequence[str]) -> int:
     """Return the truth table of a formula: bit r is the value in row r, bit i of r is input i."""
-    num_low = len(inputs)
+    num_low = len(inputs)  # inputs that vary within a block; 6: a block has at least 64 rows
     while num_low > 6 and stack_depth(nodes) << num_low >> 3 > MAX_STACK_BYTES:
         num_low -= 1
     columns = {name: projection(i, num_low).bits for i, name in enumerate(inputs[:num_low])}
@@ -126,10 +126,13 @@ def table_bits(nodes: Nodes, inputs: Sequence[str]) -> int:
 class Rules:
     """Content of a network file, before anything is derived from it.
 
-    formulas: of each target, in the order of the file; regulators: names that the file lists as inputs of a target
-    declared: (source, target) -> the sign in the file's own word; free: nodes that the file itself calls inputs
+    formulas: by target, in the order of the file; names: all nodes
+    regulators: target -> names that the file lists as its inputs
+    declared: (source, target) -> sign in the file's own word
+    expected: declared word -> sign that has to be proven (`+`, `-`, `both`), "" for any
     states_all: whether a dependency that is not declared is a contradiction
-    expected: the file's words for signs -> what the proven sign has to be, "" for anything
+    unspecified: nodes without a formula; start: node -> initial value
+    notes: keys of remarks on how the file was read; num_tokens: tokens of the formulas so far
     """
 
     format: str
@@ -154,11 +157,11 @@ MAX_TOKENS = 1_000_000  # tokens of the formulas of one file; the longest publis
 class Infix(NamedTuple):
     """A binary operator.
 
-    strength: higher binds first; node: what it is in postfix order; right: grouped from the right
-    negates_left: `a => b` is `!a | b`
+    precedence: higher binds first; node: the operator in postfix order; right: whether it is right-associative
+    negates_left: whether the left operand is negated, as in `a => b`, read as `!a | b`
     """
 
-    strength: int
+    precedence: int
     node: Apply
     right: bool = False
     negates_left: bool = False
@@ -169,9 +172,9 @@ class Grammar:
     """Spelling of one format.
 
     symbols: characters that no name contains, as the alternatives of a regular expression
-    words: operators and constants that look like names, in lower case; any_case: whether in other cases too
-    constants_yield: words for constants are names where a target has that name, and are noted
-    counts: whether `maj(a, b)` and its like are read; levels: whether `X:1` and `X:0` are
+    words: operators and constants that look like names, in lower case; any_case: whether other cases are read too
+    constants_yield: whether `true` is a name in files with a target of that name; `Rules.notes` records its use
+    counts: whether BoolNet's calls such as `maj(a, b)` are read; levels: whether `X:1` and `X:0` are
     letters: characters of a name, as a class of a regular expression
     """
 
@@ -186,7 +189,7 @@ class Grammar:
     levels: bool = False
 
     def tokens(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the tokens; group `bad` is a character that begins none."""
+        """Yield the tokens; group `bad` is a character that no token begins with."""
         level = "(?::[0-9]+)?" if self.levels else ""
         pattern = rf"(?P<symbol>{self.symbols}|[(),])|(?P<name>{self.letters}+{level})|\s+|(?P<bad>.)"
         return re.finditer(pattern, text, re.DOTALL)
@@ -235,8 +238,8 @@ GINML = Grammar(
 )
 _COUNTS = {"all", "any", "maj", "sumgt", "sumlt", "sumis"}
 _SUMS = {"sumgt": ">", "sumlt": "<", "sumis": "="}
-_DELAYS = {"timeis", "timegt", "timelt"}
-_DELAY = re.compile(r"(.*)\[-[0-9]+\]", re.DOTALL)
+_TEMPORAL_CALLS = {"timeis", "timegt", "timelt"}
+_DELAYED_NAME = re.compile(r"(.*)\[-[0-9]+\]", re.DOTALL)
 
 
 class _Open(NamedTuple):
@@ -253,7 +256,8 @@ class _Open(NamedTuple):
 class _Parser:
     """One formula in progress.
 
-    waiting: operators without their last operand; arguments: of each open call; numbers: last number of each
+    waiting: operators, parentheses and calls without their last operand
+    num_arguments: number of arguments so far of each open call
     """
 
     def __init__(self, grammar: Grammar, targets: Container[str], line: int | None, max_tokens: int) -> None:
@@ -264,15 +268,15 @@ class _Parser:
         self.line = line
         self.nodes: list[Node] = []
         self.waiting: list[_Open] = []
-        self.arguments: list[int] = []
+        self.num_arguments: list[int] = []
         self.has_word_constant = False
 
-    def refuse(self, problem: str, reason: str = "syntax", name: str | None = None) -> NetworkError:
-        """Return the refusal of the formula."""
+    def error(self, problem: str, reason: str = "syntax", name: str | None = None) -> NetworkError:
+        """Return an error at the line of the formula."""
         return NetworkError(problem, reason=reason, line=self.line, name=name)
 
     def parse(self, text: str) -> None:
-        """Fill `nodes`."""
+        """Append the formula to `nodes` in postfix order."""
         needs_operand = True
         tokens = (match for match in self.grammar.tokens(text) if match.lastgroup)
         for match, following in pairwise(chain(tokens, (None,))):
@@ -281,20 +285,20 @@ class _Parser:
             if match.lastgroup == "bad":
                 reason = "name" if token in "\"'" else "syntax"
                 allowed = " ".join([*self.grammar.infix, *sorted(self.grammar.negations)])
-                raise self.refuse(f"{token!r} in a formula; operators are {allowed}", reason)
+                raise self.error(f"{token!r} in a formula; operators are {allowed}", reason)
             self.num_tokens += 1
             if self.num_tokens > self.max_tokens:
-                raise self.refuse(f"the formulas have over {MAX_TOKENS:,} tokens; write them shorter")
+                raise self.error(f"the formulas have over {MAX_TOKENS:,} tokens; write them shorter")
             spelling = token.lower() if self.grammar.any_case else token
             is_called = following is not None and following.group() == "("
             needs_operand = (
                 self._operand(token, spelling, is_called) if needs_operand else self._operator(token, spelling)
             )
         if needs_operand:
-            raise self.refuse("a formula ends where a name, a constant or ( is expected")
+            raise self.error("a formula ends where a name, a constant or ( is expected")
         self._reduce(0)
         if self.waiting:
-            raise self.refuse("a ( is not closed")
+            raise self.error("a ( is not closed")
 
     def _operand(self, token: str, spelling: str, is_called: bool) -> bool:
         """Read a token where an operand begins; return whether one is still expected."""
@@ -305,7 +309,7 @@ class _Parser:
             self.waiting.append(_Open("not"))
             return True
         if token in (")", ",") or spelling in self.grammar.infix:
-            raise self.refuse(f"{short_repr(token)} where a name, a constant or ( is expected")
+            raise self.error(f"{short_repr(token)} where a name, a constant or ( is expected")
         if is_called:
             self._call(token, spelling)
             return True
@@ -313,16 +317,16 @@ class _Parser:
         return False
 
     def _call(self, token: str, spelling: str) -> None:
-        if self.grammar.counts and (spelling in _DELAYS or "[" in spelling):  # BoolNet has all[d=-2..-1](a)
-            raise self.refuse(f"{token}(...) is temporal: delays are not read", "temporal", token)
+        if self.grammar.counts and (spelling in _TEMPORAL_CALLS or "[" in spelling):  # BoolNet: all[d=-2..-1](a)
+            raise self.error(f"{token}(...) is temporal: delays are not read", "temporal", token)
         if not (self.grammar.counts and spelling in _COUNTS):
-            raise self.refuse(f"{short_repr(token)}(...) is an uninterpreted function", "uninterpreted", token)
+            raise self.error(f"{short_repr(token)}(...) is an uninterpreted function", "uninterpreted", token)
         self.waiting.append(_Open("call", word=spelling))
-        self.arguments.append(1)
+        self.num_arguments.append(1)
 
     def _atom(self, token: str, spelling: str) -> None:
         if len(token) > MAX_NAME_CHARS or not token.isprintable():
-            raise self.refuse(f"{short_repr(token)}; a name has to {MAX_NAME_CHARS} printable characters", "name")
+            raise self.error(f"{short_repr(token)}; a name has at most {MAX_NAME_CHARS} printable characters", "name")
         constant = self.grammar.words.get(spelling)
         if isinstance(constant, bool) and not (self.grammar.constants_yield and token in self.targets):
             self.has_word_constant |= token not in ("0", "1")
@@ -330,10 +334,10 @@ class _Parser:
         elif self.grammar.levels and ":" in token:
             name, _, level = token.partition(":")
             if level not in ("0", "1"):
-                raise self.refuse(f"{short_repr(token)}: levels above 1 are not read", "multi-level", name)
+                raise self.error(f"{short_repr(token)}: levels above 1 are not read", "multi-level", name)
             self.nodes.extend((name,) if level == "1" else (name, NOT))
-        elif self.grammar.counts and (delayed := _DELAY.fullmatch(token)) is not None:
-            raise self.refuse(f"{short_repr(token)} is temporal: delays are not read", "temporal", delayed[1])
+        elif self.grammar.counts and (delayed := _DELAYED_NAME.fullmatch(token)) is not None:
+            raise self.error(f"{short_repr(token)} is temporal: delays are not read", "temporal", delayed[1])
         else:
             self.nodes.append(token)
 
@@ -341,7 +345,7 @@ class _Parser:
         """Read a token behind an operand; return whether an operand is expected next."""
         infix = self.grammar.infix.get(spelling)
         if infix is not None:
-            self._reduce(infix.strength + infix.right)
+            self._reduce(infix.precedence + infix.right)  # + 1: equal right-associative operators wait
             if infix.negates_left:
                 self.nodes.append(NOT)
             self.waiting.append(_Open("infix", infix))
@@ -349,18 +353,18 @@ class _Parser:
         if token == ",":
             self._reduce(0)
             if len(self.waiting) < 2 or self.waiting[-2].kind != "call":
-                raise self.refuse("a comma outside of a count such as maj(a, b, c)")
-            self.arguments[-1] += 1
+                raise self.error("a comma outside of a count such as maj(a, b, c)")
+            self.num_arguments[-1] += 1
             return True
         if token != ")":
-            name = repr(token) if len(token) < MAX_NAME_CHARS else short_repr(token)  # signs of logic as they are
-            raise self.refuse(f"{name} where an operator is expected: {' '.join(self.grammar.infix)}")
+            name = repr(token) if len(token) < MAX_NAME_CHARS else short_repr(token)  # repr keeps ∧ readable
+            raise self.error(f"{name} where an operator is expected: {' '.join(self.grammar.infix)}")
         self._reduce(0)
         if not self.waiting:
-            raise self.refuse("a ) without a (")
+            raise self.error("a ) without a (")
         self.waiting.pop()
         if self.waiting and self.waiting[-1].kind == "call":
-            self._close_call(self.waiting.pop().word, self.arguments.pop())
+            self._close_call(self.waiting.pop().word, self.num_arguments.pop())
         return False
 
     def _close_call(self, word: str, arity: int) -> None:
@@ -371,16 +375,16 @@ class _Parser:
         last = self.nodes.pop()
         text = str(int(last)) if isinstance(last, bool) else last if isinstance(last, str) else ""
         if arity < 2 or re.fullmatch(r"[0-9]{1,9}", text) is None:
-            raise self.refuse(f"{word}(...) has arguments and then a number")
+            raise self.error(f"{word}(...) needs arguments and a number at the end")
         self.nodes.append(Count(arity - 1, _SUMS[word], int(text)))
 
-    def _reduce(self, strength: int) -> None:
-        """Apply the waiting operators that bind at least so strongly."""
+    def _reduce(self, precedence: int) -> None:
+        """Apply the waiting operators of at least this precedence."""
         while self.waiting:
             kind, infix, _ = self.waiting[-1]
             if kind == "not":
                 self.nodes.append(NOT)
-            elif infix is not None and infix.strength >= strength:
+            elif infix is not None and infix.precedence >= precedence:
                 self.nodes.append(infix.node)
             else:
                 return
@@ -392,12 +396,12 @@ def parse_formula(
 ) -> Nodes:
     """Return the nodes of a formula text; `NetworkError` names the line of what is refused.
 
-    rules: of the file, which count the tokens and receive the note `true-false`
+    rules: content of the file so far; its tokens are counted, and its notes may receive `true-false`
     targets: names that have a rule, see `Grammar.constants_yield`
     """
     parser = _Parser(grammar, targets, line, MAX_TOKENS - rules.num_tokens)
     if not text.strip():
-        raise parser.refuse("a formula is missing")
+        raise parser.error("a formula is missing")
     parser.parse(text)
     rules.num_tokens += parser.num_tokens
     if grammar.constants_yield and parser.has_word_constant:
@@ -417,9 +421,10 @@ Cube: TypeAlias = tuple[tuple[int, bool], ...]
 class Function:
     """A Boolean function over its essential inputs.
 
-    inputs: in code point order; table: character r is the value in row r, bit i of r is input i; None beyond
-    MAX_TABLE_INPUTS; signs: of each input, `+` if no row falls when it rises, `-` if no row rises, else `both`
-    nodes: the formula that the file states
+    inputs: in code point order
+    table: character r is the value in row r, bit i of r is input i; None beyond MAX_TABLE_INPUTS names
+    signs: of each input: `+` if raising it never lowers the value, `-` if it never raises it, else `both`
+    nodes: the formula of the file
     """
 
     inputs: tuple[str, ...]
@@ -428,7 +433,7 @@ class Function:
     nodes: Nodes = field(compare=False, repr=False)
 
     def is_identity(self, name: str) -> bool:
-        """Return whether the value is that of one input."""
+        """Return whether the function copies input `name`."""
         return self.inputs == (name,) and self.signs == ("+",)
 
     @property
@@ -439,9 +444,9 @@ class Function:
         return int(self.table[::-1], 2)
 
     def steps(self, name: str) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
-        """Return, for `+` and `-` as far as they occur, two rows that differ in one input and prove the sign."""
+        """Return sign -> (row with input `name` at 0, row with it at 1) that proves the sign, for signs that occur."""
         position, bits = self.inputs.index(name), self.bits
-        rising, falling = _steps(bits, position, len(self.inputs))
+        rising, falling = _sign_rows(bits, position, len(self.inputs))
         pairs = {}
         for sign, rows in (("+", rising), ("-", falling)):
             if rows:
@@ -453,20 +458,17 @@ class Function:
         """Return the value in a row; ValueError without a table."""
         return self.bits >> sum(row[name] << i for i, name in enumerate(self.inputs)) & 1
 
-    def row(self, number: int) -> dict[str, int]:
+    def row(self, index: int) -> dict[str, int]:
         """Return the values of the inputs in a row."""
-        return {name: number >> i & 1 for i, name in enumerate(self.inputs)}
+        return {name: index >> i & 1 for i, name in enumerate(self.inputs)}
 
 
 Decide: TypeAlias = Callable[[Nodes, Sequence[str]], Mapping[str, str]]
-"""Essential inputs of a formula of many names, with signs."""
+"""Function (nodes, names) -> {essential input: sign}, for formulas of more than MAX_TABLE_INPUTS names."""
 
 
 def derive_function(nodes: Nodes, decide: Decide) -> Function:
-    """Return the function of a formula.
-
-    decide: asked beyond MAX_TABLE_INPUTS names
-    """
+    """Return the function of a formula; without a table if it has more than MAX_TABLE_INPUTS names."""
     names = sorted(mentioned_names(nodes))
     if len(names) <= MAX_TABLE_INPUTS:
         table, positions = shrink(TruthTable(len(names), table_bits(nodes, names)))
@@ -481,7 +483,7 @@ def from_bits(inputs: Sequence[str], bits: int, nodes: Nodes = ()) -> Function:
     num_inputs = len(inputs)
     signs = []
     for position in range(num_inputs):
-        rising, falling = _steps(bits, position, num_inputs)
+        rising, falling = _sign_rows(bits, position, num_inputs)
         signs.append("both" if rising and falling else "+" if rising else "-")
     table = format(bits, f"0{1 << num_inputs}b")[::-1]
     return Function(tuple(inputs), table, tuple(signs), nodes)
@@ -493,7 +495,7 @@ def from_table(inputs: Sequence[str], table: str) -> Function:
 
 
 def rename_inputs(function: Function, names: Mapping[str, str]) -> Function:
-    """Return a function over other names, in their order; ValueError without a table. names: those that stay lack."""
+    """Rename inputs, in their new order; names: old -> new, names not listed stay. ValueError without a table."""
     renamed = [names.get(name, name) for name in function.inputs]
     order = sorted(range(len(renamed)), key=renamed.__getitem__)
     table = format(function.bits, f"0{1 << len(renamed)}b")[::-1]
@@ -501,8 +503,8 @@ def rename_inputs(function: Function, names: Mapping[str, str]) -> Function:
     return from_table([renamed[i] for i in order], "".join(table[row] for row in rows))
 
 
-def _steps(bits: int, position: int, num_inputs: int) -> tuple[int, int]:
-    """Return the rows with an input at 0 in which its rise raises the value, and those in which it lowers it."""
+def _sign_rows(bits: int, position: int, num_inputs: int) -> tuple[int, int]:
+    """Return two bit sets of rows with the input at 0: where raising it raises the value, and where it lowers it."""
     ones = projection(position, num_inputs).bits
     low = bits & ~ones & full_mask(num_inputs)
     high = (bits & ones) >> (1 << position)
@@ -510,7 +512,7 @@ def _steps(bits: int, position: int, num_inputs: int) -> tuple[int, int]:
 
 
 def restrict(function: Function, values: Mapping[str, int]) -> Function:
-    """Return the function with some inputs fixed, over the inputs that remain essential."""
+    """Fix inputs, by name -> value; return the function over the inputs that remain essential."""
     table = TruthTable(len(function.inputs), function.bits)
     for position, name in enumerate(function.inputs):
         if name in values:
@@ -520,7 +522,7 @@ def restrict(function: Function, values: Mapping[str, int]) -> Function:
 
 
 def align_tables(first: Function, second: Function) -> tuple[list[str], int, int]:
-    """Return the inputs of both in code point order, and both tables over them."""
+    """Return the inputs of both functions in code point order, and the bits of both tables over them."""
     names = sorted({*first.inputs, *second.inputs})
     return names, table_bits(formula_of(first), names), table_bits(formula_of(second), names)
 
@@ -529,35 +531,35 @@ def align_tables(first: Function, second: Function) -> tuple[list[str], int, int
 
 
 def cover(bits: int, num_inputs: int) -> list[Cube]:
-    """Return an irredundant sum of products: S. Minato, Fast generation of irredundant sum-of-products forms, 1992."""
+    """Return an irredundant sum of products by Minato's algorithm (S. Minato, SASIMI 1992)."""
     cubes, _ = _cover(bits, bits, num_inputs)
     return cubes
 
 
-def _cover(least: int, greatest: int, position: int) -> tuple[list[Cube], int]:
-    """Return cubes over the first inputs between two tables, and the table of the cubes; at most 16 deep."""
+def _cover(least: int, greatest: int, num_inputs: int) -> tuple[list[Cube], int]:
+    """Return cubes whose table lies between two tables over the first inputs, and that table. Recursion depth: 16."""
     if not least:
         return [], 0
-    if greatest == full_mask(position):
+    if greatest == full_mask(num_inputs):
         return [()], greatest
-    position -= 1
-    half = full_mask(position)
-    size = 1 << position
-    low, high = (least & half, least >> size), (greatest & half, greatest >> size)
-    zeros, covered_zero = _cover(low[0] & ~high[1], high[0], position)
-    ones, covered_one = _cover(low[1] & ~high[0], high[1], position)
-    rest = low[0] & ~covered_zero | low[1] & ~covered_one
-    shared, covered = _cover(rest, high[0] & high[1], position)
+    num_inputs -= 1
+    half = full_mask(num_inputs)
+    size = 1 << num_inputs
+    lower, upper = (least & half, least >> size), (greatest & half, greatest >> size)
+    zeros, covered_zero = _cover(lower[0] & ~upper[1], upper[0], num_inputs)
+    ones, covered_one = _cover(lower[1] & ~upper[0], upper[1], num_inputs)
+    uncovered = lower[0] & ~covered_zero | lower[1] & ~covered_one
+    shared, covered = _cover(uncovered, upper[0] & upper[1], num_inputs)
     cubes = [
-        *((*cube, (position, False)) for cube in zeros),
-        *((*cube, (position, True)) for cube in ones),
+        *((*cube, (num_inputs, False)) for cube in zeros),
+        *((*cube, (num_inputs, True)) for cube in ones),
         *shared,
     ]
     return cubes, covered_zero | covered | (covered_one | covered) << size
 
 
 def formula_of(function: Function) -> Nodes:
-    """Return a formula of a function in which essential inputs alone occur; the file's own for one without a table."""
+    """Return a formula in which only essential inputs occur; the file's formula for a function without a table."""
     if function.table is None:
         return function.nodes
     return cubes_formula(cover(function.bits, len(function.inputs)), function.inputs)
@@ -567,9 +569,9 @@ def cubes_formula(cubes: Iterable[Cube], inputs: Sequence[str]) -> Nodes:
     """Return the formula of a sum of products in postfix order."""
     nodes: list[Node] = []
     for index, cube in enumerate(cubes):
-        for place, (position, value) in enumerate(cube):
+        for index_in_cube, (position, value) in enumerate(cube):
             nodes.extend((inputs[position],) if value else (inputs[position], NOT))
-            if place:
+            if index_in_cube:
                 nodes.append(AND)
         if not cube:
             nodes.append(True)

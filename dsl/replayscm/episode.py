@@ -22,9 +22,9 @@ from calibrant.dsl.replayscm.extensions.extension import (
     MechanismClass,
     NoiseKind,
     Question,
-    Spelling,
+    Renaming,
     is_flipped,
-    model_class,
+    mechanism_class,
     parse_rate,
     sampled_contexts,
 )
@@ -219,13 +219,13 @@ def noisy_rows(
     seed: int,
     world: int,
     rates: Mapping[str, Fraction],
-    spelling: Spelling | None = None,
+    renaming: Renaming | None = None,
     row_numbers: Sequence[int] | None = None,
 ) -> tuple[str, ...]:
     """Return the rows of a world with the flips that the seed fixes.
 
     contexts: of each row; world: its number, the start being 0; rates: by variable, empty without noise
-    spelling: names that flips go by, if others; row_numbers: that flips go by, 0, 1, .. if None
+    renaming: of a renamed item, for the names that seed flips; row_numbers: that seed flips, 0, 1, .. if None
     """
     rows = []
     for number, context in zip(row_numbers or range(len(contexts)), contexts, strict=True):
@@ -234,7 +234,7 @@ def noisy_rows(
             for variable in scm_class.endogenous
             if variable in rates
             and variable not in constants
-            and is_flipped(seed, world, number, spelling.flip_name(variable) if spelling else variable, rates[variable])
+            and is_flipped(seed, world, number, renaming.flip_name(variable) if renaming else variable, rates[variable])
         )
         values = replay_row(scm_class, mechanisms, context_values(scm_class, context), constants, flipped)
         rows.append(row_text(scm_class, values))
@@ -261,7 +261,7 @@ def task_class(task: Task) -> MechanismClass:
     if task.extension is None or task.disclosure.roots is None:
         raise ValueError("the item has no extension")
     disclosure: RootedDisclosure = task.disclosure  # type: ignore[assignment]  # its roots are disclosed
-    return model_class(task.extension, disclosure)
+    return mechanism_class(task.extension, disclosure)
 
 
 class ScmEpisode:
@@ -331,13 +331,13 @@ class ScmEpisode:
         return Step(_record_action(action), self._read(request), "", 1)
 
     def _read(self, request: WorldRequest) -> Reading:
-        number, seed, spelling = self._worlds, self._problem.sealed.seed, self._problem.sealed.spelling
+        number, seed, renaming = self._worlds, self._problem.sealed.seed, self._problem.sealed.renaming
         assert seed is not None
-        contexts = request.contexts or episode_contexts(self._extension, number, seed, spelling)
+        contexts = request.contexts or episode_contexts(self._extension, number, seed, renaming)
         row_numbers = None
-        if spelling is not None and self._allowance.contexts is Contexts.ALL:
+        if renaming is not None and self._allowance.contexts is Contexts.ALL:
             # the row of a context has the number of the context
-            row_numbers = [spelling.hashed_context(context, self._extension.roots) for context in contexts]
+            row_numbers = [renaming.original_context(context, self._extension.roots) for context in contexts]
         rows = noisy_rows(
             self._class,
             self._gold,
@@ -346,7 +346,7 @@ class ScmEpisode:
             seed=seed,
             world=number,
             rates=self._problem.sealed.rates,
-            spelling=spelling,
+            renaming=renaming,
             row_numbers=row_numbers,
         )
         self._worlds += 1
@@ -366,12 +366,12 @@ class ScmEpisode:
 
 
 def episode_contexts(
-    extension: Extension, world: int, seed: int | None, spelling: Spelling | None = None
+    extension: Extension, world: int, seed: int | None, renaming: Renaming | None = None
 ) -> tuple[int, ...]:
     """Return the contexts of a world's rows where the action does not list them.
 
     All contexts; or those that the seed fixes for this world; or, of a start under chosen contexts, the first by
-    number. seed: needed for sampled contexts alone; spelling: of an item that was renamed
+    number. seed: needed for sampled contexts alone; renaming: None unless the item was renamed
     """
     allowance = extension.allowance
     assert allowance is not None
@@ -381,9 +381,9 @@ def episode_contexts(
         contexts = sampled_contexts(seed, world, len(extension.roots), allowance.rows)
     else:
         contexts = tuple(range(min(num_contexts, allowance.rows)))
-    if spelling is None or allowance.contexts is Contexts.ALL:
+    if renaming is None or allowance.contexts is Contexts.ALL:
         return contexts
-    return tuple(spelling.context_of(context, extension.roots) for context in contexts)
+    return tuple(renaming.context_of(context, extension.roots) for context in contexts)
 
 
 def _record_action(action: object) -> Action:
@@ -534,7 +534,7 @@ def _actions(task: Task) -> Iterator[str]:
         yield from _forecast_shape(extension)
     endogenous = [v for v in extension.variables if v not in extension.roots]
     shape: dict[str, Any] = {"submit": {"mechanisms": dict.fromkeys(endogenous, "...")}}
-    if not extension.noise.is_silent and extension.noise.kind is not NoiseKind.RATE:
+    if not extension.noise.is_noiseless and extension.noise.kind is not NoiseKind.RATE:
         shape["submit"]["noise"] = str(extension.noise.grid[0][0])
     yield f"{MARK} {json.dumps(shape)}"
     yield "The first submission ends the episode. It is scored on held-out worlds without errors."

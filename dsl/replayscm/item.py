@@ -14,7 +14,7 @@ from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.knowledge import Knowledge
 from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.dsl.replayscm.extensions.extension import Extension, Spelling
+from calibrant.dsl.replayscm.extensions.extension import Extension, Renaming
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.dsl.text import Wording, plural
@@ -107,7 +107,7 @@ class Sealed:
     labels: stratum, seed, difficulty and pairing ids, for tables and matching
     seed: of an extended item, which fixes flips and drawn contexts
     rates: true noise rate of each observed endogenous variable, under noise
-    spelling: of an episode that was renamed, by which its flips and contexts still go; never in files
+    renaming: of an episode that was renamed, whose flips and contexts depend on the original names; never in files
     """
 
     gold: Scm | None
@@ -120,7 +120,7 @@ class Sealed:
     labels: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     rates: Mapping[str, Fraction] = field(default_factory=dict)
-    spelling: Spelling | None = None
+    renaming: Renaming | None = None
 
     def __repr__(self) -> str:
         return f"<Sealed: {len(self.heldout.worlds)} held-out worlds{'' if self.gold is None else ' and gold'}>"

@@ -119,7 +119,7 @@ PHRASES: Final[Phrases] = (
 def noise_text(extension: Extension) -> str:
     """Return what is disclosed of noise; empty without any."""
     noise = extension.noise
-    if noise.is_silent:
+    if noise.is_noiseless:
         return ""
     if noise.kind is NoiseKind.RATE:
         rate = f"with probability {noise.grid[0][0]}"
@@ -209,7 +209,7 @@ def facts(task: Task) -> tuple[str, ...]:
 def _extended_goal(extension: Extension) -> str:
     if extension.question is Question.FORECAST:
         return "Forecast the worlds that are listed below, or give a mechanism for every endogenous variable."
-    if extension.noise.is_silent:
+    if extension.noise.is_noiseless:
         return _GOAL[TaskKind.SCM]
     return (
         "Give a mechanism for every endogenous variable such that the model replays held-out worlds, which are shown "
@@ -224,7 +224,7 @@ def _extension_parts(extension: Extension) -> list[str]:
     return [part for part in (size, noise_text(extension), hidden_text(extension), "\n".join(worlds)) if part]
 
 
-# --- what is disclosed ----------------------------------------------------------------------------------------------
+# --- what is disclosed ------------------------------------------------------------------------------------------------
 
 
 def _structure(task: Task) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
-# --- the language and the rules -------------------------------------------------------------------------------------
+# --- the language and the rules ---------------------------------------------------------------------------------------
 
 
 def _language(grammar: Grammar) -> Iterator[str]:
@@ -329,7 +329,7 @@ def _intervention(world: World) -> str:
     return "; ".join(parts) or "none"
 
 
-# --- the answer -----------------------------------------------------------------------------------------------------
+# --- the answer -------------------------------------------------------------------------------------------------------
 
 
 def _answer_shape(task: Task) -> str:

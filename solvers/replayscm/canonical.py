@@ -18,7 +18,7 @@ import numpy as np
 from calibrant.dsl.formulas.formula import Apply, Formula, rename
 from calibrant.dsl.formulas.table import unpack_bits
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
-from calibrant.dsl.replayscm.extensions.extension import Extension, ForecastWorld, Spelling
+from calibrant.dsl.replayscm.extensions.extension import Extension, ForecastWorld, Renaming
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
@@ -62,13 +62,13 @@ def rename_task(task: Task, names: Mapping[str, str], order: PanelOrder) -> Task
 
 
 def rename_problem(problem: Problem, names: Mapping[str, str], training: PanelOrder, heldout: PanelOrder) -> Problem:
-    """Return a problem over other names; its id stays, and the flips and contexts of an episode."""
+    """Return a problem over other names; the id, and an episode's flips and contexts, stay."""
     sealed, extension = problem.sealed, problem.task.extension
-    spelling = sealed.spelling
+    renaming = sealed.renaming
     if extension is not None and extension.is_episode:
-        hashed = spelling or Spelling({v: v for v in (*extension.variables, *extension.hidden)}, extension.roots)
-        spelling = Spelling(
-            {names[v]: hashed.names[v] for v in hashed.names}, tuple(names[root] for root in hashed.roots)
+        previous = renaming or Renaming({v: v for v in (*extension.variables, *extension.hidden)}, extension.roots)
+        renaming = Renaming(
+            {names[v]: previous.names[v] for v in previous.names}, tuple(names[root] for root in previous.roots)
         )
     renamed = Sealed(
         gold=None if sealed.gold is None else rename_scm(sealed.gold, names),
@@ -81,7 +81,7 @@ def rename_problem(problem: Problem, names: Mapping[str, str], training: PanelOr
         labels=sealed.labels,
         seed=sealed.seed,
         rates={names[v]: rate for v, rate in sealed.rates.items()},
-        spelling=spelling,
+        renaming=renaming,
     )
     return Problem(problem.id, rename_task(problem.task, names, training), renamed)
 

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.extensions.extension import (
     Prior,
     is_flipped,
     known_rate,
-    model_class,
+    mechanism_class,
 )
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order, replay_row
 from calibrant.dsl.replayscm.generation.problems import sample_assigned, sample_intervention, sample_problem
@@ -204,7 +204,7 @@ def _problem(
         dict(scm_class.hidden_parents),
         allowance,
     )
-    assert model_class(extension, scm_class.disclosure) == scm_class
+    assert mechanism_class(extension, scm_class.disclosure) == scm_class
     rates = dict.fromkeys(scm_class.endogenous, stratum.rate) if stratum.rate else {}
     training: list[World] = []
     if not is_episode:

@@ -83,7 +83,7 @@ def decide_extended(problem: Problem, steps: Sequence[Step[Any]]) -> ExtendedDec
     if not requests:
         return None
     posterior = Posterior(scm_class).condition(*item_evidence(problem, steps))
-    is_noisy = not scm_class.noise.is_silent
+    is_noisy = not scm_class.noise.is_noiseless
     try:
         members = count_members(posterior)
         if not members:
@@ -222,7 +222,7 @@ def audit_extended(problem: Problem) -> list[ExtendedFinding]:
     posterior = Posterior(scm_class).condition(*evidence)
     tried = _try_behaviours(posterior, heldout_requests(problem, scm_class), Random(problem.id))
     share = tried.largest
-    threshold = Fraction(1) if scm_class.noise.is_silent else DECIDED
+    threshold = Fraction(1) if scm_class.noise.is_noiseless else DECIDED
     if share >= threshold and problem.task.kind.value == "CAL_A_SCM_EPISODE":
         findings.append(ExtendedFinding(Finding.TRIVIAL, "the verdict is decided at the start", share))
     if share < threshold and not (problem.task.extension and problem.task.extension.is_episode):
@@ -269,7 +269,7 @@ def state_ambiguous(tried: TriedBehaviours, threshold: Fraction) -> ExtendedFind
 def _try_behaviours(posterior: Posterior, worlds: candidates.AskedWorlds, rng: Random) -> TriedBehaviours:
     """Return the exact posteriors of the noise-free held-out behaviours of sampled members."""
     sampler = posterior_sampler(posterior)
-    num_draws = 1 if posterior.scm_class.noise.is_silent else candidates.NUM_TRIED_DRAWS
+    num_draws = 1 if posterior.scm_class.noise.is_noiseless else candidates.NUM_TRIED_DRAWS
     shares = candidates.behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(num_draws)]).values()
     return TriedBehaviours(max(shares), sum(shares, Fraction(0)))
 

@@ -164,7 +164,7 @@ def next_worlds(task: Task, evidence: Sequence[EvidenceWorld]) -> NextWorlds:
     names = _Names(canonical, scm_class, task, extension.allowance)
     contexts = names.in_task_order(chooser.contexts(Random("why"))[0])
     try:
-        is_listed = scm_class.noise.is_silent and extension.allowance.contexts is not Contexts.SAMPLED
+        is_listed = scm_class.noise.is_noiseless and extension.allowance.contexts is not Contexts.SAMPLED
         if is_listed and hidden_mass.count_members(posterior) <= MAX_LISTED:
             return _list_experiments(posterior, chooser.candidates, contexts, names)
         choice = chooser.choose(worlds)
@@ -173,7 +173,7 @@ def next_worlds(task: Task, evidence: Sequence[EvidenceWorld]) -> NextWorlds:
     if choice is None:
         return NextWorlds()
     do = chooser.candidates[choice.place]  # constants that the world sets
-    value: dict[str, Any] = {"share": choice.value} if scm_class.noise.is_silent else {"bits": choice.value}
+    value: dict[str, Any] = {"share": choice.value} if scm_class.noise.is_noiseless else {"bits": choice.value}
     estimate = EstimatedWorld(in_words=names.in_words(do, contexts), action=names.action(do, contexts), **value)
     return NextWorlds(estimate=estimate)
 
@@ -366,7 +366,7 @@ def explain_posterior(
 ) -> ExtendedWhy:
     """Return the reason, given a posterior; `item`: id; `lines`: the evidence; `draw`: samples SCMs for estimates."""
     scm_class = posterior.scm_class
-    is_noisy = not scm_class.noise.is_silent
+    is_noisy = not scm_class.noise.is_noiseless
     num_endogenous = len(scm_class.variables) - len(scm_class.roots)
     is_summed = _num_columns(posterior) << num_endogenous <= MAX_SUMMED
     draw = cache(draw)
@@ -420,7 +420,7 @@ def _num_columns(posterior: Posterior) -> int:
 def _count_members(posterior: Posterior, draws: DrawnScms | None) -> int:
     """Count the SCMs of positive posterior; without noise and with a uniform prior, their number is the mass."""
     scm_class = posterior.scm_class
-    is_mass = scm_class.noise.is_silent and scm_class.prior is Prior.UNIFORM
+    is_mass = scm_class.noise.is_noiseless and scm_class.prior is Prior.UNIFORM
     if is_mass and draws is not None and draws.mass is not None:
         return int(draws.mass)
     return hidden_mass.count_members(posterior)
@@ -449,7 +449,7 @@ def _state(
     scm_class = posterior.scm_class
     if not has_mass:
         return "empty"
-    if not scm_class.noise.is_silent:
+    if not scm_class.noise.is_noiseless:
         if top is None:
             return "uncounted"
         return "decided" if top.number == 1 and top.share >= DECIDED else "open"
@@ -507,7 +507,7 @@ def _facts(
     tone = "good" if state == "decided" else "bad" if state == "empty" else "warn"
     text = f"{number_text(num_members)} SCM{' fits' if num_members == 1 else 's fit'}"
     listed_facts = [Fact(text, tone)]  # type: ignore[arg-type]
-    if top is not None and not scm_class.noise.is_silent:
+    if top is not None and not scm_class.noise.is_noiseless:
         listed_facts.append(Fact(f"most probable: {percent(top.share)}", tone))  # type: ignore[arg-type]
     if num_open:
         listed_facts.append(Fact(f"{num_open} edges open", "warn"))

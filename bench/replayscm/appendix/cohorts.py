@@ -1,7 +1,7 @@
-"""Tables over several systems: problems where none found an alternative, cohorts of problems, depths of changes.
+"""Tables over several systems: problems without a found alternative, cohorts of problems, depths of changes.
 
-Rates of a cohort are means over systems of each system's mean, so that every system weighs the same. Intervals of their
-unpaired differences resample the latent SCMs of each cohort on their own, with everything that the systems have there.
+A cohort is the set of problems of one pool, named by --cohort. Its rates are means over systems of each system's mean,
+so every system has the same weight. Intervals of differences resample the latent SCMs of each cohort independently.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
 
-def systems_text(number: int) -> str:
-    return f"{number} system{'s' * (number != 1)}"
+def systems_text(num_systems: int) -> str:
+    return f"{num_systems} system{'s' * (num_systems != 1)}"
 
 
 # --- Alternatives that answers have discovered, by problem ------------------------------------------------------------
-# A valid, train-exact SCM of which some mechanism has another truth table than gold's, or whose root set is another
-# one. Without gold, or without structure metrics in the score, it is not known.
+# A valid, train-exact SCM with another root set than gold, or with a mechanism of another truth table. Without gold, or
+# without structure metrics in the score, this is unknown.
 _BY_PROBLEM = (
     Heading("num_without_model_alternative", "No model found one"),
     Heading("num_without_search_alternative", "No search found one"),
@@ -51,7 +51,7 @@ _BY_PROBLEM = (
 
 
 def per_problem(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
-    """Table F.11: on how many problems nobody found an alternative."""
+    """Return Table F.11, the numbers of problems without a found alternative; None without rows."""
     with_gold = [row for row in rows if not is_alternative(row.setting)]
     lines = tuple(_problem_row(group) for group in by_pools(with_gold))
     if not lines:
@@ -59,7 +59,7 @@ def per_problem(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
     labels = (ROW_LABELS[0], Heading("systems", "Systems"), *ROW_LABELS[2:])
     caption = "Numbers of problems on which no train-exact answer differs in meaning from gold."
     table = Table("F.11", "Alternatives discovered, by problem", caption, labels, _BY_PROBLEM, lines)
-    # even of the same pool other systems were asked
+    # printed beside ours even for the same pool: the paper ran other systems
     return with_printed(table, map(pool_name, with_gold), with_paper=with_paper)
 
 
@@ -67,8 +67,8 @@ def _problem_row(group: Sequence[Row]) -> TableRow:
     problems = {item for row in group for item in row.items}
     models = [row for row in group if is_model(row)]
     searches = [row for row in group if not is_model(row)]
-    cells = [_num_without(problems, part) for part in (models, searches, group)]
-    rate = f"{len(_with_alternative(group)) / len(problems):.3f}" if cells[-1] != UNDEFINED else UNDEFINED
+    cells = [_num_without(problems, subset) for subset in (models, searches, group)]
+    rate = f"{len(_items_with_alternative(group)) / len(problems):.3f}" if cells[-1] != UNDEFINED else UNDEFINED
     first = group[0]
     labels = (
         first.setting,
@@ -80,25 +80,22 @@ def _problem_row(group: Sequence[Row]) -> TableRow:
 
 
 def _num_without(problems: Set[Item], rows: Sequence[Row]) -> str:
-    """Return the number of problems without an alternative; undefined where it is not known of some answer.
-
-    Scores without `--structure` do not have it.
-    """
-    rest = problems - _with_alternative(rows)
+    """Return the number of problems without an alternative; UNDEFINED if some score was made without `--structure`."""
+    without = problems - _items_with_alternative(rows)
     unknown_items = {
         o.item for row in rows for o in row.observations if o.values[row.column_indices["alternative"]] is None
     }
-    return str(len(rest)) if rows and not rest & unknown_items else UNDEFINED
+    return str(len(without)) if rows and not without & unknown_items else UNDEFINED
 
 
-def _with_alternative(rows: Iterable[Row]) -> set[Item]:
+def _items_with_alternative(rows: Iterable[Row]) -> set[Item]:
     return {o.item for row in rows for o in row.observations if o.values[row.column_indices["alternative"]]}
 
 
 # --- Cohorts: unpaired differences over a fixed set of systems (Tables F.1 and F.3 to F.6) ----------------------------
 METRICS = ("train_world", "heldout_world", "train_exact")
 Statistic: TypeAlias = Callable[[Array], Array]
-"""From means of METRICS, one a column."""
+"""Function from means of METRICS, shape (..., 3), to a statistic, shape (...)."""
 
 _BINS: Mapping[str, Callable[[float], bool]] = {
     "shortcut-kill coverage <=0.50": lambda ratio: ratio <= 0.5,
@@ -108,7 +105,7 @@ _BINS: Mapping[str, Callable[[float], bool]] = {
 
 @dataclass(frozen=True)
 class Cohort:
-    """Rows of the problems of one cohort under one setting, a row a system."""
+    """Rows of the problems of one cohort under one setting; rows: by system."""
 
     name: str
     setting: str
@@ -116,7 +113,7 @@ class Cohort:
 
     @property
     def size(self) -> int:
-        """The smallest number of latent SCMs that a system has."""
+        """Number of latent SCMs of the system that has the fewest."""
         return min(len(row.units) for row in self.rows.values())
 
     def labels(self, name: str, systems: str) -> tuple[str, ...]:
@@ -136,30 +133,30 @@ def parse_cohorts(texts: Sequence[str]) -> list[tuple[str, Path]]:
     return pairs
 
 
-def cohorts(rows: Sequence[Row], digests: Sequence[tuple[str, str]]) -> list[Cohort]:
-    """Return the cohorts with answers, by setting in the order in which they are named. digests: of name and pool."""
-    result = []
+def find_cohorts(rows: Sequence[Row], digests: Sequence[tuple[str, str]]) -> list[Cohort]:
+    """Return the cohorts of (name, pool digest) pairs; `CalibrantError` for a pool without answers."""
+    found_cohorts = []
     for name, digest in digests:
         matching = [row for row in rows if set(row.pools) == {digest}]
         if not matching:
             raise CalibrantError(f"--cohort {name}: no answers to that pool; give runs or predictions on it")
-        result.append(Cohort(name, matching[0].setting, {row.system: row for row in matching}))
-    return result
+        found_cohorts.append(Cohort(name, matching[0].setting, {row.system: row for row in matching}))
+    return found_cohorts
 
 
 def disclosure_of(setting: str) -> str:
-    """Return what settings of one ladder have in common: Ord of Ordered, Ord-Full, Ord-Ext."""
+    """Return the common prefix of settings with one disclosure: Ord for Ordered, Ord-Full and Ord-Ext."""
     return "Hid" if setting.startswith(("Hid-", "Hidden-order")) else setting[:3]
 
 
-def resampled(row: Row, stream: int) -> tuple[Array, Array]:
+def resampled_means(row: Row, stream: int) -> tuple[Array, Array]:
     """Return the means of METRICS over the answers, shape (3,), and over resampled latent SCMs, (RESAMPLES, 3)."""
-    places = [row.column_indices[key] for key in METRICS]
+    columns = [row.column_indices[key] for key in METRICS]
     units = {unit: index for index, unit in enumerate(sorted(row.units))}
-    sums, counts = np.zeros((len(units), len(places))), np.zeros((len(units), len(places)))
+    sums, counts = np.zeros((len(units), len(columns))), np.zeros((len(units), len(columns)))
     for o in row.observations:
-        for k, place in enumerate(places):
-            value = o.values[place]
+        for k, column in enumerate(columns):
+            value = o.values[column]
             if value is not None:
                 sums[units[o.unit], k] += value / o.num_samples
                 counts[units[o.unit], k] += 1 / o.num_samples
@@ -169,10 +166,10 @@ def resampled(row: Row, stream: int) -> tuple[Array, Array]:
         return sums.sum(0) / counts.sum(0), (draws @ sums) / (draws @ counts)
 
 
-def pooled(cohort: Cohort, systems: Sequence[str], stream: int) -> tuple[Array, Array]:
-    """Return means over systems, of the answers and of resampled latent SCMs; the systems share each resample."""
-    parts = [resampled(cohort.rows[system], stream) for system in systems]
-    return np.mean([part[0] for part in parts], axis=0), np.mean([part[1] for part in parts], axis=0)
+def pooled_means(cohort: Cohort, systems: Sequence[str], stream: int) -> tuple[Array, Array]:
+    """Return `resampled_means` averaged over systems; all systems share each resample of latent SCMs."""
+    by_system = [resampled_means(cohort.rows[system], stream) for system in systems]
+    return np.mean([pair[0] for pair in by_system], axis=0), np.mean([pair[1] for pair in by_system], axis=0)
 
 
 def gap(means: Array) -> Array:
@@ -200,7 +197,11 @@ _DIFFERENCES: tuple[tuple[str, str, Statistic], ...] = (
 
 
 class CohortTable(NamedTuple):
-    """A table of cohorts: what they have, or each minus the first of its disclosure, pooled over systems or by each."""
+    """A table of cohorts.
+
+    is_difference: rows are each cohort minus the first of its disclosure, else the cohorts themselves
+    by_system: a row for each system, else one for the mean over systems
+    """
 
     title: str
     columns: tuple[tuple[str, str, Statistic], ...]
@@ -225,61 +226,61 @@ _BIN_CAPTION = (
 )
 
 
-def _cell(value: float, draws: Array, num_units: int, *, signed: bool = False) -> Cell:
-    if not np.isfinite(value):
+def _cell(mean: float, draws: Array, num_units: int, *, signed: bool = False) -> Cell:
+    if not np.isfinite(mean):
         return Cell(UNDEFINED)
     defined = draws[np.isfinite(draws)]
     interval = None
     if num_units >= FEWEST_PROBLEMS and len(defined):
         low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         interval = Interval(float(low), float(high))
-    return cell(f"{value + 0.0:{'+' if signed else ''}.3f}", interval, signed=signed)
+    return cell(f"{mean + 0.0:{'+' if signed else ''}.3f}", interval, signed=signed)
 
 
-def cohort_table(listed: Sequence[Cohort], number: str, *, with_paper: bool) -> Table | None:
-    """Return a table of cohorts, over the systems that all cohorts of a disclosure have."""
-    of = _TABLES[number]
+def cohort_table(cohorts: Sequence[Cohort], table_id: str, *, with_paper: bool) -> Table | None:
+    """Return a table of cohorts, over the systems that answered all cohorts of a disclosure; None without rows."""
+    spec = _TABLES[table_id]
     lines = []
-    for base, *others in group_answers(listed, lambda cohort: disclosure_of(cohort.setting)).values():
+    for base, *others in group_answers(cohorts, lambda cohort: disclosure_of(cohort.setting)).values():
         systems = [system for system in base.rows if all(system in cohort.rows for cohort in others)]
-        compared = [*enumerate(others, 1)] if of.is_difference else [*enumerate((base, *others))]
+        compared = [*enumerate(others, 1)] if spec.is_difference else [*enumerate((base, *others))]
         for stream, cohort in compared:
-            for chosen in [[system] for system in systems] if of.by_system else [systems] * bool(systems):
-                value, draws = pooled(cohort, chosen, stream)
-                means = [(statistic(value), statistic(draws)) for _, _, statistic in of.columns]
+            for chosen_systems in [[system] for system in systems] if spec.by_system else [systems] * bool(systems):
+                value, draws = pooled_means(cohort, chosen_systems, stream)
+                means = [(statistic(value), statistic(draws)) for _, _, statistic in spec.columns]
                 name, size = cohort.name, cohort.size
-                if of.is_difference:
-                    base_value, base_draws = pooled(base, chosen, 0)
+                if spec.is_difference:
+                    base_value, base_draws = pooled_means(base, chosen_systems, 0)
                     means = [
                         (mean - statistic(base_value), sample - statistic(base_draws))
-                        for (mean, sample), (_, _, statistic) in zip(means, of.columns, strict=True)
+                        for (mean, sample), (_, _, statistic) in zip(means, spec.columns, strict=True)
                     ]
                     name, size = f"{cohort.name} - {base.name}", min(size, base.size)
-                cells = tuple(_cell(float(mean), sample, size, signed=of.is_difference) for mean, sample in means)
-                system = chosen[0] if of.by_system else systems_text(len(chosen))
+                cells = tuple(_cell(float(mean), sample, size, signed=spec.is_difference) for mean, sample in means)
+                system = chosen_systems[0] if spec.by_system else systems_text(len(chosen_systems))
                 lines.append(TableRow(cohort.labels(name, system), cells))
     if not lines:
         return None
-    headings = tuple(Heading(key, text) for key, text, _ in of.columns)
-    labels = _label_headings("comparison" if of.is_difference else "cohort")
+    headings = tuple(Heading(key, text) for key, text, _ in spec.columns)
+    labels = _label_headings("comparison" if spec.is_difference else "cohort")
     keys = [heading.key for heading in labels]
-    printed = printed_rows(number, [heading.key for heading in headings], keys) if with_paper else []
-    notes = (f"Rows of pool “paper” are printed in the paper's Table {number}.",) if printed else ()
-    return Table(number, of.title, _CAPTION, labels, headings, (*lines, *printed), notes)
+    printed = printed_rows(table_id, [heading.key for heading in headings], keys) if with_paper else []
+    notes = (f"Rows of pool “paper” are printed in the paper's Table {table_id}.",) if printed else ()
+    return Table(table_id, spec.title, _CAPTION, labels, headings, (*lines, *printed), notes)
 
 
 def _label_headings(name: str) -> tuple[Heading, ...]:
     return (ROW_LABELS[0], Heading(name, name.capitalize()), Heading("system", "Systems"), *ROW_LABELS[2:])
 
 
-def by_kill_coverage(rows: Sequence[Row], kills: Mapping[Item, float], *, with_paper: bool) -> Table | None:
-    """Table F.6: replay in bins of the share of variables with a shortcut that generation ruled out."""
+def by_kill_coverage(rows: Sequence[Row], kill_coverage: Mapping[Item, float], *, with_paper: bool) -> Table | None:
+    """Return Table F.6, replay in bins of `kill_coverage`: item -> share of variables with a ruled-out shortcut."""
     lines = []
-    for (setting, _), listed in group_answers(rows, lambda row: (row.setting, pool_name(row))).items():
+    for (setting, _), group in group_answers(rows, lambda row: (row.setting, pool_name(row))).items():
         for name, holds in _BINS.items():
-            items = {item for item, ratio in kills.items() if holds(ratio)}
-            parts = {row.system: row.restrict(items.__contains__) for row in listed}
-            chosen = {system: part for system, part in parts.items() if part.num_items}
+            items = {item for item, ratio in kill_coverage.items() if holds(ratio)}
+            restricted = {row.system: row.restrict(items.__contains__) for row in group}
+            chosen = {system: row for system, row in restricted.items() if row.num_items}
             if chosen:
                 lines.append(_bin_line(Cohort(name, setting, chosen)))
     headings = (
@@ -292,7 +293,7 @@ def by_kill_coverage(rows: Sequence[Row], kills: Mapping[Item, float], *, with_p
 
 
 def _bin_line(cohort: Cohort) -> TableRow:
-    value, draws = pooled(cohort, [*cohort.rows], 0)
+    value, draws = pooled_means(cohort, [*cohort.rows], 0)
     rates = [row.rates["heldout_world_given_train_exact"].value for row in cohort.rows.values()]
     defined_rates = [rate for rate in rates if rate is not None]
     cells = (
@@ -307,18 +308,18 @@ def _bin_line(cohort: Cohort) -> TableRow:
 
 
 def by_depth(rows: Sequence[Row], panel: str, *, with_paper: bool) -> Table | None:
-    """Return a panel of Table G.5, by depth in the reference."""
+    """Return panel A or B of Table G.5, rows by depth in the reference."""
     lines = []
-    listed = (row for row in rows if is_alternative(row.setting))
-    for setting, group in group_answers(listed, lambda row: row.setting).items():
-        counts = [[_total(group, f"{key}_{place + 1}") for key in DEPTH_KEYS] for place in range(NUM_DEPTHS)]
+    alternative_rows = (row for row in rows if is_alternative(row.setting))
+    for setting, group in group_answers(alternative_rows, lambda row: row.setting).items():
+        counts = [[_total(group, f"{key}_{index + 1}") for key in DEPTH_KEYS] for index in range(NUM_DEPTHS)]
         num_changed = sum(parents + functions for _, parents, functions in counts)
-        for place, (variables, parents, functions) in enumerate(counts):
-            name = f"{place + 1}{'+' * (place + 1 == NUM_DEPTHS)}"
+        for index, (variables, parents, functions) in enumerate(counts):
+            name = f"{index + 1}{'+' * (index + 1 == NUM_DEPTHS)}"
             changed = parents + functions
-            whole = variables if panel == "A" else changed
+            denominator = variables if panel == "A" else changed
             first = _rate(changed, variables) if panel == "A" else _rate(changed, num_changed)
-            cells = (str(whole), first, _rate(parents, whole), _rate(functions, whole))
+            cells = (str(denominator), first, _rate(parents, denominator), _rate(functions, denominator))
             lines.append(TableRow((setting, name, systems_text(len(group))), tuple(map(Cell, cells))))
     title, *headings = {
         "A": (
@@ -347,5 +348,5 @@ def _total(rows: Sequence[Row], key: str) -> int:
     return int(sum(o.values[row.column_indices[key]] or 0 for row in rows for o in row.observations))
 
 
-def _rate(number: int, whole: int) -> str:
-    return f"{number / whole:.3f}" if whole else UNDEFINED
+def _rate(count: int, total: int) -> str:
+    return f"{count / total:.3f}" if total else UNDEFINED

@@ -1,7 +1,7 @@
-"""Tables of the paper's appendices, made where they are asked for: `calibrant report --table F.9A`.
+"""Tables of the paper's appendices, printed on request: `calibrant report --table F.9A`.
 
-Most are contrasts: a row of the table has answers of one system on several sides (levels of the support-audit ladder,
-disclosures, tasks with and without a reference), each over the latent SCMs that all of its sides have.
+Most are contrasts: a row compares answers of one system on several sides (levels of the support-audit ladder,
+disclosures, tasks with and without a reference), over the latent SCMs that all sides share.
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ from typing import TypeAlias
 from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.core.metrics import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Item
 from calibrant.bench.papers import group_answers
-from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES, by_depth, by_kill_coverage, cohort_table, cohorts
-from calibrant.bench.replayscm.appendix.facts import PoolFacts, construction
+from calibrant.bench.replayscm.appendix.cohorts import (
+    COHORT_TABLES,
+    by_depth,
+    by_kill_coverage,
+    cohort_table,
+    find_cohorts,
+)
+from calibrant.bench.replayscm.appendix.facts import PoolFacts, construction_table
 from calibrant.bench.replayscm.paper import (
     DIFFERENCE,
     KNOWN,
@@ -148,7 +154,7 @@ APPENDIX_SPECS = (
 
 # --- Contrasts --------------------------------------------------------------------------------------------------------
 Line: TypeAlias = tuple[tuple[str, ...], Sides]
-"""Labels of a row, and its sides."""
+"""Labels of a row, and its sides: name of a side -> row of answers."""
 
 BY_SYSTEM = (Heading("system", "System"), Heading("n", "n"))
 PAIR_LABELS = (Heading("pair", "Pair"), *ROW_LABELS[1:])
@@ -158,8 +164,8 @@ PAIR_LABELS = (Heading("pair", "Pair"), *ROW_LABELS[1:])
 class Contrast:
     """A table whose rows have several sides.
 
-    lines: its rows, from those of the report and from what pool files state
-    labels: headings of their labels; where they are systems alone, all printed rows stand after ours
+    lines: function from the report's rows and the pools' facts to the rows of the table
+    labels: headings of the row labels; with BY_SYSTEM, the paper's printed rows follow all of ours
     """
 
     id: str
@@ -170,7 +176,7 @@ class Contrast:
     labels: tuple[Heading, ...] = ROW_LABELS
 
     def make(self, rows: Sequence[Row], facts: PoolFacts | None = None, *, with_paper: bool) -> Table | None:
-        """Return the table; None without rows of ours."""
+        """Return the table; None if no row of the report is in it."""
         lines = [
             TableRow(labels, tuple(cell for column in self.columns for cell in column.cells(sides)))
             for labels, sides in self.lines(rows, facts or PoolFacts())
@@ -188,19 +194,19 @@ class Contrast:
 
 
 def rates(*columns: tuple[str, str, str, str]) -> Columns:
-    """Return rates of sides, each given by key and text of its heading, metric and side."""
+    """Return columns of rates; each is given by (heading key, heading text, metric, side)."""
     headings = tuple(Heading(key, text) for key, text, _, _ in columns)
     return Columns(headings, lambda sides: [metric_cells(sides.get(side), (k,))[0] for _, _, k, side in columns])
 
 
 def best_match(row: Row, candidates: Iterable[Row]) -> Row | None:
-    """Return the row that shares most latent SCMs with this one, the first of equals; None if none shares any."""
+    """Return the candidate that shares the most latent SCMs with `row`, the first of ties; None if none shares any."""
     best = max(candidates, key=lambda candidate: len(candidate.units & row.units), default=None)
     return best if best is not None and best.units & row.units else None
 
 
 def matched_pairs(rows: Sequence[Row], first: str, second: str) -> Iterator[tuple[Row, Row]]:
-    """Yield the rows of each system in two settings, on the latent SCMs that both have."""
+    """Yield each system's rows in two settings, restricted to their common latent SCMs."""
     for row in (row for row in rows if row.setting == first):
         best = best_match(
             row, (candidate for candidate in rows if candidate.setting == second and candidate.system == row.system)
@@ -226,8 +232,8 @@ _LEVELS = {
 _ORDERED, _HIDDEN = ("Ordered", "Ord-Full"), ("Hidden-order", "Hid-Full")
 
 
-def ladders(levels: Sequence[str], rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
-    """Yield systems with answers at the first of these levels and at a later one, on the SCMs that all have."""
+def ladder_lines(levels: Sequence[str], rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
+    """Yield systems with answers at the first of `levels` and at a later one, on their common latent SCMs."""
     by_key = group_answers(
         (row for row in rows if row.setting in _LEVELS), lambda row: (*_LEVELS[row.setting], row.key.system)
     )
@@ -248,7 +254,7 @@ def ladders(levels: Sequence[str], rows: Sequence[Row], _: PoolFacts) -> Iterato
 
 
 def _at_levels(pairs: Iterable[tuple[str, str]]) -> Columns:
-    """Return rates of metrics, each at a level."""
+    """Return rates for pairs of a metric and a level."""
     return rates(*((f"{k}_{lv}", f"{KNOWN[k].heading} {LEVEL_HEADINGS[lv]}", k, lv) for k, lv in pairs))
 
 
@@ -256,12 +262,12 @@ def _before_and_after(*keys: str) -> tuple[Columns, ...]:
     return (_at_levels((key, level) for key in keys for level in (ORIGINAL, EXTRA)),)
 
 
-_TWO_LEVELS = partial(ladders, (ORIGINAL, EXTRA))
+_TWO_LEVELS = partial(ladder_lines, (ORIGINAL, EXTRA))
 REPLAY_BY_LEVEL = Contrast(
     "F.7",
     "Replay at the three support levels",
     "The same source problems at each level, over those that all levels of a row have.",
-    partial(ladders, (ORIGINAL, EXTRA, AUDITED)),
+    partial(ladder_lines, (ORIGINAL, EXTRA, AUDITED)),
     (_at_levels((k, lv) for lv in (ORIGINAL, EXTRA, AUDITED) for k in ("train_exact", "heldout_world")),),
 )
 PARENTS_BEFORE_AND_AFTER = Contrast(
@@ -282,15 +288,15 @@ REPLAY_BEFORE_AND_AFTER = Contrast(
 
 
 def _alternatives_at(level: str) -> tuple[Columns, Columns]:
-    """Return the number of train-exact answers at a level, and the rates of alternatives."""
+    """Return two columns: the number of train-exact answers at a level, and the rates of alternatives there."""
 
-    def num_exact(sides: Sides) -> tuple[Cell]:
+    def count_train_exact(sides: Sides) -> tuple[Cell]:
         row = sides[level]
         return (Cell(str(sum(o.values[row.column_indices["train_exact"]] == 1 for o in row.observations))),)
 
     texts = {"alternative": "per answer", "alternative_given_train_exact": "per train-exact"}
     return (
-        Columns((Heading(f"train_exact_{level}", f"Train-exact {LEVEL_HEADINGS[level]}"),), num_exact),
+        Columns((Heading(f"train_exact_{level}", f"Train-exact {LEVEL_HEADINGS[level]}"),), count_train_exact),
         rates(*((f"{key}_{level}", f"{text} {LEVEL_HEADINGS[level]}", key, level) for key, text in texts.items())),
     )
 
@@ -315,23 +321,23 @@ ALTERNATIVES_BEFORE_AND_AFTER = Contrast(
 
 
 def _first_answers(row: Row) -> dict[str, tuple[bool, bool]]:
-    """Return by latent SCM whether the first answer to it is train-exact, and whether it is an alternative."""
+    """Return latent SCM -> (train-exact?, alternative?) of the first answer to it."""
     train, alternative = row.column_indices["train_exact"], row.column_indices["alternative"]
-    result: dict[str, tuple[bool, bool]] = {}
+    outcomes: dict[str, tuple[bool, bool]] = {}
     for o in row.observations:
-        result.setdefault(o.unit, (o.values[train] == 1, o.values[alternative] == 1))
-    return result
+        outcomes.setdefault(o.unit, (o.values[train] == 1, o.values[alternative] == 1))
+    return outcomes
 
 
 def _solved_on_both_sides(sides: Sides) -> list[Cell]:
     before, after = (_first_answers(sides[level]) for level in (ORIGINAL, EXTRA))
-    solved = [unit for unit in before if before[unit][0] and after.get(unit, (False,))[0]]
+    solved = [unit for unit in before if before[unit][0] and after.get(unit, (False,))[0]]  # train-exact in both
     counts = [sum(side[unit][1] for unit in solved) for side in (before, after)]
-    number = len(solved)
-    mark = UNDEFINED if not number else SUPPRESSED if number <= MAX_SUPPRESSED else ""
-    texts = [mark or f"{num / number:.3f}" for num in counts]
-    difference = mark or f"{(counts[1] - counts[0]) / number:+.3f}"
-    return [*map(Cell, (str(number), *map(str, counts), *texts, difference))]
+    num_solved = len(solved)
+    mark = UNDEFINED if not num_solved else SUPPRESSED if num_solved <= MAX_SUPPRESSED else ""
+    texts = [mark or f"{num / num_solved:.3f}" for num in counts]
+    difference = mark or f"{(counts[1] - counts[0]) / num_solved:+.3f}"
+    return [*map(Cell, (str(num_solved), *map(str, counts), *texts, difference))]
 
 
 ALTERNATIVES_SOLVED_ON_BOTH_SIDES = Contrast(
@@ -370,10 +376,10 @@ def _all_settings(rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
         column = next((column for column, names in _MATRIX.items() if row.setting in names), None)
         if column is not None:
             by_system.setdefault(row.system, {}).setdefault(column, row)
-    for system, listed in by_system.items():
-        shared = frozenset.intersection(*(row.units for row in listed.values()))
-        if len(listed) > 1 and shared:
-            yield (system, str(len(shared))), {name: row.restrict_units(shared) for name, row in listed.items()}
+    for system, by_column in by_system.items():
+        shared = frozenset.intersection(*(row.units for row in by_column.values()))
+        if len(by_column) > 1 and shared:
+            yield (system, str(len(shared))), {name: row.restrict_units(shared) for name, row in by_column.items()}
 
 
 TRAIN_EXACT_MATRIX = Contrast(
@@ -402,14 +408,14 @@ def _extra_worlds(panel: str, title: str, *keys: str) -> Contrast:
 
 
 def _differing_settings(keys: Sequence[str], rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
-    settings = [("Hid-Ext", "Ord-Ext")]
-    settings += [("Ord-Ext", name) for name in _ORDERED] + [("Hid-Ext", name) for name in _HIDDEN]
-    for names in settings:
+    setting_pairs = [("Hid-Ext", "Ord-Ext")]
+    setting_pairs += [("Ord-Ext", name) for name in _ORDERED] + [("Hid-Ext", name) for name in _HIDDEN]
+    for names in setting_pairs:
         for pair in matched_pairs(rows, *names):
             first, second = ([row.frame.unit_means(row.column_indices[key]) for key in keys] for row in pair)
-            number = max(len(a.keys() & b.keys()) for a, b in zip(first, second, strict=True))
+            num_compared = max(len(a.keys() & b.keys()) for a, b in zip(first, second, strict=True))
             label = DIFFERENCE.join(row.setting for row in pair)
-            yield (label, pair[0].system, pool_name(pair[0]), str(number)), dict(zip("ab", pair, strict=True))
+            yield (label, pair[0].system, pool_name(pair[0]), str(num_compared)), dict(zip("ab", pair, strict=True))
 
 
 def _structure_differences(panel: str, title: str, *keys: str) -> Contrast:
@@ -448,7 +454,7 @@ PAIRED_TASK = ("paired_train_correct", "Paired TrainCorrect", "train_exact", "pa
 
 
 def paired_row(row: Row, rows: Sequence[Row]) -> Row | None:
-    """Return the row of the same system in the task without the reference that shares most latent SCMs."""
+    """Return the same system's row in the task without a reference that shares the most latent SCMs, or None."""
     names = _SOURCE_SETTINGS.get(row.setting, ())
     return best_match(
         row, (candidate for candidate in rows if candidate.setting in names and candidate.system == row.system)
@@ -456,7 +462,7 @@ def paired_row(row: Row, rows: Sequence[Row]) -> Row | None:
 
 
 def by_relation(row: Row, facts: PoolFacts) -> Iterator[tuple[str, Row]]:
-    """Yield the answers by where the known alternative is from; nothing where the pool's file was not read."""
+    """Yield the answers by origin of the known alternative; nothing if the pool's file was not read."""
     sources = facts.sources
     if not any(item in sources or item[0] in facts.pools for item in row.items):
         return
@@ -467,9 +473,9 @@ def by_relation(row: Row, facts: PoolFacts) -> Iterator[tuple[str, Row]]:
         OPEN_ENDED: lambda item: item not in sources,
     }
     for name, holds in tests.items():
-        part = row.restrict(holds)
-        if part.num_items:
-            yield name, part
+        restricted = row.restrict(holds)
+        if restricted.num_items:
+            yield name, restricted
 
 
 def _with_reference(rows: Sequence[Row], facts: PoolFacts) -> Iterator[Line]:
@@ -502,8 +508,8 @@ SUPPLIED_REFERENCE = Contrast(
 
 def _by_source(rows: Sequence[Row], facts: PoolFacts) -> Iterator[Line]:
     for row in (row for row in rows if is_alternative(row.setting)):
-        for name, part in by_relation(row, facts):
-            yield (row.setting, row.system, name, pool_name(row), str(part.num_items)), {"": part}
+        for name, restricted in by_relation(row, facts):
+            yield (row.setting, row.system, name, pool_name(row), str(restricted.num_items)), {"": restricted}
 
 
 BY_SOURCE = Contrast(
@@ -532,14 +538,14 @@ def _paired_tasks(rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
             continue
         shared = source.units & row.units
         paired, matched = source.restrict_units(shared), row.restrict_units(shared)
-        place = paired.column_indices["train_exact"]
-        solved = {o.unit for o in paired.observations if o.values[place] == 1}
+        column = paired.column_indices["train_exact"]
+        solved = {o.unit for o in paired.observations if o.values[column] == 1}
         labels = PAIR.join((paired.setting, row.setting)), row.system, pool_name(row), str(len(shared))
         yield labels, {"paired": paired, "all": matched, "failed": matched.restrict_units(shared - solved)}
 
 
 def _joint_if_failed(sides: Sides) -> tuple[Cell]:
-    """Return joint success where the paired task failed, as a conditional rate."""
+    """Return the rate of joint success among items whose paired task failed."""
     row = sides["failed"]
     if not row.num_items:
         return (NOTHING,)
@@ -567,7 +573,7 @@ CONTRASTS = (
 )
 
 
-# --- By number --------------------------------------------------------------------------------------------------------
+# --- Tables by id -----------------------------------------------------------------------------------------------------
 Maker: TypeAlias = Callable[[], Table | None]
 _PANELS = ("A", "B")
 APPENDIX_IDS = (
@@ -580,13 +586,13 @@ APPENDIX_IDS = (
 def appendix_makers(
     rows: Sequence[Row], facts: PoolFacts, named_pools: Sequence[tuple[str, Path]], *, with_paper: bool
 ) -> Mapping[str, Maker]:
-    """Return what makes each table, cohorts where pools are named. named_pools: of --cohort."""
+    """Return id -> function that makes the table; named_pools: (name, file) of --cohort, without which cohorts lack."""
     makers: dict[str, Maker] = {s.id: partial(s.make, rows, with_paper=with_paper) for s in APPENDIX_SPECS}
     makers |= {contrast.id: partial(contrast.make, rows, facts, with_paper=with_paper) for contrast in CONTRASTS}
     makers |= {f"G.5{panel}": partial(by_depth, rows, panel, with_paper=with_paper) for panel in _PANELS}
-    makers["F.2"] = partial(construction, facts.pools, with_paper=with_paper)
+    makers["F.2"] = partial(construction_table, facts.pools, with_paper=with_paper)
     makers["F.6"] = partial(by_kill_coverage, rows, facts.kill_coverage, with_paper=with_paper)
     if named_pools:
-        listed = cohorts(rows, [(name, file_digest(path)) for name, path in named_pools])
-        makers |= {n: partial(cohort_table, listed, n, with_paper=with_paper) for n in COHORT_TABLES}
+        found_cohorts = find_cohorts(rows, [(name, file_digest(path)) for name, path in named_pools])
+        makers |= {n: partial(cohort_table, found_cohorts, n, with_paper=with_paper) for n in COHORT_TABLES}
     return makers

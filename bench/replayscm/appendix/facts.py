@@ -39,13 +39,13 @@ class PoolFacts:
     kill_coverage: Mapping[Item, float] = field(default_factory=dict)
 
     def setting(self, digest: str, setting: str) -> str:
-        """Return the setting of a pool's rows: a hardened pool's is that of its level, as in the paper."""
+        """Return the setting of a pool's rows; a hardened pool has the suffix of its level, as in the paper."""
         pool = self.pools.get(digest)
         mode = level_of(pool) if pool is not None else None
         return f"{_DISCLOSED[setting]}-{mode}" if mode and setting in _DISCLOSED else setting
 
-    def relabelled(self, answers: Sequence[Answer]) -> Iterable[Answer]:
-        """Return the answers, those to hardened pools under the setting of their level."""
+    def relabel(self, answers: Sequence[Answer]) -> Iterable[Answer]:
+        """Return the answers, with the setting of the level for those to hardened pools."""
         if not any(level_of(pool) for pool in self.pools.values()):
             return answers
         return (
@@ -55,19 +55,19 @@ class PoolFacts:
 
 
 def level_of(pool: Pool) -> str | None:
-    """Return the level of the support-audit ladder that a pool was hardened to; None for others."""
+    """Return the suffix of the support-audit level that a pool was hardened to; None for others."""
     hardened = pool.metadata.get("hardened")
     return LEVELS.get(str(hardened.get("mode"))) if isinstance(hardened, dict) else None
 
 
-def pool_facts(paths: Sequence[Path]) -> PoolFacts:
-    """Read the pools of this benchmark among these files; those of others are passed over."""
+def read_pool_facts(paths: Sequence[Path]) -> PoolFacts:
+    """Read the facts of the ReplaySCM pools among these files; ignore other files."""
     pools: dict[str, Pool] = {}
     latents: dict[Item, str] = {}
     sources: dict[Item, frozenset[str]] = {}
-    kills: dict[Item, float] = {}
-    own_paths = [path for path in paths if benchmark_of(path).name == BENCHMARK]
-    for path in own_paths:
+    kill_coverage: dict[Item, float] = {}
+    replayscm_paths = [path for path in paths if benchmark_of(path).name == BENCHMARK]
+    for path in replayscm_paths:
         digest = file_digest(path)
         pools[digest] = read_pool(path, keep_results=False)
         for problem in pools[digest].problems:
@@ -75,36 +75,36 @@ def pool_facts(paths: Sequence[Path]) -> PoolFacts:
             if "latent" in labels:
                 latents[item] = labels["latent"]
             if "kill_coverage" in labels:
-                kills[item] = float(labels["kill_coverage"])
+                kill_coverage[item] = float(labels["kill_coverage"])
             if "alternative_sources" in labels:
                 sources[item] = frozenset(json.loads(labels["alternative_sources"]))
-            elif "known_answer" in labels:  # drawn from the version space: no model's
+            elif "known_answer" in labels:  # sampled from the version space: from no model
                 sources[item] = frozenset()
-    return PoolFacts(pools, own_paths, latents, sources, kills)
+    return PoolFacts(pools, replayscm_paths, latents, sources, kill_coverage)
 
 
 # --- Table F.2: what each level of the support-audit ladder adds, counted in the pools themselves ---------------------
 _COLUMNS = {"original": "Original", "extra_worlds": "Extra Worlds", "counterexample_audit": "CEx"}
-_OF_LEVEL = {None: "original", "Ext": "extra_worlds", "CEx": "counterexample_audit"}
+_COLUMN_OF_LEVEL = {None: "original", "Ext": "extra_worlds", "CEx": "counterexample_audit"}
 
 
-def construction(pools: Mapping[str, Pool], *, with_paper: bool) -> Table | None:
-    """Return the statistics of the given pools by level, over the latent SCMs that all levels have; None for one."""
+def construction_table(pools: Mapping[str, Pool], *, with_paper: bool) -> Table | None:
+    """Return Table F.2 over the latent SCMs that all levels share; None with one level or no common SCM."""
     by_level: dict[str, dict[str, Problem]] = {}
     for digest, pool in pools.items():
         official = BY_DIGEST.get(digest)
         suffix = level_of(pool) if official is None else official.setting.partition("-")[2]
-        level = _OF_LEVEL.get(suffix if suffix in ("Ext", "CEx") else None)
+        level = _COLUMN_OF_LEVEL.get(suffix if suffix in ("Ext", "CEx") else None)
         for problem in pool.problems:
             if level and problem.sealed.gold is not None and problem.task.reference is None:
-                by_level.setdefault(level, {}).setdefault(_key(problem), problem)
+                by_level.setdefault(level, {}).setdefault(_level_free_key(problem), problem)
     if len(by_level) < 2:
         return None
     shared = sorted(set.intersection(*(set(problems) for problems in by_level.values())))
     if not shared:
         return None
     levels = {level: [problems[key] for key in shared] for level, problems in by_level.items()}
-    lines = [*_lines(levels, len(shared))]
+    lines = [*_statistic_lines(levels, len(shared))]
     printed = printed_rows("F.2", [*_COLUMNS], ("statistic", "source")) if with_paper else []
     rows = [TableRow((name, "ours"), tuple(cells.get(level, NOTHING) for level in _COLUMNS)) for name, cells in lines]
     rows += [TableRow((row.labels[0], "paper"), row.cells, Source.PAPER) for row in printed]
@@ -118,25 +118,25 @@ def construction(pools: Mapping[str, Pool], *, with_paper: bool) -> Table | None
     return Table("F.2", "What the support-audit levels add", caption, labels, headings, tuple(rows))
 
 
-def _key(problem: Problem) -> str:
-    """Return what the levels of one problem share: disclosure and latent SCM."""
+def _level_free_key(problem: Problem) -> str:
+    """Return the key that all levels of a problem share: disclosure and latent SCM."""
     latent = problem.sealed.labels.get("latent") or latent_of(problem.id)
     return f"{problem.setting} {latent}"
 
 
-def _lines(levels: Mapping[str, Sequence[Problem]], number: int) -> list[tuple[str, dict[str, Cell]]]:
-    coverages = {level: [support_coverage(problem) for problem in listed] for level, listed in levels.items()}
-    subsets = {level: [pattern_coverage(problem) for problem in listed] for level, listed in levels.items()}
-    worlds = {level: [len(problem.task.training.worlds) for problem in listed] for level, listed in levels.items()}
-    heldout = {level: {problem.task.num_heldout for problem in listed} for level, listed in levels.items()}
+def _statistic_lines(levels: Mapping[str, Sequence[Problem]], num_problems: int) -> list[tuple[str, dict[str, Cell]]]:
+    coverages = {level: [support_coverage(problem) for problem in values] for level, values in levels.items()}
+    subsets = {level: [pattern_coverage(problem) for problem in values] for level, values in levels.items()}
+    worlds = {level: [len(problem.task.training.worlds) for problem in values] for level, values in levels.items()}
+    heldout = {level: {problem.task.num_heldout for problem in values} for level, values in levels.items()}
     lines = [
         (
             "mean local predecessor-pattern coverage",
-            {level: Cell(f"{fmean(float(c.share) for c in listed):.4f}") for level, listed in coverages.items()},
+            {level: Cell(f"{fmean(float(c.share) for c in values):.4f}") for level, values in coverages.items()},
         ),
         (
-            f"problems with full local coverage, of {number}",
-            {level: Cell(str(sum(c.num_seen == c.total for c in listed))) for level, listed in coverages.items()},
+            f"problems with full local coverage, of {num_problems}",
+            {level: Cell(str(sum(c.num_seen == c.total for c in values))) for level, values in coverages.items()},
         ),
     ]
     if "original" in levels and "extra_worlds" in levels:
@@ -145,20 +145,22 @@ def _lines(levels: Mapping[str, Sequence[Problem]], number: int) -> list[tuple[s
             after.num_seen - before.num_seen
             for before, after in zip(coverages["original"], coverages["extra_worlds"], strict=True)
         ]
-        lines.append(("worlds added per problem by Extra Worlds, mean (range)", {"extra_worlds": Cell(_range(added))}))
+        lines.append(
+            ("worlds added per problem by Extra Worlds, mean (range)", {"extra_worlds": Cell(_mean_and_range(added))})
+        )
         lines.append(("new predecessor patterns per problem, mean", {"extra_worlds": Cell(f"{fmean(patterns):.2f}")}))
     lines.append(
         (
             "final training worlds per problem, mean (range)",
-            {level: Cell(_range(listed)) for level, listed in worlds.items() if level != "original"},
+            {level: Cell(_mean_and_range(values)) for level, values in worlds.items() if level != "original"},
         )
     )
     lines.append(
         (
             "held-out worlds per problem",
             {
-                level: Cell(", ".join(map(str, sorted(listed))))
-                for level, listed in heldout.items()
+                level: Cell(", ".join(map(str, sorted(values))))
+                for level, values in heldout.items()
                 if level != "original"
             },
         )
@@ -166,11 +168,11 @@ def _lines(levels: Mapping[str, Sequence[Problem]], number: int) -> list[tuple[s
     lines.append(
         (
             "coverage of every subset, mean",
-            {level: Cell(f"{fmean(float(c.share) for c in listed):.4f}") for level, listed in subsets.items()},
+            {level: Cell(f"{fmean(float(c.share) for c in values):.4f}") for level, values in subsets.items()},
         )
     )
     return lines
 
 
-def _range(numbers: Sequence[int]) -> str:
+def _mean_and_range(numbers: Sequence[int]) -> str:
     return f"{fmean(numbers):.2f} ({min(numbers)}-{max(numbers)})"

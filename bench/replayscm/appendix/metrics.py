@@ -13,7 +13,7 @@ from calibrant.dsl.replayscm.scm import Scm, structure_metrics
 from calibrant.dsl.replayscm.score import Score
 
 # --- Overlap of an Alternative-SCM answer with its reference: functional parents, depth over endogenous variables -----
-NUM_DEPTHS = 3  # 1, 2, and 3 or deeper
+NUM_DEPTHS = 3  # the last one is "3 or deeper"
 
 
 class Overlap(Struct, forbid_unknown_fields=True, frozen=True):
@@ -32,9 +32,9 @@ class Overlap(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def reference_overlap(score: Score) -> Overlap | None:
-    """Return the overlap of a valid alternative; None for other answers.
+    """Return the overlap of a valid alternative with the reference.
 
-    Also None where a mechanism mentions more variables than a truth table has.
+    None for other answers, and if a mechanism mentions more than MAX_TABLE_VARS variables.
     """
     reference, model = score.problem.task.reference, score.model
     if reference is None or model is None or model.roots != reference.roots:
@@ -44,11 +44,11 @@ def reference_overlap(score: Score) -> Overlap | None:
     metrics = structure_metrics(reference, model)
     variables, parents, functions = ([0] * NUM_DEPTHS for _ in range(3))
     for variable, depth in depths(reference).items():
-        place = min(depth, NUM_DEPTHS) - 1
-        answer, stated = model.local_functions[variable], reference.local_functions[variable]
-        variables[place] += 1
-        parents[place] += answer.parents != stated.parents
-        functions[place] += answer.parents == stated.parents and answer != stated
+        index = min(depth, NUM_DEPTHS) - 1
+        answered, stated = model.local_functions[variable], reference.local_functions[variable]
+        variables[index] += 1
+        parents[index] += answered.parents != stated.parents
+        functions[index] += answered.parents == stated.parents and answered != stated
     return Overlap(metrics.f1, metrics.exact_map, metrics.local_match, variables, parents, functions)
 
 
@@ -74,17 +74,17 @@ def _if_valid_exact_roots(value: Value) -> Value:
 
 
 def _overlap(verdict: Any) -> Mapping[str, Any] | None:
-    """Return the overlap with the reference; None for answers to other tasks, and for invalid ones."""
+    """Return the stored overlap of a verdict; None for answers to other tasks, and for invalid ones."""
     stored: Mapping[str, Any] | None = verdict.score.get("overlap")
     return stored
 
 
-def _of_overlap(key: str) -> Value:
+def _overlap_field(key: str) -> Value:
     return lambda v: None if (overlap := _overlap(v)) is None else overlap[key]
 
 
-def _edit(holds: Callable[[int, int], bool]) -> Value:
-    """Return whether this holds of the numbers of variables with other parents and with another function alone."""
+def _change_indicator(holds: Callable[[int, int], bool]) -> Value:
+    """Return whether `holds` for the numbers of variables with changed parents and with changed function alone."""
 
     def value(verdict: Any) -> float | None:
         overlap = _overlap(verdict)
@@ -95,12 +95,12 @@ def _edit(holds: Callable[[int, int], bool]) -> Value:
     return value
 
 
-def _at_depth(key: str, place: int) -> Value:
+def _at_depth(key: str, index: int) -> Value:
     def value(verdict: Any) -> float | None:
         overlap = _overlap(verdict)
         if overlap is None or not verdict.alternative("altSuccess"):
             return None
-        return float(overlap[key][place])
+        return float(overlap[key][index])
 
     return value
 
@@ -125,14 +125,14 @@ ROOTS_APPENDIX = (
         "TE|wrong",
         "TrainExact of answers with another root set",
         _if_wrong_roots(lambda v: v.train_exact),
-        True,
+        conditional=True,
     ),
     Metric(
         "heldout_world_given_root_wrong",
         "HW|wrong",
         "HeldoutWorld of answers with another root set",
         _if_wrong_roots(lambda v: v.world_rate("heldout")),
-        True,
+        conditional=True,
     ),
     Metric(
         "train_failure",
@@ -151,28 +151,28 @@ ROOTS_APPENDIX = (
         "F1|RE,valid",
         "F1 of valid answers with the true root set",
         _if_valid_exact_roots(lambda v: v.structure.get("f1")),
-        True,
+        conditional=True,
     ),
     Metric(
         "parent_map_exact_given_root_exact_valid",
         "MapExact|RE,valid",
         "MapExact of valid answers with the true root set",
         _if_valid_exact_roots(lambda v: v.structure.get("exact_map")),
-        True,
+        conditional=True,
     ),
     Metric(
         "train_exact_given_root_exact_valid",
         "TE|RE,valid",
         "TrainExact of valid answers with the true root set",
         _if_valid_exact_roots(lambda v: v.train_exact),
-        True,
+        conditional=True,
     ),
     Metric(
         "heldout_world_given_root_exact_train_exact",
         "HW|RE,TE",
         "HeldoutWorld of train-exact answers with the true root set",
         lambda v: v.world_rate("heldout") if v.root_exact and v.train_exact else None,
-        True,
+        conditional=True,
     ),
 )
 ALTERNATIVE_APPENDIX = (
@@ -183,28 +183,48 @@ ALTERNATIVE_APPENDIX = (
         lambda v: v.alternative("experimentValid"),
     ),
     Metric("separates", "Separates", "the experiment separates the two", lambda v: v.alternative("pairSeparates")),
-    Metric("reference_f1", "F1", "F1 of functional parents against the reference", _of_overlap("f1"), True),
-    Metric("reference_map_exact", "MapExact", "the reference's parents throughout", _of_overlap("exact_map"), True),
-    Metric("reference_match", "LocalMatch", "share of the reference's functions", _of_overlap("local_match"), True),
-    Metric("one_variable", "One variable", "one variable has another function", _edit(lambda p, f: p + f == 1), True),
+    Metric(
+        "reference_f1", "F1", "F1 of functional parents against the reference", _overlap_field("f1"), conditional=True
+    ),
+    Metric(
+        "reference_map_exact",
+        "MapExact",
+        "the reference's parents throughout",
+        _overlap_field("exact_map"),
+        conditional=True,
+    ),
+    Metric(
+        "reference_match",
+        "LocalMatch",
+        "share of the reference's functions",
+        _overlap_field("local_match"),
+        conditional=True,
+    ),
+    Metric(
+        "one_variable",
+        "One variable",
+        "one variable has another function",
+        _change_indicator(lambda p, f: p + f == 1),
+        conditional=True,
+    ),
     Metric(
         "one_variable_same_parents",
         "same parents",
         "one variable has another function of the same parents",
-        _edit(lambda p, f: (p, f) == (0, 1)),
-        True,
+        _change_indicator(lambda p, f: (p, f) == (0, 1)),
+        conditional=True,
     ),
     Metric(
         "one_variable_changed_parents",
         "changed parents",
         "one variable has other parents",
-        _edit(lambda p, f: (p, f) == (1, 0)),
-        True,
+        _change_indicator(lambda p, f: (p, f) == (1, 0)),
+        conditional=True,
     ),
     *(
-        Metric(f"{key}_{place + 1}", f"{key} {place + 1}", f"{key} at depth {place + 1}", _at_depth(key, place))
+        Metric(f"{key}_{index + 1}", f"{key} {index + 1}", f"{key} at depth {index + 1}", _at_depth(key, index))
         for key in DEPTH_KEYS
-        for place in range(NUM_DEPTHS)
+        for index in range(NUM_DEPTHS)
     ),
 )
 APPENDIX_METRICS = (*ROOTS_APPENDIX, *ALTERNATIVE_APPENDIX)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from calibrant.bench.runs.audits import AuditWork
 
 
-# --- Audits of a pool of ReplaySCM: exact counts of what each problem leaves open, recorded by bench.runs.audits ------
+# --- Audits of a pool: exact counts of the consistent SCMs of each problem, recorded by bench.runs.audits -------------
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ def audit_pool(
 
 @dataclass(frozen=True)
 class ScmAuditor(FindingsAudit):
-    """Audits of problems: counts of SCMs with certificates of their own; findings about extended problems."""
+    """Audits of problems: certified counts of consistent SCMs; findings about extended problems."""
 
     name: str = "replayscm"
     workers: int | None = None  # an audit takes seconds
 
     def work(self, options: AuditArguments, fail_on: str | None, *, certify: bool) -> ScmAudit:
         for folder in options.runs:
-            folder_records(folder)  # a folder without records is refused before the work, not after it
+            folder_records(folder)  # refuses a folder without records before the work
         _check_cap(options.max_parents, options.max_size, certify=certify)
         gate = None if fail_on is None else audit_text.gate_class(fail_on)
         classes = tuple(sorted({*PARENTS, *([gate] if gate else [])}))
@@ -155,7 +155,7 @@ def _check_cap(max_parents: int | None, max_size: int | None, *, certify: bool) 
 class ScmAuditReport(FindingsReport[audit_records.AuditRecord]):
     """An audited pool: counts of plain problems, and findings of extended ones.
 
-    kind: the class of --fail-on, as given
+    kind: value of --fail-on, which names the class that has to have one member
     """
 
     options: AuditOptions
@@ -192,16 +192,16 @@ class ScmAuditReport(FindingsReport[audit_records.AuditRecord]):
 
     @cached_property
     def _plain(self) -> Sequence[audit_records.AuditRecord]:
-        """The records about plain items; of a pool without others all, which may be in a file."""
+        """The records of plain items; all records, which may be in a file, if the pool has no extended ones."""
         records = self.audited.records
         return [record for record in records if record.extended is UNSET] if self.records else records
 
     def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
-        from calibrant.bench.replayscm.audit.page import report
+        from calibrant.bench.replayscm.audit.page import audit_page
 
         if self.records and not self._plain:
             return super().page(pool, bodies)
-        return report(self, self._plain, self._calibration, pool, bodies)
+        return audit_page(self, self._plain, self._calibration, pool, bodies)
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
         extended = [item for item in self.audited.items if item.task.extension is not None] if self.records else []
@@ -210,8 +210,8 @@ class ScmAuditReport(FindingsReport[audit_records.AuditRecord]):
             for problem in extended:
                 stem = audit_records.certificate_name(problem.id).removesuffix(".json")
                 yield from map(in_one_line, audit_extended.write_item_certificates(problem, folder, stem))
-            number = sum(1 for _ in folder.glob("*.json"))
-            yield f"{plural(number, 'certificates')} written to {folder}"
+            num_files = sum(1 for _ in folder.glob("*.json"))
+            yield f"{plural(num_files, 'certificates')} written to {folder}"
         items = [item for item in self.audited.items if item.task.extension is None] if extended else self.audited.items
         if items or not extended:
             yield from map(in_one_line, audit_records.write_certificates(items, folder, self._certified_class))
@@ -225,33 +225,33 @@ class ScmAuditReport(FindingsReport[audit_records.AuditRecord]):
     def text(self, pool: Path, width: int | None) -> Printed:
         audited, records = self.audited, self._plain
         details = (audit_text.details_text(record) + "\n" for record in records if self.arguments.details)
-        where = in_one_line(f"{audited.name} ({pool.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
+        pool_line = in_one_line(f"{audited.name} ({pool.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
         if self.records:
-            lines = chain([where], super().text(pool, width).lines, self._count_lines())
+            lines = chain([pool_line], super().text(pool, width).lines, self._count_lines())
             if not records:
                 return Printed(lines, [])
-            where = "\n".join([*lines, ""])
+            pool_line = "\n".join([*lines, ""])
         table = audit_text.audits_table(records, width, with_ceilings=self._prints_ceilings)
         below = audit_text.calibration_text(self._calibration, width or DEFAULT_WIDTH) if self._prints_ceilings else ""
         legend = audit_text.table_legend(table.included, width or DEFAULT_WIDTH)
         reasons = chain([""], reason_lines(records, width))
-        tables = chain(audit_text.answer_lines(records), ["", where, table.text, ""], legend, reasons)
+        tables = chain(audit_text.answer_lines(records), ["", pool_line, table.text, ""], legend, reasons)
         lines = chain(details, tables, audit_text.closing_lines(records), ["", below] if below else [])
         left_out = f"Left out to fit the width: {', '.join(table.left_out)}; --json has all."
         return Printed(lines, [left_out] if table.left_out else [])
 
     @property
     def _prints_ceilings(self) -> bool:
-        """Whether ceilings are asked for, or answers are compared with them."""
+        """Whether ceilings were requested, or answers are compared with them."""
         return self.arguments.ceilings or bool(self.arguments.runs)
 
     def _count_lines(self) -> Iterator[str]:
-        """Yield how many extended problems have which finding."""
+        """Yield the number of extended problems by kind of finding."""
         counts = Counter(finding.kind for finding in self.findings())
         without = sum(not self.findings_of(record) for record in self.records)
-        listed = [*(f"{number} {kind}" for kind, number in sorted(counts.items())), f"{without} without a finding"]
+        parts = [*(f"{number} {kind}" for kind, number in sorted(counts.items())), f"{without} without a finding"]
         yield ""
-        yield f"{', '.join(listed)}, of {plural(len(self.records), 'instances')} with a stated class"
+        yield f"{', '.join(parts)}, of {plural(len(self.records), 'instances')} with a stated class"
 
     def json_pieces(self) -> Iterator[str]:
         instances = (record.to_dict() for record in self.audited.records)

@@ -47,20 +47,20 @@ from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinim
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence, is_settled, play_worlds, stop_worlds
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
-# --- Is the ceiling calibrated on a pool, and how far below it do answers stay ----------------------------------------
-# Calibrated: of the instances for which the prior gives its best answer a probability p, a share p should have it
-# right. A row of answers is compared with the mean ceiling of the same instances, so an unfinished run is compared
-# fairly.
-WEIGHTS = {None: "uniform", 1: "by size"}  # size penalty -> what the weights of members are called
+# --- Calibration of the ceilings on a pool, and the distance of answers from them -------------------------------------
+# Ceiling: probability, under a prior, that the best possible answer is held-out exact. Calibrated: among instances with
+# ceiling p, the best answer is right for a share p. Answers are compared with the mean ceiling of the same instances,
+# so an unfinished run is compared fairly.
+WEIGHTS = {None: "uniform", 1: "by size"}  # size penalty -> name of the weights of members
 PRIORS = {
     "generator": "gold drawn by the published process; an estimate",
     "uniform": "every member alike, as no pool is drawn; certified",
     "by size": "members weighed by 2^-size, as no pool is drawn; certified",
-}  # what a ceiling is about, and what is assumed
+}  # name -> assumption about gold, and whether the ceiling is an estimate or certified
 
 
 class Bounds(NamedTuple):
-    """A ceiling under some prior: the same twice where it is one number; realised as in the audit."""
+    """A ceiling under some prior; equal bounds if it is exact; realised: whether gold agrees with the best answer."""
 
     lower: float
     upper: float
@@ -71,7 +71,7 @@ class Bounds(NamedTuple):
 class AnswerRow:
     """The answers of one protocol, with one set of options, to instances that have a ceiling under a prior.
 
-    heldout_exact: how many are; ceiling: mean of the lower and upper bounds over the same instances
+    number: answers; heldout_exact: how many of them are; ceiling: mean lower and upper bound of the same instances
     """
 
     protocol: str
@@ -87,7 +87,7 @@ class AnswerRow:
 
     @property
     def below(self) -> float:
-        """Return how far below the upper bound; negative for rows above it."""
+        """Mean upper bound minus the rate; negative for rows above it."""
         return self.ceiling[1] - self.rate
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,8 +98,8 @@ class AnswerRow:
 class Calibration:
     """Calibration of the priors on a pool.
 
-    means: prior -> instances that have a ceiling, and the mean bounds; reliability: prior -> predicted against realised
-    rows: answers beside either ceiling
+    means: prior -> (instances with a ceiling, mean lower, mean upper); reliability: prior -> predicted against realised
+    rows: answers compared with each ceiling
     """
 
     means: dict[str, tuple[int, float, float]]
@@ -114,7 +114,7 @@ class Calibration:
 
 
 def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Calibration:
-    """From the audits of one pool, and the folders of runs on the same pool file."""
+    """Compute the calibration from the audits of one pool, and folders of runs on the same pool file."""
     ceilings = _ceilings(records)
     means = {
         prior: (len(bounds), fmean(c.lower for c in bounds.values()), fmean(c.upper for c in bounds.values()))
@@ -128,12 +128,12 @@ def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Ca
     return Calibration(
         means,
         {prior: forecast for prior, forecast in forecasts.items() if forecast.number},
-        tuple(row for folder in runs for row in _rows(folder, records, ceilings)),
+        tuple(row for folder in runs for row in _answer_rows(folder, records, ceilings)),
     )
 
 
 def ceiling_under(prior: str, record: AuditRecord) -> Bounds | None:
-    """Return the ceiling of one instance under one of PRIORS; None where there is none."""
+    """Return the ceiling of one instance under one of PRIORS, or None."""
     if record.findings is None or record.generator is None:
         return None
     if prior == "generator":
@@ -144,7 +144,7 @@ def ceiling_under(prior: str, record: AuditRecord) -> Bounds | None:
 
 
 def _ceilings(records: Iterable[AuditRecord]) -> dict[str, dict[str, Bounds]]:
-    """Prior -> instance -> its ceiling, of those that have one."""
+    """Return prior -> instance -> ceiling, for instances that have one."""
     ceilings: dict[str, dict[str, Bounds]] = {prior: {} for prior in PRIORS}
     for record in records:
         for prior, by_instance in ceilings.items():
@@ -154,8 +154,10 @@ def _ceilings(records: Iterable[AuditRecord]) -> dict[str, dict[str, Bounds]]:
     return ceilings
 
 
-def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Bounds]]) -> list[AnswerRow]:
-    """For each protocol and its options, by name. Exact answers are train-exact too, and name the right roots."""
+def _answer_rows(
+    folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Bounds]]
+) -> list[AnswerRow]:
+    """Return a row for each protocol and options, and each prior. Held-out exact answers have the right roots too."""
     audited = {(record.pool_digest, record.instance) for record in records}
     exact: dict[tuple[str, str], dict[str, bool]] = {}
     configs: dict[tuple[str, str], dict[str, Any]] = {}
@@ -167,14 +169,14 @@ def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict
     if not exact:
         raise CalibrantError(f"{folder}: no answers to this pool's instances; was it run on the same file?")
     return [
-        _row(group[0], configs[group], prior, {i: answers[i] for i in answers if i in bounds}, bounds)
+        _answer_row(group[0], configs[group], prior, {i: answers[i] for i in answers if i in bounds}, bounds)
         for group, answers in sorted(exact.items())
         for prior, bounds in ceilings.items()
         if not bounds.keys().isdisjoint(answers)
     ]
 
 
-def _row(
+def _answer_row(
     protocol: str, config: dict[str, Any], prior: str, answers: dict[str, bool], bounds: dict[str, Bounds]
 ) -> AnswerRow:
     mean = fmean(bounds[i].lower for i in answers), fmean(bounds[i].upper for i in answers)
@@ -182,20 +184,21 @@ def _row(
 
 
 # --- Audits of extended items: findings, their text and certificates, and labels of generated items -------------------
-# Computed on the canonical form of an item, as rows see it: equal for all names of variables and orders of rows.
+# Computed on the canonical form of an item, as methods see it: independent of the names and the order of rows.
 #
-# bits_start: posterior entropy after the start, in bits; greedy_worlds: that greedy asks for, `more than N` where the
-# allowance ends it; bayes_error: 1 less the share of the top held-out behaviour on all evidence; blind: blind rows
-# whose answer is right; clairvoyant, floor: fewest worlds that leave what all worlds leave, and that many SCMs;
-# hidden_needed: mass at the start in which a hidden variable has a child.
-OPEN = (Finding.AMBIGUOUS.value, Finding.UNWINNABLE.value)  # several held-out behaviours are left
+# bits_start: posterior entropy after the start, in bits; greedy_worlds: number of worlds that greedy requests, `more
+# than N` if the allowance stops it; bayes_error: 1 minus the share of the most probable held-out behaviour given all
+# evidence; blind: methods that ignore noise or hidden variables and are right; clairvoyant: fewest worlds that rule out
+# as many SCMs as all worlds; floor: number of SCMs then left; hidden_needed: posterior mass, at the start, of SCMs in
+# which a hidden variable has a child.
+OPEN = (Finding.AMBIGUOUS.value, Finding.UNWINNABLE.value)  # several held-out behaviours remain
 
-# --- Labels of generated extended items: how much is open, what greedy and blind rows get, what nobody can do better
+# --- Labels of generated extended items: ambiguity, results of greedy and of blind methods, least number of worlds
 UNKNOWN = "out of budget"
 
 
 def label_problem(problem: Problem) -> Problem:
-    """Return the item with its labels, which are sealed."""
+    """Return the item with `item_labels` among its sealed labels."""
     sealed = replace(problem.sealed, labels={**problem.sealed.labels, **dict(item_labels(problem))})
     return replace(problem, sealed=sealed)
 
@@ -206,7 +209,7 @@ def item_labels(problem: Problem) -> Iterator[tuple[str, str]]:
         problem = canonical_problem(problem)
         yield from _evidence_labels(problem, task_class(problem.task), task_evidence(problem.task), ())
         return
-    spelled, problem = problem, present_episode(problem).content
+    original, problem = problem, present_episode(problem).content
     scm_class, episode = task_class(problem.task), ScmEpisode(problem)
     start = Posterior(scm_class).condition(*episode_evidence(episode))
     try:
@@ -214,7 +217,7 @@ def item_labels(problem: Problem) -> Iterator[tuple[str, str]]:
     except BudgetSpent:
         yield "bits_start", UNKNOWN
     if scm_class.hidden_parents:
-        yield "hidden_needed", _hidden_needed(spelled)
+        yield "hidden_needed", _hidden_needed(original)
     evidence: Sequence[EvidenceWorld] | None = None
     try:
         evidence = play_worlds(episode, "greedy", problem.id)
@@ -227,23 +230,23 @@ def item_labels(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "clairvoyant", str(len(minimum.worlds))
         yield "floor", str(minimum.floor)
     if evidence is None:
-        # the other labels are about the worlds that greedy asks for
+        # the other labels depend on the worlds that greedy requests
         yield "bayes_error", UNKNOWN
     else:
         yield from _evidence_labels(problem, scm_class, evidence, episode.steps)
 
 
 def _num_worlds(episode: ScmEpisode, evidence: Sequence[EvidenceWorld], problem: Problem) -> str:
-    number = len(evidence) - 1
+    num_worlds = len(evidence) - 1
     if episode.left:
-        return str(number)
+        return str(num_worlds)
     posterior = Posterior(task_class(problem.task)).condition(*evidence)
     settled = is_settled(posterior, stop_worlds(problem.task), Random(f"{problem.id}|stop|{len(evidence)}"))
-    return str(number) if settled else f"more than {number}"
+    return str(num_worlds) if settled else f"more than {num_worlds}"
 
 
 def _hidden_needed(problem: Problem) -> str:
-    """Return exact masses by hidden name, so in the names of the item."""
+    """Return each hidden variable with the mass of having a child, under the item's own names."""
     scm_class = task_class(problem.task)
     start = Posterior(scm_class).condition(*episode_evidence(ScmEpisode(problem)))
     try:
@@ -257,31 +260,31 @@ def _evidence_labels(
 ) -> Iterator[tuple[str, str]]:
     decision = decide_extended(problem, steps)
     yield "bayes_error", UNKNOWN if decision is None else f"{float(1 - decision.verdict.share):.3g}"
-    rows = right_blind_rows(problem, scm_class, evidence)
+    rows = right_blind_methods(problem, scm_class, evidence)
     if rows is not None:
         yield "blind", " ".join(rows) or "none"
 
 
-def right_blind_rows(
+def right_blind_methods(
     problem: Problem, scm_class: MechanismClass, evidence: Sequence[EvidenceWorld]
 ) -> list[str] | None:
-    """Return the blind rows whose clean held-out behaviour is right; None where nothing is there to be blind to."""
-    rows = {}
-    if not scm_class.noise.is_silent:
-        rows["noise-blind"] = answer_noise_blind
+    """Return the blind methods with the right noise-free held-out behaviour; None if they do not apply to the item."""
+    answer_functions = {}
+    if not scm_class.noise.is_noiseless:
+        answer_functions["noise-blind"] = answer_noise_blind
     if scm_class.hidden_parents:
-        rows["hidden-blind"] = answer_hidden_blind
-    if not rows:
+        answer_functions["hidden-blind"] = answer_hidden_blind
+    if not answer_functions:
         return None
     evaluator = ExtendedEvaluator(problem)
-    right = []
-    for name, answer in rows.items():
+    right_names = []
+    for name, answer in answer_functions.items():
         outcome = answer(problem.task, evidence)
         if isinstance(outcome, Found):
             replay = evaluator.score_answer(dict(outcome.value.submission)).replay
             if replay is not None and replay.heldout_exact:
-                right.append(name)
-    return right
+                right_names.append(name)
+    return right_names
 
 
 def clairvoyant_minimum(problem: Problem) -> ClairvoyantMinimum | None:
@@ -291,19 +294,19 @@ def clairvoyant_minimum(problem: Problem) -> ClairvoyantMinimum | None:
 
 
 def clairvoyant_search(problem: Problem) -> ClairvoyantSearch | None:
-    """Return the search for it, under the same conditions."""
+    """Return the search of `clairvoyant_minimum`; None under the same conditions."""
     scm_class, gold, extension = task_class(problem.task), problem.sealed.gold, problem.task.extension
     assert extension is not None
     allowance = extension.allowance
     if allowance is None or allowance.contexts is not Contexts.ALL or gold is None:
         return None
-    if scm_class.hidden_parents or not scm_class.noise.is_silent:
+    if scm_class.hidden_parents or not scm_class.noise.is_noiseless:
         return None
     worlds = candidate_worlds(scm_class.observed, allowance.max_targets)
     return ClairvoyantSearch(problem.task, scm_class, gold.local_functions, worlds)
 
 
-# --- Audits of extended items: findings as records, with the blind rows that a pool's labels or evidence name ---------
+# --- Audits of extended items: findings as records, with the blind methods that labels or evidence name ---------------
 BLIND = "trivial"
 
 
@@ -315,28 +318,28 @@ def finding_records(problem: Problem) -> Iterator[FindingRecord]:
         data: dict[str, int | float | str] = {} if finding.share is None else {"share": float(finding.share)}
         status = ClaimStatus.PROVED if finding.is_proved else ClaimStatus.OPEN
         yield FindingRecord(problem.id, finding.kind.value, status, finding.reason, data, None)
-    rows = _blind_rows(problem)
+    rows = _stated_blind_methods(problem)
     if rows:
         claim = f"right without what the item adds: {', '.join(rows)}"
         yield FindingRecord(problem.id, BLIND, ClaimStatus.PROVED, claim, {"rows": " ".join(rows)}, None)
 
 
-def _blind_rows(problem: Problem) -> list[str]:
-    """Return the blind rows that are right: on the worlds of a passive item; of an episode those that labels state."""
+def _stated_blind_methods(problem: Problem) -> list[str]:
+    """Return the blind methods that are right: computed for a passive item, from the labels for an episode."""
     if is_episode(problem):
         stated = problem.sealed.labels.get("blind", "none")
         return [] if stated == "none" else stated.split()
-    canonical = canonical_problem(problem)  # as rows see it: which rows are kept depends on their order
-    return right_blind_rows(canonical, task_class(canonical.task), task_evidence(canonical.task)) or []
+    canonical = canonical_problem(problem)  # as methods see it: their choice among rows depends on the order
+    return right_blind_methods(canonical, task_class(canonical.task), task_evidence(canonical.task)) or []
 
 
 # --- Certificates of extended items: written for a pool, and checked against its items --------------------------------
 MAX_LINE_CHARS = 200
-MAX_CHOICES = 3_000_000  # assignments of parent sets that a check lists: about a minute
+MAX_ASSIGNMENTS = 3_000_000  # assignments of parent sets that a check lists: about a minute
 
 
 def minimum_certificate(problem: Problem) -> dict[str, Any] | None:
-    """Return the certificate of the fewest worlds of an item, None of items without that minimum.
+    """Return the certificate of the fewest worlds of an item; None for items without that minimum.
 
     `MissingExtraError` without HiGHS.
     """
@@ -345,7 +348,7 @@ def minimum_certificate(problem: Problem) -> dict[str, Any] | None:
 
 
 def evidence_certificate(problem: Problem) -> dict[str, Any]:
-    """Return the certificate of the mass of an item's evidence, of an episode that of the start.
+    """Return the certificate of the mass of an item's evidence; for an episode the mass at its start.
 
     `ValueError` or `BudgetSpent` where the mass cannot be recounted.
     """
@@ -354,14 +357,16 @@ def evidence_certificate(problem: Problem) -> dict[str, Any]:
     if num_endogenous > MAX_ENDOGENOUS:
         raise ValueError(f"masses are recounted for up to {MAX_ENDOGENOUS} endogenous variables, not {num_endogenous}")
     document = {"instance": problem.id, **mass_certificate(Posterior(scm_class).condition(*_evidence(problem)))}
-    choices = num_choices(document)
-    if choices > MAX_CHOICES:
-        raise ValueError(f"recounting its mass would list {choices:,} choices of parent sets; at most {MAX_CHOICES:,}")
+    num_assignments = count_assignments(document)
+    if num_assignments > MAX_ASSIGNMENTS:
+        raise ValueError(
+            f"recounting its mass would list {num_assignments:,} choices of parent sets; at most {MAX_ASSIGNMENTS:,}"
+        )
     return document
 
 
-def num_choices(document: Mapping[str, Any]) -> int:
-    """Return how many assignments of parent sets the check of a mass lists."""
+def count_assignments(document: Mapping[str, Any]) -> int:
+    """Count the parent-set assignments that the check of a mass lists."""
     terms = (term for column in document["columns"] for term in column["terms"])
     return sum(prod(len(sets) for sets in term["weights"].values()) for term in terms)
 
@@ -371,7 +376,7 @@ def _evidence(problem: Problem) -> list[Any]:
 
 
 def write_item_certificates(problem: Problem, folder: Path, stem: str) -> Iterator[str]:
-    """Write an item's certificates; yield a line where one is missing."""
+    """Write an item's certificates; yield a line for each that cannot be built."""
     for claim, build in (("fewest worlds", minimum_certificate), ("mass", evidence_certificate)):
         try:
             document = build(problem)
@@ -384,12 +389,12 @@ def write_item_certificates(problem: Problem, folder: Path, stem: str) -> Iterat
 
 
 def is_extended_certificate(document: Mapping[str, object]) -> bool:
-    """Return whether a file is a certificate of these."""
+    """Return whether a document is a certificate of an extended item."""
     return document.get("format") == FORMAT
 
 
 def check_certificate(document: Mapping[str, Any], problem: Problem) -> str:
-    """Return what was checked about an item; `Refused` if the certificate is about another one or does not hold."""
+    """Describe what was checked about an item; `Refused` if the certificate is of another item or does not hold."""
     if problem.task.extension is None:
         raise Refused("the instance is a plain one")
     scm_class = task_class(problem.task)
@@ -398,8 +403,8 @@ def check_certificate(document: Mapping[str, Any], problem: Problem) -> str:
     try:
         if document.get("claim") == "mass":
             _require_rows(document, problem)
-            if num_choices(document) > MAX_CHOICES:
-                raise Refused(f"to recount it would list more than {MAX_CHOICES:,} choices of parent sets")
+            if count_assignments(document) > MAX_ASSIGNMENTS:
+                raise Refused(f"to recount it would list more than {MAX_ASSIGNMENTS:,} choices of parent sets")
         elif document.get("claim") == "clairvoyant":
             _require_candidates(document, problem)
         return verify_certificate(document)[:MAX_LINE_CHARS]  # a mass under noise has hundreds of digits

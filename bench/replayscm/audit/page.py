@@ -1,4 +1,4 @@
-"""The audit page of a pool: reasons and charts; needs no network, and is the same bytes for the same audits."""
+"""The audit page of a pool: reasons and charts; needs no network; equal audits give equal bytes."""
 
 from __future__ import annotations
 
@@ -41,24 +41,27 @@ from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.text import natural_key, plural
 
 # --- Charts of an audit page: members by stratum and class, held-out agreement, reliability of ceilings, sizes --------
-SIZE = (960.0, 340.0)
-EMPTY = 0.6  # how far below the scale points lie that have no logarithm
-MAX_POINTS = 2_000  # points of a plot; of more, evenly chosen ones are drawn
+SIZE = (960.0, 340.0)  # pixels
+EMPTY = 0.6  # distance below the scale, in decades, of points at 0, which have no logarithm
+MAX_POINTS = 2_000  # points of a plot; of more, every k-th is drawn
 MAX_TICKS = 9
-LANES, SPREAD = 0.86, 0.62  # of a stratum: all its classes; of a class: its points
-DIAGRAM = (360.0, 352.0)
+LANES, SPREAD = 0.86, 0.62  # share of a stratum's width that its classes fill; of a class's width that its points fill
+DIAGRAM = (360.0, 352.0)  # pixels
 MEDIAN = "median of the nonempty ones"
 
 
 class ScatterPlot(NamedTuple):
-    """A chart of points. left_out: those that are not drawn."""
+    """A chart of points; left_out: number of points that are not drawn."""
 
     svg: Markup
     left_out: int
 
 
 def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> ScatterPlot:
-    """Return log10 of the number of members, a column a stratum and in it one a class; medians of nonempty counts."""
+    """Plot log10 of the number of members, in a column for each stratum and class, with medians of nonzero counts.
+
+    anchors: instance -> anchor of its section
+    """
     audited = [record for record in records if record.findings]
     strata = list(dict.fromkeys(record.stratum for record in audited))
     bounds = counted_bounds(audited)
@@ -69,27 +72,34 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
             members, bound = int(count.members), count.max_parents
             column = columns.setdefault((bound, record.stratum), [])
             centre = _lane_centre(strata.index(record.stratum), bounds.index(bound), lane)
-            spread = ((len(column) * 7) % 10 - 4.5) / 10 * lane * SPREAD  # side by side, in a fixed order
+            offset = ((len(column) * 7) % 10 - 4.5) / 10 * lane * SPREAD  # side by side, in a fixed order
             title = f"{record.instance}, parents <= {bound}: {plural(members, 'SCMs')}"
             item = anchors.get(record.instance, "")
             y = log10(members) if members else -EMPTY
-            column.append(Mark(centre + spread, y, title=title, item=item, radius=3.2))
+            column.append(Mark(centre + offset, y, title=title, item=item, radius=3.2))
     lines = [
         Line(f"parents \N{LESS-THAN OR EQUAL TO} {bound}", tuple(marks), kind="points")
         for bound in bounds
-        if (marks := [mark for (of_bound, _), listed in columns.items() if of_bound == bound for mark in listed])
+        if (
+            marks := [
+                mark
+                for (column_bound, _), column_marks in columns.items()
+                if column_bound == bound
+                for mark in column_marks
+            ]
+        )
     ]
-    lines, left_out = _evenly_chosen(lines)
+    lines, left_out = _thin_out(lines)
     medians = []
     for (bound, stratum), column in columns.items():
-        if inside := [mark.y for mark in column if mark.y != -EMPTY]:
-            x, reach = _lane_centre(strata.index(stratum), bounds.index(bound), lane), lane * 0.42
-            medians.append(Mark(x, median(inside), x_low=x - reach, x_high=x + reach))
+        if positive := [mark.y for mark in column if mark.y != -EMPTY]:
+            x, half_width = _lane_centre(strata.index(stratum), bounds.index(bound), lane), lane * 0.42
+            medians.append(Mark(x, median(positive), x_low=x - half_width, x_high=x + half_width))
     lines.append(Line(MEDIAN, tuple(medians), kind="levels"))
     names = tuple((float(index), name or "all instances") for index, name in enumerate(strata))
     x_axis, y_axis = Axis("", -0.5, max(0.5, len(strata) - 0.5), names), _powers(lines, "empty")
     look = {line.name: Look(f"scale-{1 + index % 4}", "circle") for index, line in enumerate(lines)}
-    label = f"SCMs that fit, as a power of ten, by stratum and class: {_number(lines)} points"
+    label = f"SCMs that fit, as a power of ten, by stratum and class: {_num_points(lines)} points"
     svg = panels_svg([Panel("", tuple(lines))], x_axis, y_axis, label, look=look, size=SIZE)
     return ScatterPlot(Markup(svg), left_out)
 
@@ -99,7 +109,7 @@ def _lane_centre(stratum: int, bound: int, lane: float) -> float:
 
 
 def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> ScatterPlot:
-    """Return ambiguity (log10 members of the headline class) against the share of members that are held-out exact."""
+    """Plot the share of held-out exact members against log10 of the members, both of the class of verdicts."""
     marks = []
     for record in records:
         if record.findings:
@@ -111,10 +121,10 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
                 marks.append(Mark(log10(members), log10(share) if share else -9e9, title=title, item=item, radius=3.2))
     low = floor(min([-1.0, *(mark.y for mark in marks if mark.y > -9e9)]))
     placed = tuple(mark if mark.y > -9e9 else mark._replace(y=low - EMPTY) for mark in marks)
-    (line,), left_out = _evenly_chosen([Line("", placed, kind="points")])
+    (line,), left_out = _thin_out([Line("", placed, kind="points")])
     exponents = range(low, 1, max(1, ceil(-low / MAX_TICKS)))
     ticks = ((low - EMPTY, "none"), *((float(exponent), _share_text(exponent)) for exponent in exponents))
-    label = f"share of held-out exact SCMs by how many fit: {_number([line])} points"
+    label = f"share of held-out exact SCMs by how many fit: {_num_points([line])} points"
     x_axis = Axis("SCMs that fit, log10", 0, max([1.0, *(mark.x for mark in placed)]))
     y_axis = Axis("held-out exact share", low - 1, 0.1, ticks)
     look = {"": Look("scale-3", "circle")}
@@ -123,32 +133,32 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
 
 
 def _powers(lines: Sequence[Line], below: str) -> Axis:
-    """Return an axis of powers of ten from 1, with a place below it."""
+    """Return an axis of powers of ten from 1, with a tick `below` for zero."""
     high = max(1, ceil(max((mark.y for line in lines for mark in line.marks), default=1.0)))
     ticks = ((float(value), str(value)) for value in range(0, high + 1, max(1, ceil(high / MAX_TICKS))))
     return Axis("SCMs that fit, log10", -1, high, ((-EMPTY, below), *ticks))
 
 
 def _share_text(exponent: int) -> str:
-    """Return a power of ten of at most 1, in full where that is short."""
+    """Return 10 to `exponent`, at most 0, as text: in full down to 0.0001."""
     return f"{10.0**exponent:.{-exponent}f}" if exponent >= -4 else f"10^{exponent}"
 
 
-def _evenly_chosen(lines: Sequence[Line]) -> tuple[list[Line], int]:
-    """Return lines of together at most MAX_POINTS marks, evenly over their order, and how many others there are."""
-    number = _number(lines)
-    if number <= MAX_POINTS:
+def _thin_out(lines: Sequence[Line]) -> tuple[list[Line], int]:
+    """Return lines of at most MAX_POINTS marks together, every k-th of each, and the number of omitted marks."""
+    num_points = _num_points(lines)
+    if num_points <= MAX_POINTS:
         return list(lines), 0
-    chosen = [line._replace(marks=line.marks[:: ceil(number / MAX_POINTS)]) for line in lines]
-    return chosen, number - _number(chosen)
+    chosen = [line._replace(marks=line.marks[:: ceil(num_points / MAX_POINTS)]) for line in lines]
+    return chosen, num_points - _num_points(chosen)
 
 
-def _number(lines: Sequence[Line]) -> int:
+def _num_points(lines: Sequence[Line]) -> int:
     return sum(len(line.marks) for line in lines if line.kind != "levels")
 
 
 def reliability_diagram(prior: str, reliability: Reliability) -> Markup:
-    """Return mean predictions against what was realised; the areas of marks grow with the number of instances."""
+    """Plot mean predicted against realised rates; areas of marks grow with the number of instances."""
     largest = max((bin_.number for bin_ in reliability.bins), default=1)
     marks = tuple(
         Mark(
@@ -168,22 +178,22 @@ def reliability_diagram(prior: str, reliability: Reliability) -> Markup:
 
 
 def spectrum_bars(by_size: Mapping[int, str]) -> Markup:
-    """Return members by total formula size."""
+    """Plot the number of members by total formula size."""
     numbers = list(map(int, by_size.values()))
     label = "members by total formula size"
     return Markup(bar_chart(list(map(str, by_size)), numbers, list(map(number_text, numbers)), label))
 
 
-def report(
+def audit_page(
     findings: FindingsReport[AuditRecord],
     records: Sequence[AuditRecord],
     calibrated: Calibration,
     pool: Path,
     bodies: Mapping[int, Markup],
 ) -> str:
-    """Return the whole file. Everything that comes from the pool is escaped.
+    """Return the HTML file; text from the pool is escaped.
 
-    findings: of extended items, if the pool has some; records: of plain items; bodies: pages of reasons by place
+    findings: of extended items, if any; records: of plain items; bodies: index of an item -> its page of reasons
     """
     audited, bounds = findings.audited, counted_bounds(records)
     extended = {record.index for record in findings.records}
@@ -221,7 +231,7 @@ def report(
 
 
 def _extended_item(item: IndexItem, record: AuditRecord, problem: Problem, bounds: Sequence[int]) -> IndexItem:
-    """Return the line of an extended item: what was found in place of a verdict, and no counts by class."""
+    """Return the line of an extended item: findings in place of a verdict, no counts by class."""
     sizes = (str(len(problem.task.variables)), str(len(problem.task.training.worlds)))
     cells = (record.stratum, record.setting, *sizes, *[NOTHING] * (1 + len(bounds) + len(MEASURES)))
     return replace(item, verdict=f"{item.reason.state}; findings: {item.cells[0]}", cells=cells)
@@ -270,7 +280,7 @@ def _verdict_words(record: AuditRecord) -> str:
 
 
 def _cells(record: AuditRecord, bounds: Sequence[int]) -> tuple[str, ...]:
-    """Return the further columns of the list."""
+    """Return the cells of the pool list after the verdict."""
     findings = record.findings
     labels = (record.stratum, record.setting)
     if findings is None:
@@ -281,7 +291,7 @@ def _cells(record: AuditRecord, bounds: Sequence[int]) -> tuple[str, ...]:
 
 
 def _headlines(done: Sequence[Findings]) -> list[tuple[str, int]]:
-    """Return the classes that verdicts are of, and for how many instances."""
+    """Return (headline class in words, number of instances whose verdict is about it), by bound."""
     numbers = Counter(findings.headline for findings in done)
     words = {findings.headline: findings.class_count(findings.headline).in_words for findings in reversed(done)}
     return [(words[bound], number) for bound, number in sorted(numbers.items())]
@@ -291,20 +301,20 @@ def _tiles(records: Sequence[AuditRecord]) -> list[tuple[str, str]]:
     verdicts = Counter(map(verdict, records))
     done = [record.findings for record in records if record.findings]
     shares = [heldout_share(findings.class_count(findings.headline)) for findings in done]
-    values = sorted(share for share in shares if share is not None)
+    sorted_shares = sorted(share for share in shares if share is not None)
     tiles = [("", plural(len(records), "instances"))]
     tiles += [(name, str(verdicts[name])) for name in ("unique", "ambiguous", "empty")]
     tiles += [(name.replace("_", " "), str(verdicts[name])) for name in ("out_of_budget", "crashed") if verdicts[name]]
-    if values:
-        middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
-        tiles.append(("median share of SCMs that fit and are held-out exact", share_text(middle)))
-    missed = sum(_bounded_is_silent(findings) and findings.members(findings.headline) > 1 for findings in done)
+    if sorted_shares:
+        median_share = (sorted_shares[(len(sorted_shares) - 1) // 2] + sorted_shares[len(sorted_shares) // 2]) / 2
+        tiles.append(("median share of SCMs that fit and are held-out exact", share_text(median_share)))
+    num_missed = sum(_has_no_bounded_finding(findings) and findings.members(findings.headline) > 1 for findings in done)
     if any(findings.bounded for findings in done):
-        tiles.append(("ambiguous, though no bounded search finds anything", str(missed)))
+        tiles.append(("ambiguous, though no bounded search finds anything", str(num_missed)))
     return tiles
 
 
-def _bounded_is_silent(findings: Findings) -> bool:
+def _has_no_bounded_finding(findings: Findings) -> bool:
     if findings.bounded is None:
         return False
     local = (*findings.bounded.local, *findings.bounded.stronger)
@@ -327,12 +337,12 @@ def _answers(row: AnswerRow) -> dict[str, str]:
 
 
 def _bounded_total(findings: Findings) -> str:
-    """Return how many local alternatives the stronger bounded search finds in all; a plus where some budget was hit."""
+    """Return the number of local alternatives of the stronger bounded search, with a plus if a budget was spent."""
     if findings.bounded is None:
         return NOTHING
-    number = sum(finding.found for finding in findings.bounded.stronger)
+    num_found = sum(finding.found for finding in findings.bounded.stronger)
     hit = any(finding.budget_hit for finding in findings.bounded.stronger)
-    return f"{number}{'+' if hit else ''}"
+    return f"{num_found}{'+' if hit else ''}"
 
 
 def _section(record: AuditRecord, problem: Problem) -> dict[str, Any]:
@@ -367,7 +377,7 @@ def _section(record: AuditRecord, problem: Problem) -> dict[str, Any]:
 
 
 def _generator_row(record: AuditRecord) -> list[tuple[str, str, str, bool | None]]:
-    """Return the ceiling under the published process, where it applies: weights, class, share, whether it came true."""
+    """Return the ceiling under the published process, if any: (weights, class, share, whether it was realised)."""
     ceiling = record.generator
     if ceiling is None or ceiling.probability is None:
         return []
@@ -397,7 +407,7 @@ def _spectrum(findings: Findings) -> dict[str, Any] | None:
 
 
 def _survivors(survivors: Survivors, problem: Problem) -> dict[str, Any]:
-    """Both mechanisms of every variable side by side, and every value of both where the witness separates them."""
+    """Return both mechanisms of every variable, and both values of every variable under the witness."""
     endogenous = sorted(survivors.one, key=natural_key)
     return {
         "pair": survivors,

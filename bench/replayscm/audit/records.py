@@ -1,12 +1,11 @@
 """Records of ReplaySCM's audits, the ceiling of published items, and certificates of a pool.
 
-Members are drawn from the posterior (baselines.replayscm.posterior). The best answer does in the held-out worlds what
-most of them do, so the first half of the draws chooses a behaviour, and the share of the second half that shows it
-estimates without bias what an answer with that behaviour can expect. It may look at the held-out interventions and root
-values, as every ceiling may.
+Members are sampled from the posterior (baselines.replayscm.posterior). The best answer has the most probable held-out
+behaviour. The first half of the samples chooses that behaviour; its share in the second half is an unbiased estimate of
+its probability. As every ceiling, it may use the held-out interventions and root values.
 
-The ceilings of audits.replayscm.ceiling are certified, but of truths that no pool is drawn from: all members alike, or
-by formula size alone.
+The ceilings of audits.replayscm.ceiling are certified, but under priors that no pool is sampled from: uniform over
+members, or by formula size alone.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.space import ModelClass
 
-# --- Best expected HeldoutExact of any answer, if gold is what the published generator draws --------------------------
-DRAWS = 400  # to choose the behaviour, and as many to measure it
+# --- Best expected HeldoutExact of any answer, if the published generator drew gold -----------------------------------
+DRAWS = 400  # samples that choose the behaviour, and as many that estimate its share
 Behaviour: TypeAlias = tuple[object, ...]
 """The roots, and the values of all variables in the held-out rows."""
 
@@ -78,26 +77,26 @@ def _estimate(problem: Problem) -> GeneratorCeiling:
     posterior = Posterior(task)
     if not posterior.components:
         raise ValueError("no configuration of the prior explains the evidence")
-    rng, replayed = Random(f"generator ceiling:{problem.id}"), BehaviourReplay(heldout)
-    samples = replayed.behaviours([posterior.sample(rng) for _ in range(2 * DRAWS)])
+    rng, replay = Random(f"generator ceiling:{problem.id}"), BehaviourReplay(heldout)
+    samples = replay.behaviours([posterior.sample(rng) for _ in range(2 * DRAWS)])
     best, _ = Counter(samples[:DRAWS]).most_common(1)[0]
     share = samples[DRAWS:].count(best) / DRAWS
     gold = problem.sealed.gold
-    realised = None if gold is None else replayed.heldout_behaviour(gold) == best
+    realised = None if gold is None else replay.heldout_behaviour(gold) == best
     return GeneratorCeiling(share, sqrt(share * (1 - share) / DRAWS), DRAWS, realised, "")
 
 
 class BehaviourReplay:
-    """Behaviour of members in the rows of a panel: targets and roots as given, everything else computed."""
+    """Behaviour of members in the rows of a panel: values of targets and roots are given, others computed."""
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
         self._rows = pack_rows(panel.worlds, panel.variables)
 
     def behaviours(self, members: Sequence[Member]) -> list[Behaviour]:
-        """Return the behaviour of each member; those that are drawn again are replayed once."""
+        """Return the behaviour of each member; equal members are replayed once."""
         distinct: dict[Member, int] = {}
-        numbers = [distinct.setdefault(member, len(distinct)) for member in members]
+        indices = [distinct.setdefault(member, len(distinct)) for member in members]
         programs = [
             [(v, member.mechanisms[v].parents, member.mechanisms[v].bits) for v in member.order()]
             for member in distinct
@@ -108,10 +107,10 @@ class BehaviourReplay:
         behaviours = [
             (member.roots, *by_words[words.tobytes()]) for member, words in zip(distinct, results, strict=True)
         ]
-        return [behaviours[number] for number in numbers]
+        return [behaviours[index] for index in indices]
 
     def heldout_behaviour(self, gold: Scm) -> Behaviour:
-        """Return what the held-out worlds show is what gold does."""
+        """Return gold's behaviour, which the held-out worlds record."""
         return gold.roots, *(self.panel.columns[v] for v in self.panel.variables)
 
     def _columns(self, words: npt.NDArray[np.uint64]) -> Iterator[Column]:
@@ -154,13 +153,13 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 
 
 def certificate_name(instance: str) -> str:
-    """Return the id where it can be a file's name everywhere, else a digest of it."""
+    """Return the id if it is a valid file name on every system, else a digest of it; with `.json`."""
     name = instance if _PLAIN_NAME.fullmatch(instance) else f"id_{hashlib.sha256(instance.encode()).hexdigest()[:32]}"
     return f"{name}.json"
 
 
 def _recountable(model_class: ModelClass) -> ModelClass:
-    """Return the class; `ValueError` if its cap is larger than the checker can recount."""
+    """Return the class; `ValueError` if its size limit is beyond what the checker can recount."""
     parents, size = model_class.max_parents, model_class.max_size
     max_size = MAX_CAP.get(parents, 0)
     if size is not None and size > max_size:
@@ -171,9 +170,9 @@ def _recountable(model_class: ModelClass) -> ModelClass:
 def write_certificates(
     problems: Iterable[Problem], folder: Path, class_of: Callable[[Problem], ModelClass]
 ) -> Iterator[str]:
-    """Write the certificate of every count; yields a line for each instance that has none, and a last one."""
+    """Write the certificate of each count; yield a line for each instance without one, then the number written."""
     folder.mkdir(parents=True, exist_ok=True)
-    number = 0
+    num_written = 0
     for problem in problems:
         try:
             text = to_json(build_certificate(problem, _recountable(class_of(problem))))
@@ -181,5 +180,5 @@ def write_certificates(
             yield f"no certificate of {problem.id}: {error}"
             continue
         write_atomically(folder / certificate_name(problem.id), f"{text}\n")
-        number += 1
-    yield f"{plural(number, 'certificates')} written to {folder}"
+        num_written += 1
+    yield f"{plural(num_written, 'certificates')} written to {folder}"

@@ -29,15 +29,16 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.replayscm.members import SmallestMembers, smallest_members
 from calibrant.solvers.replayscm.space import VersionSpace
 
-MAX_SETS_SHOWN = 20  # sets printed of the sets of targets; JSON has all of them
+MAX_SETS_SHOWN = 20  # target sets that are printed; JSON has all of them
 MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots
 
 
 @dataclass(frozen=True)
 class SeparatedPair:
-    """Two SCMs and the menu of single-variable interventions that separate them, in its order; best: of the menu.
+    """Two SCMs, and the single-variable interventions that separate them; best: the one with the highest rate.
 
-    target_sets: what several targets at once show, where that was asked for (audits.replayscm.findings)
+    witness: a root assignment under `best` at which they differ; target_sets: interventions on several variables, if
+    requested (audits.replayscm.findings)
     """
 
     names: tuple[str, str]
@@ -55,7 +56,7 @@ class SeparatedPair:
         return f"<SeparatedPair {self.names[0]}, {self.names[1]}: {summary}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; `best` and `witness` are None where nothing separates the two."""
+        """Return a dictionary for JSON; `best` and `witness` are None if no intervention separates the two."""
         return {
             "reference": {"name": self.names[0], "mechanisms": mechanism_texts(self.models[0])},
             "alternative": {"name": self.names[1], "mechanisms": mechanism_texts(self.models[1])},
@@ -68,24 +69,24 @@ class SeparatedPair:
 
 
 def separate_pair(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: int = 1) -> SeparatedPair:
-    """Return every experiment of the menu on two SCMs; `CalibrantError` if their roots differ or are too many.
+    """Rate every single-variable intervention on two SCMs; `CalibrantError` if their roots differ or are too many.
 
-    max_targets: above 1, every set of at most so many targets as well
+    max_targets: above 1, also rate every set of at most max_targets variables
     """
     if models[0].roots != models[1].roots:
         raise CalibrantError(f"{names[0]} and {names[1]} have different roots; no shared experiment compares them")
     if len(models[0].roots) > MAX_ROOTS:
         raise CalibrantError(f"{len(models[0].roots)} roots: experiments are simulated for at most {MAX_ROOTS}")
     pair = PairwiseExperiments(*models)
-    rated = pair.separations()
+    separations = pair.separations()
     best = pair.best()
     witness = witness_for(pair, best.experiment)
-    sets = PairAudit(*models, max_targets=max_targets).any_targets if max_targets > 1 else ()
-    return SeparatedPair(names, models, tuple(s for s in rated if s.separates), best, witness, sets)
+    target_sets = PairAudit(*models, max_targets=max_targets).any_targets if max_targets > 1 else ()
+    return SeparatedPair(names, models, tuple(s for s in separations if s.separates), best, witness, target_sets)
 
 
-def smallest(problem: Problem, number: int, max_parents: int) -> SmallestMembers:
-    """Return the smallest members of the class; at most four parents, formulas of at most 15 nodes."""
+def smallest_of_class(problem: Problem, number: int, max_parents: int) -> SmallestMembers:
+    """Return the `number` smallest members of the class; `CalibrantError` beyond 4 parents or 15 formula nodes."""
     try:
         return smallest_members(VersionSpace(problem.task, sized_class(problem.task, max_parents)), number)
     except ValueError as error:
@@ -93,7 +94,7 @@ def smallest(problem: Problem, number: int, max_parents: int) -> SmallestMembers
 
 
 def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[SeparatedPair]:
-    """Return all pairs of members over the same roots, named by their place in the order of size."""
+    """Separate all pairs of members over the same roots, named by their rank in size."""
     numbered = enumerate(models, 1)
     return [
         separate_pair((f"member {i}", f"member {j}"), (first, second), max_targets=max_targets)
@@ -103,9 +104,9 @@ def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[Separat
 
 
 def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
-    """Return one line: the intervention that separates most of the pairs, then with the highest rates.
+    """Return one line on the intervention that separates the most pairs; ties go to the highest mean rate.
 
-    With one target the menu of single-variable interventions; with more every set of at most so many targets.
+    Interventions set single variables if max_targets is 1, else every set of at most max_targets variables.
     """
     different = [pair for pair in pairs if not pair.models[0].equivalent(pair.models[1])]
     if not different:
@@ -115,33 +116,33 @@ def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
         for name, share in _named_rates(pair, max_targets):
             rates.setdefault(name, []).append(share)
     best = max(rates, key=lambda name: (len(rates[name]), fmean(rates[name])), default=None)  # the first of equals
-    separate_pair = len(rates[best]) if best else 0
-    more = separate_pair < len(different) and max_targets < MAX_TARGETS
-    hint = f"; --targets {max_targets + 1} tries so many variables at once" if more else ""
+    num_separated = len(rates[best]) if best else 0
+    can_try_more = num_separated < len(different) and max_targets < MAX_TARGETS
+    hint = f"; --targets {max_targets + 1} tries so many variables at once" if can_try_more else ""
     if best is None:
         return f"closes most: nothing that was tried separates any pair{hint}"
     rate = f"rate {fmean(rates[best]):.4f}"
     if len(different) == 1:
         return f"closes most: {best}, {rate}"
-    return f"closes most: {best} separates {separate_pair} of {plural(len(different), 'pairs')}, mean {rate}{hint}"
+    return f"closes most: {best} separates {num_separated} of {plural(len(different), 'pairs')}, mean {rate}{hint}"
 
 
 def _named_rates(pair: SeparatedPair, max_targets: int) -> list[tuple[str, float]]:
-    """Return what separates a pair, as text, with its rate."""
+    """Return (intervention as text, rate) for each intervention that separates a pair."""
     if max_targets == 1:
         return [(_intervention(separation.experiment), separation.disagreement_rate) for separation in pair.separating]
-    listed = [(separation.targets, separation.disagreement_rate) for separation in pair.target_sets]
-    return [(f"per-row values of {', '.join(t)}" if t else "no intervention", rate) for t, rate in listed]
+    target_sets = [(separation.targets, separation.disagreement_rate) for separation in pair.target_sets]
+    return [(f"per-row values of {', '.join(t)}" if t else "no intervention", rate) for t, rate in target_sets]
 
 
 def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> SeparatedPair:
-    """Return the instance's reference, or gold, and the SCM of an answer file."""
+    """Separate the SCM of an answer file from the instance's reference, or gold without one."""
     name, model = known_model(problem)
     return separate_pair((name, path.name), (model, answer_scm(problem, path)), max_targets=max_targets)
 
 
 def known_model(problem: Problem) -> tuple[str, Scm]:
-    """Return what an answer is compared with: the instance's reference, or else gold."""
+    """Return name and SCM that answers are compared with: the instance's reference, or else gold."""
     name = "reference" if problem.task.reference is not None else "gold"
     model = problem.task.reference or problem.sealed.gold
     if model is None:
@@ -166,7 +167,7 @@ def answer_scm(problem: Problem, path: Path) -> Scm:
 
 
 def submitted_scm(problem: Problem, answer: Mapping[str, Any]) -> Scm | Rejection:
-    """Return the SCM that an answer stands for, by the published checks, or why it is not valid."""
+    """Return the SCM of an answer by the published checks, or the reason why it is invalid."""
     submission = _read_submission(problem, answer)
     return submission if isinstance(submission, Rejection) else scm(submission.roots, submission.candidate.mechanisms)
 
@@ -180,18 +181,18 @@ def _read_submission(problem: Problem, answer: Mapping[str, Any]) -> Submission 
 
 
 def fit_text(problem: Problem, model: Scm) -> str:
-    """Return whether an SCM replays the training worlds, and where it first does not."""
+    """Return a phrase on whether an SCM replays the training worlds, with the first mismatch."""
     cell = first_mismatch(model, problem.task.training.worlds)
     return "fits the training worlds" if cell is None else f"does not fit: {cell.variable} in world {cell.world}"
 
 
 def pair_text(pair: SeparatedPair) -> str:
-    """Return a pair as a person can read it."""
+    """Return a pair as text: mechanisms that differ, interventions, witness and target sets."""
     lines = [f"{pair.names[0]} against {pair.names[1]}"]
-    shared, second = mechanism_texts(pair.models[0]), mechanism_texts(pair.models[1])
+    first, second = mechanism_texts(pair.models[0]), mechanism_texts(pair.models[1])
     for variable in pair.models[0].endogenous:
-        if shared[variable] != second[variable]:
-            lines.append(f"  {variable} = {shared[variable]}   |   {second[variable]}")
+        if first[variable] != second[variable]:
+            lines.append(f"  {variable} = {first[variable]}   |   {second[variable]}")
     if not pair.separating:
         is_equivalent = pair.models[0].equivalent(pair.models[1])
         no_separation = "  no single-variable intervention separates them"
@@ -221,7 +222,7 @@ def pair_text(pair: SeparatedPair) -> str:
 
 
 def _target_lines(pair: SeparatedPair) -> list[str]:
-    """Return the sets of targets that separate, fewest targets first; the first so many of them."""
+    """Return the first MAX_SETS_SHOWN target sets that separate, fewest targets first, as table lines."""
     if not pair.target_sets:
         return []
     rows = [
@@ -234,8 +235,11 @@ def _target_lines(pair: SeparatedPair) -> list[str]:
         for target_set in pair.target_sets[:MAX_SETS_SHOWN]
     ]
     table = aligned(["targets", "rate", "constants", "rate"], rows).split("\n")
-    more = len(pair.target_sets) - len(rows)
-    return [*(f"  {line}".rstrip() for line in table), *([f"  and {more} more sets of targets"] if more else [])]
+    num_hidden = len(pair.target_sets) - len(rows)
+    return [
+        *(f"  {line}".rstrip() for line in table),
+        *([f"  and {num_hidden} more sets of targets"] if num_hidden else []),
+    ]
 
 
 def witness_text(witness: dict[str, Any] | None, experiment: Experiment) -> str:
@@ -263,7 +267,7 @@ def _rates(separation: Separation) -> dict[str, Any]:
 class SeparationText:
     """Implements SeparationReport (bench.pools.capabilities).
 
-    notes: what was compared
+    notes: lines on which SCMs were compared; targets: largest number of variables set at once
     """
 
     instance: str
@@ -279,7 +283,7 @@ class SeparationText:
 
 
 def separate(pool: Path, instance: str, against: Path | None, options: SeparateOptions) -> SeparationText:
-    """Compare the smallest SCMs that fit; with an answer, that with the reference or gold."""
+    """Compare the smallest consistent SCMs, or an answer with the reference or gold."""
     problem = find_instance(read_pool(pool, keep_results=False), instance)
     require_plain([problem], "`separate`")
     targets = options.targets
@@ -287,11 +291,11 @@ def separate(pool: Path, instance: str, against: Path | None, options: SeparateO
         pairs = [against_file(problem, against, max_targets=targets)]
         notes = [f"{against.name} {fit_text(problem, pairs[0].models[1])}"]
     else:
-        members = smallest(problem, options.members, options.max_parents)
+        members = smallest_of_class(problem, options.members, options.max_parents)
         pairs = member_pairs(members.models, max_targets=targets)
-        which = "smallest" if members.more else "only"
-        number = f"{len(members.models)} {which} members, {options.max_parents} parents at most"
-        notes = [f"{number}; {plural(len(pairs), 'pairs')} with the same roots"]
+        qualifier = "smallest" if members.more else "only"
+        summary = f"{len(members.models)} {qualifier} members, {options.max_parents} parents at most"
+        notes = [f"{summary}; {plural(len(pairs), 'pairs')} with the same roots"]
     return SeparationText(problem.id, pairs, notes, targets)
 
 

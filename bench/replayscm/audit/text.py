@@ -33,19 +33,19 @@ MEANINGS = {
     "If uniform": "that probability if all SCMs that fit are equally probable",
     "If by size": "that probability if SCMs that fit weigh 2^-size",
     "Verdict": "unique, ambiguous or empty: one, several or no SCM of the class fits",
-}  # by heading, but for the counts
+}  # by heading; counts have no fixed headings
 PREDICTED = (
     "ceiling: probability that the best possible answer is held-out exact. Predicted: instances by their ceiling;"
     " n: how many; mean: of their ceilings; realised: share of their best answers that are held-out exact."
 )
-LONGEST = 9  # digits of a count that is written in full
+MAX_COUNT_DIGITS = 9  # beyond, a count is written as 1.23e15
 _CLASS = re.compile(r"(?:k|parents<=)([1-6])")
 
 
 def gate_class(text: str) -> int | None:
-    """Return the bound of functional parents that `ambiguous[:CLASS]` names; CLASS is kN or parents<=N, N from 1 to 6.
+    """Return the limit N of functional parents in `ambiguous:CLASS`, where CLASS is kN or parents<=N, N from 1 to 6.
 
-    None without a class: every instance is judged in the headline class of its audit.
+    None without a class: the verdict is about the headline class of each audit (the smallest class with gold).
     """
     condition, colon, class_text = text.partition(":")
     match = _CLASS.fullmatch(class_text)
@@ -59,7 +59,7 @@ def gate_class(text: str) -> int | None:
 
 def short_count(members: str) -> str:
     """Return a count in full, or its first three digits and the power of ten; truncated, not rounded."""
-    return members if len(members) <= LONGEST else f"{members[0]}.{members[1:3]}e{len(members) - 1}"
+    return members if len(members) <= MAX_COUNT_DIGITS else f"{members[0]}.{members[1:3]}e{len(members) - 1}"
 
 
 def verdict(record: AuditRecord, max_parents: int | None = None) -> str:
@@ -73,13 +73,13 @@ def verdict(record: AuditRecord, max_parents: int | None = None) -> str:
     return "unique" if members == 1 else "ambiguous" if members else "empty"
 
 
-def judged_in(record: AuditRecord) -> str:
-    """Return the verdict with the class that it is of."""
+def verdict_with_class(record: AuditRecord) -> str:
+    """Return the verdict and its class, such as `unique, k<=3`."""
     return verdict(record) if record.findings is None else f"{verdict(record)}, k<={record.findings.headline}"
 
 
 def heldout_share(class_count: ClassCount) -> float | None:
-    """Return share of the members that replay the held-out worlds; None where there is nothing to share out."""
+    """Return the share of members that replay the held-out worlds; None without members or a count."""
     if class_count.heldout_exact is None or class_count.members == "0":
         return None
     return int(class_count.heldout_exact) / int(class_count.members)
@@ -90,12 +90,12 @@ def share_text(share: float | None) -> str:
 
 
 def audits_table(records: Sequence[AuditRecord], width: int | None, *, with_ceilings: bool) -> Fitted:
-    """Return the table with a row for each instance; columns beyond the width are left out, the verdict last."""
+    """Return the table with a row for each instance; columns that do not fit the width are dropped, verdict last."""
     bounds = counted_bounds(records)
     counts = [f"k<={k}" for k in bounds]
     headings = {"instance": "Instance", "setting": "Setting"}
     headings |= {name: name for name in ("Vars", "Worlds", *counts, *MEASURES, "Verdict")}
-    cached: dict[str, str] = {}  # most cells are those of other instances too
+    cached: dict[str, str] = {}  # one string for equal cells of many instances
     rows = [
         {key: cached.setdefault(cell, cell) for key, cell in zip(headings, _row(record, bounds), strict=True)}
         for record in records
@@ -106,7 +106,7 @@ def audits_table(records: Sequence[AuditRecord], width: int | None, *, with_ceil
 
 
 def table_legend(headings: Sequence[str], width: int) -> list[str]:
-    """Return what the columns of `audits_table` with these headings mean."""
+    """Return the legend of these headings of `audits_table`."""
     counts = [heading for heading in headings if heading.startswith("k<=")]
     span = " to ".join(dict.fromkeys((*counts[:1], *counts[-1:])))
     meanings = {span: "SCMs that fit, with at most so many functional parents"} | MEANINGS
@@ -118,7 +118,7 @@ VERDICT_WORDS = {"unique": "one SCM fits", "ambiguous": "several fit", "empty": 
 
 
 def answer_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
-    """Yield a sentence for each class on how many instances one SCM fits, several or none."""
+    """Yield a sentence for each class: the numbers of instances that one SCM fits, several fit or none fits."""
     for bound, verdicts in _verdict_groups(records, None).items():
         if bound is None:
             kinds = dict.fromkeys(verdicts)
@@ -132,18 +132,18 @@ def answer_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
 
 
 def closing_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
-    """Yield what one more world would remove, where it was measured."""
+    """Yield `closing_text` after an empty line, if it is not empty."""
     if closing := closing_text(records):
         yield from ("", closing)
 
 
 def closing_text(records: Sequence[AuditRecord]) -> str:
-    """Return sentences on the least and the largest share that one more world removes, with these worlds."""
+    """Return sentences on the smallest and largest share that one more world removes, and these worlds."""
     shares: list[float] = []
     low, high, lowest, highest = inf, -inf, "", ""
     for record in records:
         split = record.findings and record.findings.split
-        if split and (share := closes(split)):
+        if split and (share := removed_share(split)):
             if share < low:
                 low, lowest = share, _closing(share, record.instance, split)
             if share > high:
@@ -156,8 +156,8 @@ def closing_text(records: Sequence[AuditRecord]) -> str:
     return f"One more world removes, at best, {span}. Least: {lowest}. Most: {highest}."
 
 
-def closes(split: Split) -> float | None:
-    """Return the share of the members that the world is expected to remove, or removes with gold's outcome."""
+def removed_share(split: Split) -> float | None:
+    """Return the expected share of members that the world removes, else the share removed with gold's outcome."""
     return split.estimate if split.estimate is not None else split.removed_from_gold
 
 
@@ -167,22 +167,27 @@ def _closing(share: float, instance: str, split: Split) -> str:
 
 
 def counted_bounds(records: Sequence[AuditRecord]) -> list[int]:
-    """Return the bounds of parents that were counted for some instance, ascending."""
+    """Return the parent limits with a count for some instance, ascending."""
     return sorted({class_count.max_parents for r in records if r.findings for class_count in r.findings.classes})
 
 
 def _row(record: AuditRecord, bounds: Sequence[int]) -> list[str]:
     findings = record.findings
     if findings is None:
-        return [record.instance, record.setting, *[NOTHING] * (len(bounds) + 2 + len(MEASURES)), judged_in(record)]
+        return [
+            record.instance,
+            record.setting,
+            *[NOTHING] * (len(bounds) + 2 + len(MEASURES)),
+            verdict_with_class(record),
+        ]
     by_bound = {class_count.max_parents: short_count(class_count.members) for class_count in findings.classes}
     counts = [by_bound.get(k, NOTHING) for k in bounds]
     sizes = [str(findings.num_variables), str(findings.num_worlds)]
-    return [record.instance, record.setting, *sizes, *counts, *measures(record), judged_in(record)]
+    return [record.instance, record.setting, *sizes, *counts, *measures(record), verdict_with_class(record)]
 
 
 def measures(record: AuditRecord) -> list[str]:
-    """Coverage; shares of the members that are held-out exact, plain and by size; the ceilings under PRIORS."""
+    """Return the cells under MEASURES: coverage, held-out exact shares (plain, by size), ceilings under PRIORS."""
     findings = record.findings
     if findings is None:
         return [NOTHING] * len(MEASURES)
@@ -197,13 +202,13 @@ def measures(record: AuditRecord) -> list[str]:
 
 
 def bounds_text(bounds: Bounds) -> str:
-    """Return one number if it is exact, else the certified interval."""
+    """Return one number for equal bounds, else the interval."""
     low, high, _ = bounds
     return share_text(low) if low == high else f"{low:.3g}-{high:.3g}"
 
 
 def calibration_text(result: Calibration, width: int) -> str:
-    """Ceilings of the pool, their reliability, and the rows of answers below them."""
+    """Return the ceilings of the pool, their reliability, and answers compared with them, as text."""
     lines = []
     for prior, (number, lower, upper) in result.means.items():
         between = f"{lower:.3f}" if lower == upper else f"between {lower:.3f} and {upper:.3f}"
@@ -239,23 +244,23 @@ def calibration_text(result: Calibration, width: int) -> str:
 
 
 def answers_name(row: AnswerRow) -> str:
-    """Return the protocol and those of its options that are set."""
+    """Return the protocol with its options that are not None."""
     options = ", ".join(f"{name}={value}" for name, value in sorted(row.config.items()) if value is not None)
     return f"{row.protocol} ({options})" if options else row.protocol
 
 
 def summary(records: Sequence[AuditRecord], max_parents: int | None = None) -> str:
-    """Return how many instances have which verdict, a line for each class that verdicts are of.
+    """Return a line for each class with the number of instances by verdict.
 
     max_parents: one class for all; None: the headline class of each audit
     """
     groups = _verdict_groups(records, max_parents)
-    lines = [f"{_class_name(bound)}: {_numbers(verdicts)}" for bound, verdicts in groups.items()]
+    lines = [f"{_class_name(bound)}: {_verdict_counts(verdicts)}" for bound, verdicts in groups.items()]
     return "\n".join(lines) or "no instances"
 
 
 def _verdict_groups(records: Sequence[AuditRecord], max_parents: int | None) -> dict[int | None, list[str]]:
-    """Return the verdicts by the bound of parents that they are of, those without one last."""
+    """Return parent limit of the class -> verdicts; None, for instances without a verdict, comes last."""
     groups: dict[int | None, list[str]] = {}
     for record in records:
         bound = record.findings.headline if record.findings and max_parents is None else max_parents
@@ -267,36 +272,36 @@ def _class_name(bound: int | None) -> str:
     return "no verdict" if bound is None else f"functional parents <= {bound}"
 
 
-def _numbers(verdicts: Sequence[str]) -> str:
+def _verdict_counts(verdicts: Sequence[str]) -> str:
     kinds = ("unique", "ambiguous", "empty", "out_of_budget", "crashed")
     parts = [f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts]
     return f"{', '.join(parts)}, of {plural(len(verdicts), 'instances')}"
 
 
-# --- Everything that an audit found in one instance, as plain text ----------------------------------------------------
+# --- All findings of the audit of one instance, as plain text ---------------------------------------------------------
 
 
 def details_text(record: AuditRecord) -> str:
-    """Return the instance's id, then a line for each thing."""
+    """Return the instance's id, then a line for each finding."""
     findings = record.findings
-    lines = [f"error  {record.error}"] if findings is None else [*_lines(findings, record.generator)]
+    lines = [f"error  {record.error}"] if findings is None else [*_finding_lines(findings, record.generator)]
     return "\n".join([in_one_line(record.instance), *(f"  {line}" for line in lines)])
 
 
-def _lines(findings: Findings, generator: GeneratorCeiling | None) -> Iterator[str]:
+def _finding_lines(findings: Findings, generator: GeneratorCeiling | None) -> Iterator[str]:
     for capped in findings.capped:
         yield f"members  {short_count(capped.members)} with k<={capped.max_parents}, formula sizes <= {capped.max_size}"
     for draw in findings.draws:
         yield f"a draw   {share_text(draw.probability)} held-out exact, {WEIGHTS[draw.size_penalty]}: {draw.in_words}"
-    came = {None: "", True: "; the best answer is exact", False: "; the best answer is not exact"}
+    realised = {None: "", True: "; the best answer is exact", False: "; the best answer is not exact"}
     if generator and generator.probability is not None:
         share = f"{share_text(generator.probability)} (standard error {generator.standard_error:.3f})"
-        yield f"ceiling  {share}, generator: gold drawn by the published process{came[generator.realised]}"
+        yield f"ceiling  {share}, generator: gold drawn by the published process{realised[generator.realised]}"
     elif generator:
         yield f"left out  ceiling, generator: {generator.left_out}"
     for ceiling in findings.ceilings:
         bounds = bounds_text(Bounds(ceiling.lower, ceiling.upper, ceiling.realised))
-        yield f"ceiling  {bounds}, if {WEIGHTS[ceiling.size_penalty]}: {ceiling.in_words}{came[ceiling.realised]}"
+        yield f"ceiling  {bounds}, if {WEIGHTS[ceiling.size_penalty]}: {ceiling.in_words}{realised[ceiling.realised]}"
     yield from _evidence(findings)
     if findings.bounded:
         yield _bounded_line("local alternatives", findings.bounded.local)
@@ -307,8 +312,8 @@ def _lines(findings: Findings, generator: GeneratorCeiling | None) -> Iterator[s
         yield from _survivors(findings.survivors)
     if findings.split:
         yield _split(findings.split)
-    for part, reason in findings.left_out.items():
-        yield f"left out  {part}: {reason}"
+    for stage, reason in findings.left_out.items():
+        yield f"left out  {stage}: {reason}"
 
 
 def _bounded_line(words: str, findings: Sequence[LocalFinding | PairFinding]) -> str:
@@ -329,8 +334,8 @@ def _evidence(findings: Findings) -> Iterator[str]:
         scored = f"{least_exposed.scored_cells} cells in {least_exposed.scored_worlds} worlds"
         yield f"exposure  least for {least_exposed.variable}: {scored}"
     if findings.balance:
-        novelty = findings.balance
-        yield f"held-out novelty  {novelty.smallest:.3f} to {novelty.largest:.3f}, mean {novelty.mean:.3f}"
+        balance = findings.balance
+        yield f"held-out novelty  {balance.smallest:.3f} to {balance.largest:.3f}, mean {balance.mean:.3f}"
 
 
 def _shortcuts(findings: Sequence[Shortcut]) -> str:
@@ -345,9 +350,9 @@ def _survivors(survivors: Survivors) -> Iterator[str]:
     if survivors.targets is None:
         yield "separation  no hard intervention on up to three targets"
         return
-    sets = ", ".join(f"{plural(number, 'sets')} of {size}" for size, number in survivors.separating_sets.items())
+    set_counts = ", ".join(f"{plural(number, 'sets')} of {size}" for size, number in survivors.separating_sets.items())
     best = ", ".join(survivors.targets.targets) or "no intervention"
-    yield f"separation  {sets}; best: {best}, {survivors.targets.disagreement_rate:.4f} of the assignments"
+    yield f"separation  {set_counts}; best: {best}, {survivors.targets.disagreement_rate:.4f} of the assignments"
 
 
 def _split(split: Split) -> str:

@@ -111,8 +111,8 @@ def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool)
     gold, seed = problem.sealed.gold, problem.sealed.seed
     scm_class = task_class(problem.task)
     rates = problem.sealed.rates if is_noisy else {}
-    is_silent = scm_class.noise.is_silent or not is_noisy
-    if gold is None or not worlds or (not is_silent and (seed is None or not rates)):
+    is_noiseless = scm_class.noise.is_noiseless or not is_noisy
+    if gold is None or not worlds or (not is_noiseless and (seed is None or not rates)):
         return None
     for index, world in enumerate(worlds):
         targets = world.intervention.targets
@@ -128,7 +128,7 @@ def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool)
                 if computed[variable] != values[variable]:
                     replayed, expected = computed[variable], values[variable]
                     reason = f"world {world.id}, row {row}: {variable} is {expected}, computed {replayed}"
-                    return reason if is_silent else f"{reason}; {MEASURED}"
+                    return reason if is_noiseless else f"{reason}; {MEASURED}"
     return ""
 
 

@@ -303,10 +303,12 @@ def _presented_order(problem: Problem) -> list[str]:
     start = shown_worlds(task_class(task), ScmEpisode(problem).steps[:1])
     start_colours = variable_colours(replace(task, training=Panel(task.variables, start), shares_units=False))
     colours: dict[str, object] = dict(start_colours)
-    if not extension.noise.is_silent or extension.allowance.contexts is not Contexts.ALL:
-        # flips and contexts go by names, which are part of the item then
-        hashed = {} if sealed.spelling is None else sealed.spelling.names
-        colours = {variable: (colour, hashed.get(variable, variable)) for variable, colour in start_colours.items()}
+    if not extension.noise.is_noiseless or extension.allowance.contexts is not Contexts.ALL:
+        # flips and contexts depend on the original names
+        original_names = {} if sealed.renaming is None else sealed.renaming.names
+        colours = {
+            variable: (colour, original_names.get(variable, variable)) for variable, colour in start_colours.items()
+        }
     everything = Panel(task.variables, (*start, *sealed.heldout.worlds))
     whole = canonical_task(replace(task, training=everything, reference=sealed.gold, shares_units=False), colours)
     assert whole.task.reference is not None

@@ -70,7 +70,7 @@ class ExtendedScore(Score):
     @property
     def is_noisy(self) -> bool:
         extension = self.problem.task.extension
-        return extension is not None and not extension.noise.is_silent
+        return extension is not None and not extension.noise.is_noiseless
 
     @property
     def train_exact(self) -> bool:
@@ -298,7 +298,7 @@ class ExtendedEvaluator:
 
     def _implied_forecast(self, submitted: scores.SubmittedMap) -> scores.ForecastScore | None:
         """Return the proper scores of what a map implies; None for a noise-free map item."""
-        if self.extension.noise.is_silent and self.extension.question is Question.MAP:
+        if self.extension.noise.is_noiseless and self.extension.question is Question.MAP:
             return None
         if not any(row.free for rows in self._rows for row in rows) or not self._laws:
             return None

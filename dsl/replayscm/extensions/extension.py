@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.disclosure import Disclosure, Names, RootedDisclosu
 # --- Mechanism noise: each unclamped observed endogenous cell is flipped with a rational rate below 1/2 ---------------
 MAX_RATE = Fraction(1, 2)  # exclusive: at 1/2 a cell tells nothing; above it a function and its negation swap places
 MAX_GRID_RATES = 16
-MAX_DENOMINATOR = 1_000_000  # exact masses have denominators of this number to the power of the cells
+MAX_DENOMINATOR = 1_000_000  # of a rate; an exact mass has a denominator of up to this ** number of cells
 _RATE = re.compile(r"([0-9]{1,9})(?:/([1-9][0-9]{0,8}))?")
 
 Grid: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
@@ -44,7 +44,7 @@ class NoiseModel:
     grid: Grid
 
     @property
-    def is_silent(self) -> bool:
+    def is_noiseless(self) -> bool:
         """Whether no cell is ever flipped: every rate is 0."""
         return all(rate == 0 for rate, _ in self.grid)
 
@@ -197,7 +197,7 @@ class Extension:
     """The fields of an extended item that a plain one lacks.
 
     variables: observed variables, in the order of row strings; roots: roots, in the order of contexts
-    allowance: budget of an episode, None for a passive item
+    hidden: name -> functional parents, None if unknown; allowance: budget of an episode, None for a passive item
     forecast_worlds: worlds to forecast, empty unless the question is FORECAST
     """
 
@@ -221,7 +221,7 @@ class Extension:
         return ("" if self.noise == NOISE_FREE else "+noise") + ("+hidden" if self.hidden else "")
 
 
-# --- The hypothesis class of an extended item: which SCMs there are, hidden variables included, and what each weighs
+# --- The hypothesis class of an extended item: its SCMs, hidden variables included, and their prior weights -----------
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ class MechanismClass:
         return ", ".join(part for part in parts if part)
 
 
-def model_class(extension: Extension, disclosure: RootedDisclosure) -> MechanismClass:
+def mechanism_class(extension: Extension, disclosure: RootedDisclosure) -> MechanismClass:
     """Return the class of an extended item."""
     return MechanismClass(
         extension.variables,
@@ -314,26 +314,26 @@ FLIP_BITS = 64
 
 
 @dataclass(frozen=True)
-class Spelling:
+class Renaming:
     """Original names and root order of a renamed item, which its flips and sampled contexts still depend on.
 
-    names: name in the item -> original name, which is hashed
-    roots: roots, as the item names them, in the original order: root i is bit i of a hashed context
+    names: name in the item -> original name, which seeds the flips
+    roots: roots, as the item names them, in the original order: root i is bit i of an original context
     """
 
     names: Mapping[str, str]
     roots: tuple[str, ...]
 
     def flip_name(self, variable: str) -> str:
-        """Return the name by which the flips of a variable are drawn."""
+        """Return the name that seeds the flips of a variable."""
         return self.names[variable]
 
-    def context_of(self, hashed: int, roots: Sequence[str]) -> int:
-        """Return the context in which bit i is root i of `roots`, from the hashed context."""
-        return sum((hashed >> i & 1) << roots.index(root) for i, root in enumerate(self.roots))
+    def context_of(self, original: int, roots: Sequence[str]) -> int:
+        """Return the context in which bit i is root i of `roots`, from the original context."""
+        return sum((original >> i & 1) << roots.index(root) for i, root in enumerate(self.roots))
 
-    def hashed_context(self, context: int, roots: Sequence[str]) -> int:
-        """Return the hashed context, from the context in which bit i is root i of `roots`."""
+    def original_context(self, context: int, roots: Sequence[str]) -> int:
+        """Return the original context, from the context in which bit i is root i of `roots`."""
         return sum((context >> roots.index(root) & 1) << i for i, root in enumerate(self.roots))
 
 
@@ -360,7 +360,8 @@ def sampled_contexts(seed: int, world: int, num_roots: int, num_rows: int) -> tu
 
 # --- Extended items that are not supported: each is refused with one line that names the field ------------------------
 MAX_CLASS_PARENTS = 6  # tables of 2**6 rows fill one word
-MAX_NOISY_ENDOGENOUS = 12  # sums over acyclic choices have 3**12 terms of large integers
+MAX_NOISY_ENDOGENOUS = 12  # sums over acyclic parent-set assignments have 3**12 terms of large integers
+# hidden variables that are solved exactly; one of k stated parents has 2**2**k functions
 MAX_HIDDEN = 2
 MAX_STATED_PARENTS = {1: 4, 2: 3}  # by number of hidden variables
 MAX_NOISY_STATED_PARENTS = {1: 3, 2: 2}
@@ -376,7 +377,7 @@ def require_supported(extension: Extension, disclosure: Disclosure) -> None:
     if not 1 <= extension.max_parents <= MAX_CLASS_PARENTS:
         raise PoolError(f"{extension.max_parents}; 1 to {MAX_CLASS_PARENTS} are supported", field="max_parents")
     num_endogenous = len(extension.variables) - len(extension.roots)
-    if not extension.noise.is_silent and num_endogenous > MAX_NOISY_ENDOGENOUS:
+    if not extension.noise.is_noiseless and num_endogenous > MAX_NOISY_ENDOGENOUS:
         raise PoolError(
             f"{num_endogenous} endogenous variables; under noise at most {MAX_NOISY_ENDOGENOUS}", field="noise"
         )
@@ -385,7 +386,7 @@ def require_supported(extension: Extension, disclosure: Disclosure) -> None:
 
 
 def _require_hidden(extension: Extension) -> None:
-    hidden, is_noisy = extension.hidden, not extension.noise.is_silent
+    hidden, is_noisy = extension.hidden, not extension.noise.is_noiseless
     if not hidden:
         return
     if len(hidden) > MAX_HIDDEN:

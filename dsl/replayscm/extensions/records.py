@@ -208,7 +208,7 @@ def read_rates(raw: str | Mapping[str, str] | None, extension: Extension | None)
     raw: the sealed rate, or rates by variable, of an item that does not disclose it
     """
     field = "sealed.noise"
-    if extension is None or (extension.noise.is_silent and raw is None):
+    if extension is None or (extension.noise.is_noiseless and raw is None):
         if raw is not None:
             raise PoolError("a rate in an item without noise", field=field)
         return {}

@@ -142,7 +142,7 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
 
 def _record(problem: Problem, variables: tuple[str, ...]) -> ProblemRecord:
     task, sealed = problem.task, problem.sealed
-    if sealed.spelling is not None:
+    if sealed.renaming is not None:
         raise ValueError(f"'{problem.id}' was renamed: read from a file it would have other flips and contexts")
     units = problem.worlds[0].units if problem.worlds else ()
     environments = sealed.environments

@@ -112,7 +112,7 @@ def posterior_bits(posterior: Posterior, seed: str, num_draws: int = NUM_DRAWS) 
     Exact by counting without noise under a uniform prior; else the mean surprise of drawn members, which is unbiased.
     """
     scm_class = posterior.scm_class
-    if scm_class.noise.is_silent and scm_class.prior is Prior.UNIFORM:
+    if scm_class.noise.is_noiseless and scm_class.prior is Prior.UNIFORM:
         members = mass.count_members(posterior)
         if not members:
             raise ValueError("no SCM has positive posterior")
@@ -219,7 +219,7 @@ def rank_behaviours(
 
 
 def _verdict(posterior: Posterior, shares: Mapping[Behaviour, Fraction]) -> BehaviourVerdict:
-    threshold = Fraction(1) if posterior.scm_class.noise.is_silent else DECIDED
+    threshold = Fraction(1) if posterior.scm_class.noise.is_noiseless else DECIDED
     top = max(shares, key=shares.__getitem__)
     upper = max(shares[top], 1 - sum(shares.values(), Fraction(0)))
     return BehaviourVerdict(top, shares[top], shares[top] >= threshold, threshold, upper)

@@ -92,7 +92,7 @@ class WorldChooser:
     def _compared_places(self) -> list[int]:
         """Return the candidates that are compared, in their order."""
         num_vars = len(self.scm_class.observed)
-        if self.scm_class.noise.is_silent or num_vars <= MAX_FULL_VARIABLES:
+        if self.scm_class.noise.is_noiseless or num_vars <= MAX_FULL_VARIABLES:
             return list(range(len(self.candidates)))
         first = [index for index, do in enumerate(self.candidates) if len(do) <= 1]
         others = range(len(first), len(self.candidates))
@@ -114,7 +114,7 @@ class WorldChooser:
         """Return greedy's choice after these worlds; None where no candidate splits what was drawn."""
         rng = Random(f"{self.item_id}|greedy|{len(worlds)}")
         contexts = self.contexts(rng)
-        if not self.scm_class.noise.is_silent:
+        if not self.scm_class.noise.is_noiseless:
             return self._best_by_bits(worlds, contexts, rng)
         if self.scm_class.hidden_parents:
             return self._best_hidden(worlds, contexts, rng)
@@ -123,7 +123,7 @@ class WorldChooser:
     def has_split(self, worlds: Sequence[EvidenceWorld], posterior: Posterior, rng: Random) -> bool:
         """Return whether some candidate splits the members of a posterior, that after these worlds."""
         # two members that a candidate shows differently prove it, at a fraction of the cost of a choice
-        if not self.scm_class.noise.is_silent:
+        if not self.scm_class.noise.is_noiseless:
             sampler = posterior_sampler(posterior)
             members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_NOISY_WITNESSES)])
             words, targets, _ = self._rows(self.contexts(rng)[0])

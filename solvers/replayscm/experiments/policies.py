@@ -241,7 +241,7 @@ def play_worlds(episode: Episode[Task, Reading], policy_name: str, item_id: str)
     posterior = Posterior(scm_class).condition(*worlds)
     while not episode.closed and episode.left > 0:
         # noise-free both policies end where nothing splits
-        if not scm_class.noise.is_silent and is_settled(
+        if not scm_class.noise.is_noiseless and is_settled(
             posterior, verdict_worlds, Random(f"{item_id}|stop|{len(worlds)}")
         ):
             break
@@ -278,7 +278,7 @@ def stop_worlds(task: Task) -> AskedWorlds:
 
 def is_settled(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> bool:
     """Return whether one clean behaviour of these worlds has the threshold's share; noise-free whether one is left."""
-    if posterior.scm_class.noise.is_silent:
+    if posterior.scm_class.noise.is_noiseless:
         # hidden variables: negation pairs members, so their number is never 1; the episode ends where nothing splits
         return posterior.num_members == 1 if not posterior.scm_class.hidden_parents else False
     return decide_behaviour(posterior, worlds, rng).is_decided
@@ -326,7 +326,7 @@ def step_regret(
     assert task.extension.allowance is not None
     candidates = candidate_worlds(posterior.scm_class.observed, task.extension.allowance.max_targets)
     chosen = candidates.index(dict(do))
-    if posterior.scm_class.noise.is_silent:
+    if posterior.scm_class.noise.is_noiseless:
         if count_members(posterior) <= MAX_REGRET_MEMBERS:
             return _share_regret(posterior, candidates, chosen, contexts)
         return _pair_regret(posterior, candidates, chosen, contexts, f"{item_id}|regret|{step}")
@@ -420,7 +420,7 @@ def is_worth_asking(task: Task, worlds: Sequence[EvidenceWorld], posterior: Post
     """
     scm_class = posterior.scm_class
     chooser = WorldChooser(task, scm_class, item_id)
-    if scm_class.noise.is_silent and count_members(posterior) <= MAX_LISTED_MEMBERS:
+    if scm_class.noise.is_noiseless and count_members(posterior) <= MAX_LISTED_MEMBERS:
         members = MemberArrays(scm_class, list_members(posterior))
         # all contexts: what an episode with drawn ones may show, sooner or later
         every = range(1 << len(scm_class.roots))

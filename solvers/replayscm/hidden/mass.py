@@ -97,7 +97,7 @@ class GroupedSampler(PosteriorSampler):
 
 def posterior_sampler(posterior: Posterior) -> PosteriorSampler:
     """Return the cheapest sampler for a posterior."""
-    if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_silent:
+    if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_noiseless:
         return GroupedSampler(posterior)
     return PosteriorSampler(posterior)
 
@@ -165,7 +165,7 @@ def first_members(posterior: Posterior, number: int) -> list[Mechanisms]:
 
     Noise-free. `BudgetSpent` for more than MAX_COMPARED_ROWS rows.
     """
-    if not posterior.scm_class.noise.is_silent:
+    if not posterior.scm_class.noise.is_noiseless:
         raise ValueError("under noise every SCM of the class is a member")
     budget = Budget(MAX_COMPARED_ROWS)
     try:
@@ -326,7 +326,7 @@ class GroupedMass:
 
 def grouped_mass(posterior: Posterior) -> GroupedMass:
     """Return the mass of a noise-free class with hidden variables; `BudgetSpent` states both numbers."""
-    if not posterior.scm_class.noise.is_silent:
+    if not posterior.scm_class.noise.is_noiseless:
         raise ValueError("columns weigh differently under noise; they are summed one by one")
     parts = list(column_groups(posterior))
     mass = sum((part.mass for part in parts), start=Fraction(0))
@@ -488,14 +488,14 @@ class ColumnGroups:
 def exact_mass(posterior: Posterior) -> Fraction:
     """Return the mass; `BudgetSpent` where hidden columns are too many."""
     # groups need weights that are a power of 2 or 0; under noise nearly every column weighs differently
-    if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_silent:
+    if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_noiseless:
         return grouped_mass(posterior).mass
     return posterior.mass
 
 
 def count_members(posterior: Posterior) -> int:
     """Return how many SCMs have positive posterior, hidden columns grouped where there is no noise."""
-    if not posterior.scm_class.hidden_parents or not posterior.scm_class.noise.is_silent:
+    if not posterior.scm_class.hidden_parents or not posterior.scm_class.noise.is_noiseless:
         return posterior.num_members
     # every SCM weighs 1 under the uniform prior, so that the mass is their number
     uniform = replace(posterior.scm_class, prior=Prior.UNIFORM)

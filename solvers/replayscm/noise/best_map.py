@@ -128,7 +128,7 @@ def _best_columns(posterior: Posterior, grammar: Grammar) -> tuple[list[tuple[Hi
     scm_class = posterior.scm_class
     if not scm_class.hidden_parents:
         return [()], True
-    if not scm_class.noise.is_silent:
+    if not scm_class.noise.is_noiseless:
         every = iter(hidden_columns(scm_class, posterior.words))
         listed = list(islice(every, MAX_COLUMNS))
         if next(every, None) is not None:
@@ -196,7 +196,7 @@ def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: Variab
             cells = rows.num_cells
             weight *= sum((p * e**mismatches * (1 - e) ** (cells - mismatches) for e, p in grid), start=Fraction(0))
             pairs[mask] = weight, 0
-        elif not (scm_class.noise.is_silent and mismatches):
+        elif not (scm_class.noise.is_noiseless and mismatches):
             pairs[mask] = weight, mismatches
     mentioned = mentioned_roots(scm_class, names[variable])
     options = []

@@ -297,7 +297,7 @@ def _column_front(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Fron
                 weight *= sum((p * e**mismatches * (1 - e) ** (cells - mismatches) for e, p in grid), start=Fraction(0))
                 # rates are summed out here; below 1/2 each term falls with mismatches, so the fewest stay best
                 mismatches = 0
-            if weight and not (scm_class.noise.is_silent and mismatches):
+            if weight and not (scm_class.noise.is_noiseless and mismatches):
                 options[v][mask] = SetMaximum(weight, mismatches, 0, number)
     for column in columns:
         weight = scm_class.mechanism_weight(scm_class.variables[column.index], column.num_parents)

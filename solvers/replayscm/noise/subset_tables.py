@@ -295,7 +295,7 @@ def exact_mass_by_tables(scm_class: MechanismClass, rows: Sequence[EvidenceRow])
     """Return the mass; None for hidden variables, without noise, and where components or patterns are too many."""
     noise = scm_class.noise
     # noise-free weights fit words, which kernels sum faster
-    if scm_class.hidden_parents or noise.is_silent:
+    if scm_class.hidden_parents or noise.is_noiseless:
         return None
     roots = sum(1 << scm_class.observed.index(root) for root in scm_class.roots)
     layout = class_layout(scm_class.candidate_indices, roots, scm_class.max_parents, scm_class.parent_weights)

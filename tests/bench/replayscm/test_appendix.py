@@ -14,7 +14,7 @@ from calibrant.bench.replayscm.appendix import cohorts
 from calibrant.bench.replayscm.appendix import contrasts as appendix
 from calibrant.bench.replayscm.appendix.cohorts import COHORT_TABLES
 from calibrant.bench.replayscm.appendix.contrasts import APPENDIX_IDS, appendix_makers
-from calibrant.bench.replayscm.appendix.facts import PoolFacts, construction
+from calibrant.bench.replayscm.appendix.facts import PoolFacts, construction_table
 from calibrant.bench.replayscm.appendix.metrics import depths, reference_overlap
 from calibrant.bench.replayscm.paper import paper, printed_table
 from calibrant.bench.report.layout import Source
@@ -92,7 +92,7 @@ def test_printed_joint_success_is_the_mean_over_known_pairs_and_open_ended_items
     assert compared == 18
 
 
-# --- levels --------------------------------------------------------------------------------------------------------
+# --- levels -----------------------------------------------------------------------------------------------------------
 
 
 def test_levels_stand_side_by_side_over_the_problems_that_all_have() -> None:
@@ -153,7 +153,7 @@ def test_printed_rows_of_matched_settings_follow_ours() -> None:
     assert (first.cells[0].text, first.cells[0].low, first.cells[0].high) == ("-0.82", "-1.27", "-0.40")
 
 
-# --- cohorts -------------------------------------------------------------------------------------------------------
+# --- cohorts ----------------------------------------------------------------------------------------------------------
 
 
 def two_cohorts() -> list[Row]:
@@ -165,7 +165,7 @@ def two_cohorts() -> list[Row]:
 
 def test_cohorts_are_compared_without_pairing_and_retention_is_a_ratio_of_means() -> None:
     rows = two_cohorts()
-    listed = cohorts.cohorts(rows, [("base", "digest of p"), ("later", "digest of q")])
+    listed = cohorts.find_cohorts(rows, [("base", "digest of p"), ("later", "digest of q")])
     base, later = ours(cohorts.cohort_table(listed, "F.3", with_paper=False))
     assert (base["train_world"], base["heldout_world"], base["retention"]) == ("0.750", "0.500", "0.667")
     assert (later["train_world"], later["heldout_world"]) == ("0.875", "0.750")
@@ -181,7 +181,7 @@ def test_cohorts_are_compared_without_pairing_and_retention_is_a_ratio_of_means(
 
 def test_a_cohort_without_answers_and_a_text_that_is_no_cohort_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CalibrantError, match="--cohort other: no answers to that pool"):
-        cohorts.cohorts(two_cohorts(), [("other", "no such digest")])
+        cohorts.find_cohorts(two_cohorts(), [("other", "no such digest")])
     for text in ("base", "=pool.jsonl", "base=", f"base={tmp_path / 'none.jsonl'}"):
         with pytest.raises(CalibrantError, match="--cohort"):
             cohorts.parse_cohorts([text])
@@ -195,7 +195,7 @@ def test_bins_of_kill_coverage_have_their_own_problems() -> None:
     assert (high["n"], high["heldout_world"], high["heldout_world_given_train_exact"]) == ("6", "0.250", DASH)
 
 
-# --- Alternative-SCM -------------------------------------------------------------------------------------------------
+# --- Alternative-SCM --------------------------------------------------------------------------------------------------
 
 
 def alternative(joint: bool, changed: Sequence[int] = (0, 1, 0), same: Sequence[int] = (0, 0, 0)) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def test_official_records_state_sources_and_coverage_and_answers_their_overlap()
         assert sum(overlap.variables) == 5
 
 
-# --- Hidden-roots ----------------------------------------------------------------------------------------------------
+# --- Hidden-roots -----------------------------------------------------------------------------------------------------
 
 
 def test_failures_are_counted_given_exact_roots_and_rates_given_wrong_ones() -> None:
@@ -308,7 +308,7 @@ def test_failures_are_counted_given_exact_roots_and_rates_given_wrong_ones() -> 
     assert figures["heldout_world_given_root_exact_train_exact"] == "*"  # five of them
 
 
-# --- construction, and the command -----------------------------------------------------------------------------------
+# --- construction, and the command ------------------------------------------------------------------------------------
 
 
 def hardened(pool: Pool, mode: str) -> Pool:
@@ -323,14 +323,14 @@ def test_levels_of_pools_are_counted_in_the_pools() -> None:
     training = first.task.training
     fewer = replace(training, worlds=training.worlds[:-1])
     before = Pool("p", (replace(first, task=replace(first.task, training=fewer)), second))
-    table = construction({"a": before, "b": hardened(small, "extra-worlds")}, with_paper=False)
+    table = construction_table({"a": before, "b": hardened(small, "extra-worlds")}, with_paper=False)
     figures = {line["statistic"]: line for line in ours(table)}
     numbers = [len(problem.task.training.worlds) for problem in small.problems]
     added = figures["worlds added per problem by Extra Worlds, mean (range)"]
     assert (added["original"], added["extra_worlds"]) == (DASH, "0.50 (0-1)")
     final = figures["final training worlds per problem, mean (range)"]["extra_worlds"]
     assert final == f"{sum(numbers) / 2:.2f} ({min(numbers)}-{max(numbers)})"
-    assert construction({"a": before}, with_paper=False) is None
+    assert construction_table({"a": before}, with_paper=False) is None
 
 
 def test_a_hardened_pools_rows_are_of_its_level() -> None:

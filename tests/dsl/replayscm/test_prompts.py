@@ -196,7 +196,7 @@ def _hides_order(record: Record) -> bool:
     return variant != "with_topological_order"
 
 
-# --- one function per leak; each changes what it names and nothing that is disclosed ---------------------------------
+# --- one function per leak; each changes what it names and nothing that is disclosed ----------------------------------
 
 
 def gold_mechanisms(record: Record, rng: random.Random) -> None:
@@ -424,7 +424,7 @@ def test_all_hidden_fields_together_do_not_reach_the_task(untouched: tuple[str, 
         after = read_records(records, tmp_path)
         for one, other in zip(before.problems, after.problems, strict=True):
             assert _changed(one, other) == []
-            disclosed = {"seed", "rates", "spelling"}  # of extended items, which official files do not have
+            disclosed = {"seed", "rates", "renaming"}  # of extended items, which official files do not have
             if isinstance(one.task.disclosure, Ordered):
                 disclosed.add("latent_order")
             assert _same_parts(one.sealed, other.sealed) == disclosed  # the two files do differ

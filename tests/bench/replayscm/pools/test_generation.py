@@ -17,7 +17,7 @@ from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_files, bundled_pool
-from calibrant.bench.replayscm.appendix.facts import pool_facts
+from calibrant.bench.replayscm.appendix.facts import read_pool_facts
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.executors import Execution, Failure
@@ -305,7 +305,7 @@ def test_open_ended_items_have_gold_as_reference_and_no_known_answer(
     assert item.task.reference == problem.sealed.gold
     assert item.task.training == problem.task.training
     assert "known_answer" not in item.sealed.labels
-    facts = pool_facts([made])
+    facts = read_pool_facts([made])
     assert facts.sources == {}  # an open-ended case of Table G.2
 
 
@@ -326,7 +326,7 @@ def test_labels_of_the_file_name_the_latents_and_other_benchmarks_are_passed_ove
     records[1]["sealed"].setdefault("labels", {}).pop("latent", None)
     changed = tmp_path / "changed.jsonl"
     changed.write_text("\n".join([header, *map(json.dumps, records[:2])]) + "\n", encoding="utf-8")
-    latents = pool_facts([files["causim"][0], changed]).latents
+    latents = read_pool_facts([files["causim"][0], changed]).latents
     assert latents == {(file_digest(changed), records[0]["id"]): "L7"}
 
 

@@ -210,7 +210,7 @@ def test_verdicts_are_those_of_listed_behaviours(kind: str) -> None:
     texts = {tuple(word_text(word, observed) for word in words): share for words, share in listed.shares.items()}
     assert texts[tuple(row for world in verdict.rows for row in world)] == verdict.share
     assert behaviour_share(start, asked, verdict.rows) == verdict.share
-    if start.scm_class.noise.is_silent:
+    if start.scm_class.noise.is_noiseless:
         assert verdict.is_decided == (len(listed.shares) == 1)
     else:
         assert verdict.is_decided == (listed.top_share >= Fraction(99, 100))
