@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.alternatives import Separation, told_apart
+from calibrant.dsl.replayscm.alternatives import Separation, find_separation
 from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
@@ -136,7 +136,7 @@ def _pair(problem: Problem, member: Scm, gold_is_reference: bool) -> KnownPair |
     reference, counterpart = (gold, member) if gold_is_reference else (member, gold)
     if reference.equivalent(counterpart) or not replays(member, problem.task.training):
         return None
-    evidence = told_apart(reference, counterpart)
+    evidence = find_separation(reference, counterpart)
     if evidence is None:
         return None
     require_replay(member, problem.task.training.worlds)

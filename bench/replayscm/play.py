@@ -1,4 +1,4 @@
-"""ReplaySCM for people: words about worlds, views of pages, and how episodes are opened and submitted."""
+"""ReplaySCM for people: typed moves, the view of pages, and how episodes are opened and submitted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from calibrant.dsl.replayscm.item import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts
 from calibrant.dsl.replayscm.world import World
 
-# --- View of a ReplaySCM item for pages: worlds or the allowance of an episode, and the formulas to write -------------
+# --- View of an item for pages: worlds or the allowance of an episode, and the formulas to write ----------------------
 
 
 def worlds_view(item: Problem) -> dict[str, Any]:
-    """Return the public part of an item for its page, ready for JSON; made from the task alone."""
+    """Return the public part of an item for its page, ready for JSON; it reads the task alone."""
     task, extension = item.task, item.task.extension
     is_episode = task.kind is TaskKind.EPISODE
     disclosure = task.disclosure
@@ -54,13 +54,13 @@ def worlds_view(item: Problem) -> dict[str, Any]:
 
 
 def _brief(item: Problem) -> Iterator[str]:
-    """Yield what is asked in a few sentences; all of it is in the rules."""
+    """Yield the task in a few sentences; the rules have all of it."""
     task, roots = item.task, item.task.disclosure.roots
     if task.kind is TaskKind.EPISODE:
         yield "Ask for worlds, in which you may set variables, until you know what each variable follows."
     if task.reference is not None:
-        listed = "; ".join(f"{name} = {infix(formula)}" for name, formula in task.reference.mechanisms.items())
-        yield f"One model that fits: {listed}. Write another one that fits all rows and means something else."
+        formulas = "; ".join(f"{name} = {infix(formula)}" for name, formula in task.reference.mechanisms.items())
+        yield f"One model that fits: {formulas}. Write another one that fits all rows and means something else."
         return
     names = "every variable that is no root"
     if roots is not None:
@@ -74,21 +74,21 @@ def _brief(item: Problem) -> Iterator[str]:
 
 
 def _world(world: World) -> dict[str, Any]:
-    """Return a world: rows as texts of bits in the order of its variables; `set` in the order of its columns."""
+    """Return a world for JSON: rows as strings of bits in the order of its variables; `set`: its targets."""
     rows = ["".join(str(row[v]) for v in world.variables) for row in world.rows()]
     targets = [v for v in world.variables if v in world.intervention.targets]
     return {"id": world.id, "units": list(world.units), "rows": rows, "set": targets}
 
 
-# --- Words for people about worlds: X3 = X1 and not X2, roots X1 X2, do X3=1, submit ----------------------------------
+# --- Typed moves: X3 = X1 and not X2, roots X1 X2, do X3=1, submit ----------------------------------------------------
 _SETTING = re.compile(r"([^\s=]{1,80})\s*=\s*([^\s=]{1,8})")
 
 
 class ScmWords(Words[Problem]):
     """Implements Words (bench.core.typed_moves).
 
-    A draft has `formulas`, text by variable as it was typed; `roots` where they are not told; `noise` where it is asked
-    for; and the parts of other questions (`questions.py`).
+    A draft has `formulas`, variable -> text as typed; `roots` if they are hidden; `noise` if the item asks for it; and
+    the parts of other questions (bench.replayscm.drafts).
     """
 
     kind = ("table of worlds", "tables of worlds")
@@ -117,18 +117,18 @@ class ScmWords(Words[Problem]):
         return (*verbs, Verb("submit", "send the answer that is written; it ends the item"))
 
     def readers(self, item: Problem) -> Mapping[str, Reader]:
-        readers: dict[str, Reader] = {"submit": _submit, **drafts.part_readers(item)}
+        readers: dict[str, Reader] = {"submit": _read_submit, **drafts.part_readers(item)}
         if item.task.kind is TaskKind.EPISODE:
-            readers["do"] = _do
+            readers["do"] = _read_do
         if item.task.disclosure.roots is None:
-            readers["roots"] = _name_roots
+            readers["roots"] = _read_roots
         if drafts.noise_rates(item):
-            readers["noise"] = _name_noise
+            readers["noise"] = _read_noise
         return readers
 
     def read_form(self, item: Problem, position: Position, line: str) -> Act | Edit | None:
-        if item.task.kind is TaskKind.EPISODE and line.lower().startswith("do("):  # as reasons write it
-            return _do(item, position, line[2:])
+        if item.task.kind is TaskKind.EPISODE and line.lower().startswith("do("):  # the notation of `list --why`
+            return _read_do(item, position, line[2:])
         name, sign, text = line.partition("=")
         if not sign or " " in name.strip():
             return None
@@ -139,7 +139,7 @@ class ScmWords(Words[Problem]):
         return Edit({**position.draft, "formulas": formulas})
 
     def read_json(self, item: Problem, line: str) -> Act:
-        """Return the action of a line of JSON; of a question also the answer alone."""
+        """Return the action of a line of JSON; for an item that is no episode, the answer alone is accepted too."""
         act = super().read_json(item, line)
         if item.task.kind is TaskKind.EPISODE or act.action.keys() == {"submit"}:
             return act
@@ -167,7 +167,7 @@ class ScmWords(Words[Problem]):
         return drafts.draft_cells(item, position)
 
     def check_answer(self, item: Problem, answer: Mapping[str, Any]) -> None:
-        """Refuse what is no answer object; formulas are judged by the scorer, as those of models are."""
+        """Raise `WordsError` for an object that is no answer; the scorer checks formulas, as it does for models."""
         mechanisms = answer.get("mechanisms", answer.get("alternative", answer.get("forecast")))
         if mechanisms is None:
             raise WordsError(f"an answer has mechanisms; its keys are {short_repr(', '.join(map(str, answer)))}")
@@ -192,37 +192,39 @@ def _world_verbs(item: Problem) -> Sequence[Verb]:
 
 
 def _world_table(world: World) -> str:
-    """Return a world as a table; values that were set have a star."""
+    """Return a world as a table; values that were set are marked with a star."""
     targets = world.intervention.targets
     cells = [["", *world.variables]]
     for unit, row in zip(world.units, world.rows(), strict=True):
         cells.append([unit, *(f"{bit}*" if v in targets else f"{bit} " for v, bit in row.items())])
-    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     marked = " (* set by hand)" if targets else ""
     return "\n".join([f"World {world.id}{marked}", *lines])
 
 
-def _do(item: Problem, position: Position, rest: str) -> Act:
+def _read_do(item: Problem, position: Position, text: str) -> Act:
     extension = item.task.extension
     assert extension is not None
     allowance = extension.allowance
     assert allowance is not None
     if position.num_left <= 0:
         raise WordsError("no worlds are left; write formulas and type `submit`")
-    settings, _, contexts = rest.partition(" with ")
-    if rest.startswith("with "):
-        settings, contexts = "nothing", rest.removeprefix("with ")
+    settings, _, contexts = text.partition(" with ")
+    if text.startswith("with "):
+        settings, contexts = "nothing", text.removeprefix("with ")
     action: dict[str, Any] = {"do": _read_settings(item, allowance, settings)}
     if allowance.contexts is Contexts.CHOSEN:
-        listed = contexts.replace(",", " ").split()
+        root_values = contexts.replace(",", " ").split()
         num_roots = len(extension.roots)
-        if not 1 <= len(listed) <= allowance.rows or any(len(c) != num_roots or c.strip("01") for c in listed):
+        if not 1 <= len(root_values) <= allowance.rows or any(
+            len(c) != num_roots or c.strip("01") for c in root_values
+        ):
             raise WordsError(
                 f"expected 1 to {allowance.rows} groups of {num_roots} root values (of {', '.join(extension.roots)}); "
                 f"type for example do {settings.strip() or 'nothing'} with {'0' * num_roots}"
             )
-        action["contexts"] = listed
+        action["contexts"] = root_values
     elif contexts:
         raise WordsError("root values cannot be chosen in this item; leave out `with`")
     return Act(action)
@@ -253,7 +255,7 @@ def _read_settings(item: Problem, allowance: Allowance, text: str) -> dict[str, 
     return {name: constants[name] for name in extension.variables if name in constants}
 
 
-def _name_roots(item: Problem, position: Position, rest: str) -> Edit:
+def _read_roots(item: Problem, position: Position, rest: str) -> Edit:
     names = [match_name(name, item.task.variables, "variable") for name in rest.replace(",", " ").split()]
     num_roots = item.task.disclosure.num_roots
     if len(set(names)) != num_roots:
@@ -263,14 +265,14 @@ def _name_roots(item: Problem, position: Position, rest: str) -> Edit:
     return Edit({**position.draft, "roots": roots, "formulas": formulas})
 
 
-def _name_noise(item: Problem, position: Position, rest: str) -> Edit:
+def _read_noise(item: Problem, position: Position, rest: str) -> Edit:
     rates = drafts.noise_rates(item)
     if rest not in rates:
         raise WordsError(f"expected one of {', '.join(rates)}, found {short_repr(rest)}")
     return Edit({**position.draft, "noise": rest})
 
 
-def _submit(item: Problem, position: Position, rest: str) -> Act:
+def _read_submit(item: Problem, position: Position, rest: str) -> Act:
     return Act({"submit": drafts.answer_of_draft(item, position.draft)})
 
 

@@ -1,4 +1,4 @@
-"""Section of a report about ReplaySCM: the paper's tables in its order, then those that it has not."""
+"""Section of a report about ReplaySCM: the paper's tables in its order, then further ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MAX_CEILING_COUNTS = 64  # counts of an item, 20 ms: mean width of the bounds 0.
 
 
 class ReplayGuide:
-    """Answers are SCMs; a draw takes one of the SCMs that fit, all of them alike."""
+    """Texts and levels of a report's overview: answers are SCMs, and chance is a uniform draw of a consistent one."""
 
     words = Words(
         task="read rows of 0 and 1, and state the formula of each column",
@@ -63,12 +63,13 @@ class ReplayGuide:
         return score.get("valid") is True
 
     def levels(self, item: Problem, steps: Sequence[Any], score: Score) -> Levels:
-        """Return the share of SCMs that fit, in the class of attribution, which replay the held-out worlds.
+        """Return chance, the exact share of consistent SCMs that replay the held-out worlds, and ceiling, its maximum.
 
-        It is exact. The ceiling is exact where few counts prove it, else two certified bounds.
+        Both are in the class of attributions. The ceiling is exact if MAX_CEILING_COUNTS counts prove it, else two
+        certified bounds.
         """
         if item.task.extension is not None:
-            return Levels()  # their class is weighed by noise: shares of members are no chances
+            return Levels()  # shares of members are no probabilities: the item's prior and noise weight them
         decision = ATTRIBUTE.decide_heldout(item)
         if decision is None or decision.agreement is None:
             return Levels()
@@ -83,22 +84,24 @@ class ReplayGuide:
         steps: Sequence[Any],
         score: Score,
     ) -> Explanation:
-        recorded = score.get(KEY) or {}
-        members = recorded.get("members")
-        stated, differs = _read_answer(item, answer)
-        remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds ({recorded['class']})." if members else ""
+        attribution = score.get(KEY) or {}
+        members = attribution.get("members")
+        read_answer, differs = _read_answer(item, answer)
+        remaining = (
+            f" {fit_text(members, 'SCM', 'SCMs')} the training worlds ({attribution['class']})." if members else ""
+        )
         return Explanation(
             sentences=(
                 _class_sentence(score, context.setting) + remaining,
                 _failure(score),
             ),
-            response=_answer_text(stated),
+            response=_answer_text(read_answer),
             differs=differs,
-            response_note="read from the text of the response" if stated is not answer else "",
+            response_note="read from the text of the response" if read_answer is not answer else "",
             gold="" if item is None or item.sealed.gold is None else _formulas(item.sealed.gold.mechanisms),
             gold_note="the latent SCM",
             chips=tuple(_chips(score)),
-            verdict_note=_worlds(score),
+            verdict_note=_world_counts(score),
         )
 
 
@@ -109,7 +112,7 @@ def _formulas(mechanisms: Mapping[str, Any]) -> str:
 def _read_answer(
     item: Problem | None, answer: Mapping[str, Any] | str
 ) -> tuple[Mapping[str, Any] | str, tuple[str, ...]]:
-    """Return an answer in the form of gold where it can be read, and the mechanisms that are other functions there."""
+    """Return the extracted answer (the raw one if unreadable), and the variables whose functions differ from gold's."""
     if item is None or item.sealed.gold is None or item.task.extension is not None:
         return answer, ()
     try:
@@ -141,7 +144,7 @@ def _answer_text(answer: Mapping[str, Any] | str) -> str:
 
 def _failure(score: Score) -> str:
     if missing_text(score):
-        return ""  # the sentence before it says more than `empty`
+        return ""  # the class sentence already states it
     reason = score.get("failureExplanation") or score.get("parseError")
     return in_one_line(str(reason))[:300] if reason and score.get("valid") is not True else ""
 
@@ -161,23 +164,23 @@ def _chips(score: Score) -> Iterator[tuple[str, str]]:
         yield ("good", "held-out exact") if score.get("heldoutExact") is True else ("bad", "not held-out exact")
 
 
-def _worlds(score: Score) -> str:
+def _world_counts(score: Score) -> str:
     parts = []
     for split, name in (("train", "training"), ("heldout", "held-out")):
-        exact, number = score.get(f"{split}WorldExactCount"), score.get(f"{split}Worlds")
-        if isinstance(exact, int) and isinstance(number, int):
-            parts.append(f"{exact} of {number} {name} worlds replayed exactly")
+        exact, num_worlds = score.get(f"{split}WorldExactCount"), score.get(f"{split}Worlds")
+        if isinstance(exact, int) and isinstance(num_worlds, int):
+            parts.append(f"{exact} of {num_worlds} {name} worlds replayed exactly")
     return "; ".join(parts)
 
 
 GUIDE = ReplayGuide()
 
 
-# --- Every pair of systems on the same pools, and times of the searches -----------------------------------------------
+# --- Every pair of systems on the same pools --------------------------------------------------------------------------
 
 
 def compare_systems(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
-    """Return the comparisons of rows that ask for an SCM, by what is held out."""
+    """Return paired differences of systems on items that ask for an SCM; None without any."""
     named = [replace(row, pool_labels={digest: paper.pool_name(row) for digest in row.pools}) for row in rows]
     compared = [row for row in named if not paper.is_alternative(row.setting)]
     return comparisons(compared, paper.DIFFERENCES, against, units="latent SCMs", on="held-out replay")
@@ -192,7 +195,7 @@ _TIME_HEADINGS = (
 
 
 def times(rows: Sequence[Row]) -> Table | None:
-    """Wall seconds per instance, where they are on record."""
+    """Return the table of wall seconds per instance; None if no record states them."""
     timed = [(row, row.seconds) for row in rows if row.seconds]
     if not timed:
         return None
@@ -209,7 +212,7 @@ def times(rows: Sequence[Row]) -> Table | None:
     return Table("time", "Time", caption, paper.ROW_LABELS, _TIME_HEADINGS, lines)
 
 
-# --- Wrong mechanisms of valid answers: those that training rows contradict, and those whose faults they never show ---
+# --- Wrong mechanisms of valid answers: contradicted by a training row, or wrong only where no row shows it -----------
 WRONG = "wrong"
 _WRONG_HEADINGS = (
     Heading("num_wrong", "Wrong mechanisms"),
@@ -236,10 +239,10 @@ def wrong_mechanisms(
         evaluator = evaluators.setdefault(item, Evaluator(problem, compiles=False))
         score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
         setting = facts.setting(context.pool_digest, context.setting)
-        count = counts.setdefault((setting, context.system, context.pool), Counter())
-        count["answers"] += 1
-        count.update(count_wrong(problem, score))
-    lines = [TableRow((*key, str(count["answers"])), _wrong_cells(count)) for key, count in counts.items()]
+        counter = counts.setdefault((setting, context.system, context.pool), Counter())
+        counter["answers"] += 1
+        counter.update(count_wrong(problem, score))
+    lines = [TableRow((*key, str(counter["answers"])), _wrong_cells(counter)) for key, counter in counts.items()]
     caption = (
         "Mechanisms of valid answers with another local function than gold's. Contradicted: some scored training row"
         " has an assignment of parents at which the two differ. Never shown: none has."
@@ -254,7 +257,7 @@ def wrong_mechanisms(
 
 
 def count_wrong(problem: Problem, score: ScmScore) -> Mapping[str, int]:
-    """Return how many mechanisms of an answer are wrong, contradicted or never shown; nothing of an invalid one."""
+    """Count the wrong mechanisms of an answer: `contradicted` and `never_shown`; empty for an invalid answer."""
     gold, model = problem.sealed.gold, score.model
     if gold is None or model is None or score.problem.task.reference is not None:
         return {}
@@ -269,8 +272,8 @@ def count_wrong(problem: Problem, score: ScmScore) -> Mapping[str, int]:
     return {"never_shown": len(wrong) - contradicted, "contradicted": contradicted}
 
 
-def _wrong_cells(count: Counter[str]) -> tuple[Cell, ...]:
-    never, contradicted = count["never_shown"], count["contradicted"]
+def _wrong_cells(counter: Counter[str]) -> tuple[Cell, ...]:
+    never, contradicted = counter["never_shown"], counter["contradicted"]
     share = f"{never / (never + contradicted):.3f}" if never + contradicted else UNDEFINED
     return tuple(map(Cell, (str(never + contradicted), str(never), str(contradicted), share)))
 
@@ -286,7 +289,7 @@ def _is_attributed(row: Row) -> bool:
 
 
 def _declare_items(table: Table, rows: Sequence[Row]) -> Table:
-    """Return a table with the items that the paper's is about; it fits where all rows of the report do."""
+    """Mark a table that the paper prints too: whether all rows of the report are about such items."""
     if paper.printed_table(table.id) is None:
         return table
     fits = all(map(paper.fits_printed, rows))
@@ -301,11 +304,11 @@ def report_tables(
     facts: PoolFacts | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Table]:
-    """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
+    """Return the tables of these rows, without empty columns; `NoAnswersError` if there are none."""
     facts = facts or PoolFacts()
-    all_rows, rows = rows, [row for row in rows if not row.key.system.is_chosen]
+    rows_with_choices, rows = rows, [row for row in rows if not row.key.system.is_chosen]
     makers: dict[str, Callable[[], Table | None]] = {
-        spec.id: partial(spec.make, all_rows, with_paper=contents.with_paper) for spec in paper.SPECS
+        spec.id: partial(spec.make, rows_with_choices, with_paper=contents.with_paper) for spec in paper.SPECS
     }
     makers |= {
         "D.1": partial(paper.disclosure_deltas, rows, with_paper=contents.with_paper),
@@ -315,7 +318,7 @@ def report_tables(
         "samples": lambda: sample_table(sample_rows(rows, METRICS.rights), METRICS.rights),
         "ceiling": partial(ceilings, rows, audited or {}),
         "attribution": partial(
-            paper.ATTRIBUTION.make, [row for row in all_rows if _is_attributed(row)], with_paper=False
+            paper.ATTRIBUTION.make, [row for row in rows_with_choices if _is_attributed(row)], with_paper=False
         ),
     }
     if contents.with_times:

@@ -4,13 +4,12 @@ Dimension letters: c = candidates, v = variables, w = words, p = panels, d = wor
 m = mechanisms, r = rows. An instruction is `argument << 4 | opcode`; opcodes up to `if` are the codes of
 dsl.formulas.formula and their argument is the arity.
 
-Programs run on four words at a time: operands are loaded before anything is stored, so that four words are one
-instruction of the processor. Positions are unsigned where they are used, so that none is taken for a negative one.
+Programs run on four words at a time: operands are loaded before anything is stored, so that four words become one
+vector instruction. Indices are unsigned, which spares numba's check for negative ones.
 
-Only texts of which the meaning is plain are read: blanks between items and none behind '(', names of the table,
-operators behind '(' with as many arguments as they take, at most MAX_OPEN of them open. Whatever else a text has, the
-parser of dsl.formulas.text decides what it means, or says why it means nothing. A name is the number that its bytes
-spell, the first one lowest, so that no two names of up to eight bytes are one.
+Only plain texts are read: blanks between items and none behind '(', names of the table, operators behind '(' with an
+admissible number of arguments, at most MAX_OPEN of them open. All other texts are left to the parser of
+dsl.formulas.text. A name is a little-endian number of up to eight bytes, so distinct names have distinct numbers.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ NOT, AND, OR, XOR, IFF, IF, LOAD, CONSTANT, STORE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 LANES = np.uint64(4)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 U0, U1, U2, U3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
-OPERATOR = 15  # opcode of what the table says of an operator: its argument is the operator's code
+OPERATOR = 15  # opcode of an operator's name in the table; its argument is the operator's code
 LINE_BREAK, BLANK, OPENING, CLOSING = 10, 32, 40, 41
 MAX_OPEN = 64
-MAX_HEIGHT = 128  # height of the stack of a text that is judged
+MAX_HEIGHT = 128  # stack depth of a judged text
 COUNT_BITS = 10
-MAX_COUNTED_NODES = 1 << COUNT_BITS  # of such a text, so that a count has room in its bits
+MAX_COUNTED_NODES = 1 << COUNT_BITS  # nodes of a judged text, so that an operator's count fits its bits
 FACTS = 7
-AS_OBSERVED, WRONG = 1, 2  # of a mechanism: all that it mentions is simulated as observed; it is wrong in some row
-RIGHT, REFUSED, CIRCLE, OTHER = 0, 1, 2, 3  # what becomes of a candidate
+AS_OBSERVED, WRONG = 1, 2  # flags of a mechanism: its mentioned values are as observed; it is wrong in some row
+RIGHT, REFUSED, CIRCLE, OTHER = 0, 1, 2, 3  # outcome of a candidate
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4
 BYTE, LAST, WORD = np.uint64(8), np.uint64(63), np.uint64(64)
 

@@ -1,7 +1,7 @@
 """The Alternative-SCM task: experiments that separate two SCMs, and scores of an alternative.
 
-These are the measures of the Alternative-SCM task: share of root assignments with any different prediction, share of
-different cells, and the best intervention of the menu (every observed variable, each value).
+An experiment is rated by the share of root assignments with any different prediction, and by the share of different
+cells. The menu of experiments sets every observed variable to each value.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
 from calibrant.dsl.text import natural_key
 
-# --- Experiments that separate two SCMs: single-variable hard interventions, simulated over every assignment of
-# the roots
+# --- Experiments that separate two SCMs: hard interventions on one variable, over every assignment of the roots -------
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,10 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """The separation of two SCMs by an experiment.
+    """Rates at which an experiment separates two SCMs.
 
     disagreement_rate: share of root assignments with at least one different non-target endogenous variable
-    cell_rate: different over compared cells
+    cell_rate: share of different cells among those of non-target endogenous variables
     """
 
     experiment: Experiment
@@ -54,7 +53,7 @@ class Separation:
 class MenuResponses:
     """The responses of one SCM to every experiment of the menu, for pairwise comparison of many SCMs.
 
-    columns: variable -> a bit per experiment and root assignment, experiments one after another in the menu's order
+    columns: variable -> bit column over blocks of root assignments, one block for each experiment of the menu
     """
 
     def __init__(self, model: Scm) -> None:
@@ -66,15 +65,15 @@ class MenuResponses:
         self.columns = self._layout.simulate(model)
 
     def best(self, alternative: MenuResponses) -> Separation:
-        """Return the highest disagreement rate, then the highest cell rate, then the first in the menu."""
+        """Return the separation of highest disagreement rate, then cell rate; of equals the first in the menu."""
         separations = self.separations(alternative)
         return max(separations, key=lambda s: (s.disagreement_rate, s.cell_rate))  # max keeps the first of equals
 
     def separations(self, alternative: MenuResponses) -> list[Separation]:
-        """Return the separation by each experiment of the menu; `ValueError` as of `PairwiseExperiments`."""
+        """Return the separation by each experiment of the menu; `ValueError` for SCMs over other variables."""
         if (self.roots, self.endogenous) != (alternative.roots, alternative.endogenous):
             raise ValueError("the SCMs do not have the same roots and endogenous variables")
-        differing = [self.columns[v] ^ alternative.columns[v] for v in self.endogenous]  # a target never differs
+        differing = [self.columns[v] ^ alternative.columns[v] for v in self.endogenous]  # 0 for a target
         counts = map(self._layout.counts, [reduce(or_, differing, 0), *differing])
         separations = []
         for experiment, rows, *cells_by_variable in zip(self.menu, *counts, strict=True):
@@ -86,7 +85,7 @@ class MenuResponses:
 
 
 def menu(model: Scm) -> tuple[Experiment, ...]:
-    """Every observed variable with each value, natural order, 0 before 1."""
+    """Return the experiments on every observed variable, in natural order, with 0 before 1."""
     names = sorted((*model.roots, *model.endogenous), key=natural_key)
     return tuple(Experiment(name, value) for name in names for value in (0, 1))
 
@@ -105,7 +104,7 @@ class PairwiseExperiments:
         self._rows = (1 << self.num_assignments) - 1
 
     def simulate(self, model: Scm, experiment: Experiment) -> dict[str, Column]:
-        """Every variable's values under the experiment, a bit per root assignment."""
+        """Return the values of every variable under the experiment: variable -> a bit per root assignment."""
         columns = self._contexts | {experiment.variable: self._rows * experiment.value}
         return simulate(model, columns, {experiment.variable: self._rows}, self._rows)
 
@@ -116,15 +115,17 @@ class PairwiseExperiments:
         )
         compared = [v for v in self.reference.endogenous if v != experiment.variable]
         differing = [reference_values[v] ^ alternative_values[v] for v in compared]
-        anywhere = 0
+        any_differs = 0
         for column in differing:
-            anywhere |= column
+            any_differs |= column
         cells = len(compared) * self.num_assignments
         different = sum(column.bit_count() for column in differing)
-        return Separation(experiment, anywhere.bit_count() / self.num_assignments, different / cells if cells else 0.0)
+        return Separation(
+            experiment, any_differs.bit_count() / self.num_assignments, different / cells if cells else 0.0
+        )
 
     def menu(self) -> tuple[Experiment, ...]:
-        """Every observed variable with each value, natural order, 0 before 1."""
+        """Return the experiments on every observed variable, in natural order, with 0 before 1."""
         return menu(self.reference)
 
     def separations(self) -> list[Separation]:
@@ -132,11 +133,11 @@ class PairwiseExperiments:
         return MenuResponses(self.reference).separations(MenuResponses(self.alternative))
 
     def best(self) -> Separation:
-        """Return the highest disagreement rate, then the highest cell rate, then the first in the menu."""
+        """Return the separation of highest disagreement rate, then cell rate; of equals the first in the menu."""
         return MenuResponses(self.reference).best(MenuResponses(self.alternative))
 
     def values_at(self, experiment: Experiment, roots: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-        """Both SCMs' values of every variable at one root assignment."""
+        """Return the values of every variable at one root assignment, of the reference and of the alternative."""
         assignment = sum(1 << i for i, root in enumerate(self.roots) if roots[root])
         simulations = (self.simulate(model, experiment) for model in (self.reference, self.alternative))
         reference_values, alternative_values = (
@@ -150,12 +151,13 @@ class PairwiseExperiments:
 
 @dataclass(frozen=True)
 class AlternativeScore:
-    """Verdicts on a valid alternative; None where an earlier check already failed.
+    """Verdicts on a valid alternative; fields are None if an earlier check failed.
 
     distinct: some variable has other functional parents or another truth table than in the reference
     success: distinct and train-exact
-    experiment: the experiment as understood, or what was submitted where it is malformed
-    separation, best: of the submitted experiment and of the menu's best one
+    experiment: as parsed, None if malformed; submitted_experiment: as submitted
+    failure: the first check that failed, None if none did
+    separation, best: of the submitted experiment, and of the best one of the menu
     """
 
     distinct: bool
@@ -170,14 +172,14 @@ class AlternativeScore:
 
     @property
     def optimality(self) -> float | None:
-        """Disagreement rate over the best of the menu; 0 where nothing separates."""
+        """Disagreement rate over that of the best experiment; 0 if no experiment separates the two."""
         if self.separation is None or self.best is None:
             return None
         return self.separation.disagreement_rate / self.best.disagreement_rate if self.best.separates else 0.0
 
     @property
     def joint(self) -> bool | None:
-        """Everything together: the task's `correct`."""
+        """Whether alternative, experiment and witness are all right: the task's `correct`."""
         if self.separation is None:
             return None
         return self.success and self.separation.separates and bool(self.witness_valid)
@@ -187,7 +189,7 @@ def score_alternative(
     reference: Scm, alternative: Scm, answer: Mapping[str, Any], *, train_exact: bool
 ) -> AlternativeScore:
     """Run the Alternative-SCM checks in the published order; the first that fails is named in `failure`."""
-    experiment, problem = _experiment(answer.get("experiment"))
+    experiment, problem = _parse_experiment(answer.get("experiment"))
     distinct = not alternative.equivalent(reference)
     success = distinct and train_exact
     witness = answer.get("witness")
@@ -219,7 +221,7 @@ def score_alternative(
 
 
 def as_bit(value: Any) -> int | None:
-    """0 and 1 as the scorer reads them: numbers equal to 0 or 1, booleans, and the texts "0" and "1"."""
+    """Return 0 or 1 for a number equal to it, a boolean, "0" or "1", as the published scorer reads them; else None."""
     if isinstance(value, str):
         return {"0": 0, "1": 1}.get(value)
     if isinstance(value, (bool, int, float)) and value in (0, 1):
@@ -227,7 +229,7 @@ def as_bit(value: Any) -> int | None:
     return None
 
 
-def _experiment(raw: Any) -> tuple[Experiment | None, str | None]:
+def _parse_experiment(raw: Any) -> tuple[Experiment | None, str | None]:
     if not isinstance(raw, dict):
         return None, f"the experiment is {short_repr(raw)}, not an object"
     kind = raw.get("type")
@@ -244,7 +246,7 @@ def _experiment(raw: Any) -> tuple[Experiment | None, str | None]:
 
 
 def _witness_shows(pair: PairwiseExperiments, experiment: Experiment, witness: Any) -> bool:
-    """Return whether at least one claimed difference is real; entries that are wrong do no harm."""
+    """Return whether at least one claimed difference is real; wrong claims are ignored."""
     if not isinstance(witness, dict) or not isinstance(witness.get("rootAssignment"), dict):
         return False
     stated_bits = {root: as_bit(value) for root, value in witness["rootAssignment"].items()}
@@ -273,10 +275,10 @@ def _claim_holds(
     return claimed == (reference[variable], alternative[variable]) and claimed[0] != claimed[1]
 
 
-def told_apart(reference: Scm, alternative: Scm) -> tuple[Separation, dict[str, Any]] | None:
+def find_separation(reference: Scm, alternative: Scm) -> tuple[Separation, dict[str, Any]] | None:
     """Return the best experiment of the menu and a witness for it.
 
-    None if no experiment of the menu tells the two apart.
+    None if no experiment of the menu separates the two.
     """
     pair = PairwiseExperiments(reference, alternative)
     best = pair.best()
@@ -287,7 +289,7 @@ def told_apart(reference: Scm, alternative: Scm) -> tuple[Separation, dict[str, 
 def witness_for(pair: PairwiseExperiments, experiment: Experiment) -> dict[str, Any] | None:
     """Return a witness for an experiment, at the smallest root assignment that shows a difference.
 
-    None if none does.
+    None if no assignment does.
     """
     for assignment in range(pair.num_assignments):
         roots = {root: assignment >> i & 1 for i, root in enumerate(pair.roots)}

@@ -1,7 +1,7 @@
-"""The structure that a problem discloses, behind one interface; callers do not test the concrete class.
+"""The structure that a problem discloses: roots, and the order of variables as far as it is told.
 
-`Disclosure` lists the questions. A class that answers them is a disclosure: scoring, solvers, audits and baselines need
-no more. `Answers` answers what follows from the rest, and `KnownRoots` what follows from the roots where they are told.
+`Disclosure` is the interface; callers do not test for a concrete class. `Answers` implements the members that follow
+from the others, `KnownRoots` those that follow from disclosed roots.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Names: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Why a mechanism map is not legal.
+    """Reason why a mechanism map (variable -> formula) is not legal.
 
     kind: unknown_keys | missing_keys | roots | parent | cycle
-    variables: the culprits; `reason` is one line that names them and what was allowed
+    variables: the offending ones; reason: one line that names them and what is allowed
     """
 
     kind: str
@@ -42,13 +42,14 @@ class Disclosure(Protocol):
     """The interface of a disclosure.
 
     label: its name in tables
-    variables: all of them
-    roots: those told to be roots; None where only their number is
-    num_roots: how many there are
-    endogenous: the variables that may need a mechanism, which are all where the roots are not told
-    order: the topological order where it is told, all variables; then admissible parents come earlier in it
-    blocks: coarse precedence where that is told: disjoint, earliest first, all variables
-    groups: precedence in any case: no mechanism mentions a variable of a later group; one group where nothing is told
+    variables: all variables
+    roots: the disclosed roots; None if only their number is disclosed
+    num_roots: number of roots
+    endogenous: variables that may need a mechanism: all of them if the roots are hidden
+    order: topological order of all variables, in which admissible parents come earlier; None if hidden
+    blocks: disjoint blocks of all variables, earliest first; None if not disclosed
+    groups: groups of all variables such that no mechanism mentions a variable of a later group; one group if no order
+        is disclosed
     """
 
     @property
@@ -69,44 +70,44 @@ class Disclosure(Protocol):
     def groups(self) -> tuple[Names, ...]: ...
 
     def admissible_parents(self, variable: str) -> frozenset[str]:
-        """Return the variables that a mechanism of this one may mention, if it is no root."""
+        """Return the variables that the mechanism of a non-root variable may mention."""
         ...
 
     def earlier(self, variable: str) -> frozenset[str]:
-        """Return the variables that are disclosed to come before this one, parents or not."""
+        """Return the variables that are disclosed to precede this one, parents or not."""
         ...
 
     def group_index(self, variable: str) -> int: ...
 
     def root_sets(self, able: Collection[str] | None = None) -> Iterator[Names]:
-        """Every root set that may be the true one, lexicographic in the order of `variables`.
+        """Yield every possible root set, lexicographic in the order of `variables`.
 
-        able: where the roots are not told, the variables among which they are looked for; all if None
+        able: candidates if the roots are hidden; all variables if None
         """
         ...
 
     def num_root_sets(self, num_able: int | None = None) -> int:
-        """Return the number of `root_sets` when so many variables can be roots."""
+        """Return the number of `root_sets` for num_able candidates; for all variables if None."""
         ...
 
     def given_roots(self, roots: Sequence[str]) -> RootedDisclosure:
-        """Return the disclosure under one of its root sets."""
+        """Return the disclosure with one of its root sets disclosed."""
         ...
 
     def violation(self, mechanisms: Mapping[str, Formula]) -> Violation | None:
-        """Return the first reason why a map is not legal, or None. Acyclicity is judged on mentions."""
+        """Return the first reason why a map is not legal, or None. Cycles are those of mentioned variables."""
         ...
 
 
 class RootedDisclosure(Disclosure, Protocol):
-    """A disclosure that tells the roots."""
+    """A disclosure with known roots."""
 
     @property
     def roots(self) -> Names: ...
 
 
 class Answers:
-    """The answers that follow from the others."""
+    """Members that follow from `order`, `blocks` and `variables`."""
 
     @property
     def groups(self: Disclosure) -> tuple[Names, ...]:
@@ -126,7 +127,7 @@ class Answers:
 
 
 class KnownRoots(Answers):
-    """The answers that follow from known roots."""
+    """Members that follow from known roots."""
 
     @property
     def num_roots(self: RootedDisclosure) -> int:
@@ -134,7 +135,7 @@ class KnownRoots(Answers):
 
     @property
     def endogenous(self: RootedDisclosure) -> Names:
-        """In the order in which the disclosure lists them."""
+        """Variables without the roots, in the order of `variables`."""
         return tuple(v for v in self.variables if v not in self.roots)
 
     def root_sets(self: RootedDisclosure, able: Collection[str] | None = None) -> Iterator[Names]:
@@ -154,8 +155,10 @@ class KnownRoots(Answers):
             allowed = self.admissible_parents(variable)
             strangers = tuple(u for u in mechanisms[variable].variables if u not in allowed)
             if strangers:
-                listed = ", ".join(natural(allowed)) or "none"
-                reason = f"mechanism of '{variable}' mentions {', '.join(strangers)}; admissible parents: {listed}"
+                allowed_text = ", ".join(natural(allowed)) or "none"
+                reason = (
+                    f"mechanism of '{variable}' mentions {', '.join(strangers)}; admissible parents: {allowed_text}"
+                )
                 return Violation("parent", strangers, reason)
         try:
             topological_order(mechanisms)
@@ -165,12 +168,12 @@ class KnownRoots(Answers):
 
 
 def key_violation(keys: Iterable[str], endogenous: Sequence[str]) -> Violation | None:
-    """Check that the keys of a map are the endogenous variables; unknown keys are reported before missing ones."""
+    """Return the violation if keys are not the endogenous variables, unknown ones first; None if they are."""
     present_keys = tuple(keys)
-    listed = ", ".join(natural(endogenous))
+    expected = ", ".join(natural(endogenous))
     unknown = tuple(sorted(key for key in present_keys if key not in endogenous))
     if unknown:
-        return Violation("unknown_keys", unknown, f"unknown or non-endogenous keys; endogenous variables: {listed}")
+        return Violation("unknown_keys", unknown, f"unknown or non-endogenous keys; endogenous variables: {expected}")
     missing = tuple(v for v in endogenous if v not in present_keys)
     if missing:
         return Violation("missing_keys", missing, f"missing mechanisms for {', '.join(natural(missing))}")
@@ -179,7 +182,7 @@ def key_violation(keys: Iterable[str], endogenous: Sequence[str]) -> Violation |
 
 @dataclass(frozen=True)
 class Ordered(KnownRoots):
-    """The full topological order is known: mechanisms may mention only earlier variables.
+    """The full topological order is disclosed: mechanisms may mention only earlier variables.
 
     order: every variable once; roots: those without a mechanism
     """
@@ -197,9 +200,9 @@ class Ordered(KnownRoots):
 
 @dataclass(frozen=True)
 class Blocks(KnownRoots):
-    """Coarse precedence is known: variables of the same or an earlier block may be mentioned.
+    """Coarse precedence is disclosed: mechanisms may mention variables of the same or an earlier block.
 
-    blocks: disjoint, together every variable; the order inside a block says nothing and is natural
+    blocks: a partition of the variables; the order inside a block is natural and has no meaning
     """
 
     blocks: tuple[Names, ...]
@@ -215,7 +218,7 @@ class Blocks(KnownRoots):
 
 @dataclass(frozen=True)
 class HiddenOrder(KnownRoots):
-    """Only the roots are known: any other variable may be mentioned as long as the mentions are acyclic."""
+    """Only the roots are disclosed: mechanisms may mention any other variable as long as mentions are acyclic."""
 
     variables: Names
     roots: Names
@@ -227,10 +230,10 @@ class HiddenOrder(KnownRoots):
 
 @dataclass(frozen=True)
 class HiddenRoots(Answers):
-    """Only the number of roots is known; a submission names them.
+    """Only the number of roots is disclosed; a submission names them.
 
     variables: natural order; num_roots: exactly how many roots must be named
-    certain: variables that are known to be among them
+    certain: variables that are known to be roots
     """
 
     variables: Names
@@ -254,9 +257,9 @@ class HiddenRoots(Answers):
         added = combinations(free, self.num_roots - len(self.certain))
         if not self.certain:
             return added
-        places = {v: k for k, v in enumerate(self.variables)}
-        listed = sorted(sorted(map(places.__getitem__, (*self.certain, *names))) for names in added)
-        return (tuple(self.variables[k] for k in chosen) for chosen in listed)
+        index = {v: k for k, v in enumerate(self.variables)}
+        index_sets = sorted(sorted(map(index.__getitem__, (*self.certain, *names))) for names in added)
+        return (tuple(self.variables[k] for k in indices) for indices in index_sets)
 
     def num_root_sets(self, num_able: int | None = None) -> int:
         num_free = (len(self.variables) if num_able is None else num_able) - len(self.certain)
@@ -266,7 +269,7 @@ class HiddenRoots(Answers):
         return HiddenOrder(self.variables, natural(roots))
 
     def violation(self, mechanisms: Mapping[str, Formula]) -> Violation | None:
-        """Return the first reason why a map is not legal; the roots are the variables without a mechanism."""
+        """Return the first reason why a map is not legal; its roots are the variables without a mechanism."""
         roots = tuple(v for v in self.variables if v not in mechanisms)
         if len(roots) != self.num_roots:
             return Violation("roots", roots, f"{len(roots)} roots where {self.num_roots} are disclosed")

@@ -1,4 +1,4 @@
-"""Episodes of ReplaySCM: worlds that are asked for, and the same by text, for models."""
+"""Episodes of ReplaySCM: a solver requests worlds, then submits an answer; and the text protocol for models."""
 
 from __future__ import annotations
 
@@ -33,43 +33,42 @@ from calibrant.dsl.replayscm.item import Problem, Task
 from calibrant.dsl.replayscm.prompt import forecast_worlds_text, hidden_text, noise_text
 from calibrant.dsl.replayscm.world import Intervention, World, columns_from_rows
 
-# --- Episodes of ReplaySCM: worlds are asked for one by one, then a map or a forecast is submitted --------------------
-# {"do": {"X3": 1, "X5": 0}}, under chosen contexts with "contexts": ["010", ...]; {"submit": {"mechanisms": {..},
-# "noise": "1/10"}} or {"submit": {"forecast": [..]}}. Every refusal is one line and free.
+# Actions: {"do": {"X3": 1, "X5": 0}} requests a world, with "contexts": ["010", ...] if contexts are chosen; {"submit":
+# {"mechanisms": {..}, "noise": "1/10"}} submits an SCM, {"submit": {"forecast": [..]}} probabilities. A context is an
+# assignment of the roots: root i is bit i, and character i of its text. Readings are {"world": t, "rows": [..]}.
 #
 # Step 0 is {"start": {}}: the observational world, number 0, free. Refusals are free, counted, and change nothing.
-# Readings are {"world": t, "rows": [..]}.
-# --- Worlds that may be asked for: all constants on at most so many variables, in a fixed order -----------------------
+# --- Worlds that may be requested: all constants on at most max_targets variables, in a fixed order -------------------
 
 
 def candidate_worlds(variables: Sequence[str], max_targets: int) -> list[dict[str, int]]:
-    """Return all interventions of at most so many constants: by number of targets, then variables, then values.
+    """Return all interventions on at most max_targets variables: by number of targets, then variables, then values.
 
     Values count up, the last variable fastest.
     """
     return [
         dict(zip(targets, values, strict=True))
-        for number in range(min(max_targets, len(variables)) + 1)
-        for targets in combinations(variables, number)
-        for values in product((0, 1), repeat=number)
+        for num_targets in range(min(max_targets, len(variables)) + 1)
+        for targets in combinations(variables, num_targets)
+        for values in product((0, 1), repeat=num_targets)
     ]
 
 
 def num_candidates(num_vars: int, max_targets: int) -> int:
-    """Return how many `candidate_worlds` there are."""
+    """Return the number of `candidate_worlds`."""
     return sum(comb(num_vars, j) << j for j in range(min(max_targets, num_vars) + 1))
 
 
 # --- Actions of an episode, read from untrusted JSON: a world that is requested, or a submission ----------------------
 Forecast: TypeAlias = list[list[dict[str, float]]]
-"""Of each world, of each row: free endogenous variable -> probability of 1."""
+"""[world][row][endogenous variable that is not set] -> probability of 1."""
 
 
 @dataclass(frozen=True)
 class WorldRequest:
-    """A world that an action asks for.
+    """A requested world.
 
-    constants: variable -> bit; contexts: numbers of the chosen contexts, None where they are not chosen
+    constants: variable -> bit; contexts: the chosen contexts, None if the action cannot choose them
     """
 
     constants: Mapping[str, int]
@@ -77,7 +76,7 @@ class WorldRequest:
 
 
 def read_action(action: object, extension: Extension) -> WorldRequest | None:
-    """Return the world that an action asks for, None for a well-shaped submission; `ActionError` states a refusal."""
+    """Return the world that an action requests, None for a well-formed submission; `ActionError` for a refusal."""
     allowance = extension.allowance
     assert allowance is not None
     chosen = frozenset({"contexts"}) if allowance.contexts is Contexts.CHOSEN else frozenset()
@@ -116,7 +115,7 @@ def _read_contexts(raw: Any, extension: Extension, allowance: Allowance) -> tupl
 
 
 def check_submission(raw: Any, extension: Extension) -> None:
-    """Check the shape of what `submit` takes; `ActionError` states a refusal."""
+    """Check the shape of a submission; `ActionError` if it is wrong."""
     if not isinstance(raw, Mapping):
         raise ActionError(f"'submit' takes an object, found {short_repr(raw)}")
     if extension.question is Question.FORECAST and raw.keys() == {"forecast"}:
@@ -153,11 +152,11 @@ def _is_probability(value: object) -> bool:
     return type(value) in (int, float) and isinstance(value, int | float) and 0 <= value <= 1
 
 
-# --- Worlds that an episode has shown: as evidence and as worlds of a panel -------------------------------------------
+# --- The worlds of an episode as evidence, and as worlds of a panel ---------------------------------------------------
 
 
 def steps_evidence(steps: Sequence[Step[Any]]) -> list[EvidenceWorld]:
-    """Return the worlds that these steps have shown, the start first."""
+    """Return the worlds that these steps showed, the start first."""
     return [
         EvidenceWorld(step.action.get("do", {}), tuple(step.reading["rows"]))
         for step in steps
@@ -166,7 +165,7 @@ def steps_evidence(steps: Sequence[Step[Any]]) -> list[EvidenceWorld]:
 
 
 def world_evidence(scm_class: MechanismClass, world: World) -> list[EvidenceWorld]:
-    """Return a world as evidence; targets set row by row are constants of single rows."""
+    """Return a world as evidence; a world with targets set row by row becomes one world of constants for each row."""
     constants = {v: world.intervention.constants[v] for v in world.intervention.constants}
     rows = world.row_texts(scm_class.observed)
     if not world.intervention.assigned:
@@ -183,7 +182,7 @@ def worlds_evidence(scm_class: MechanismClass, worlds: Sequence[World]) -> list[
 
 
 def evidence_panel_world(name: str, scm_class: MechanismClass, world: EvidenceWorld) -> World:
-    """Return evidence as a world of a panel, whose units are its rows."""
+    """Return evidence as a world of a panel; its rows become units r0, r1, ..."""
     by_variable = dict(zip(scm_class.observed, columns_from_rows(world.rows, len(scm_class.observed)), strict=True))
     variables = natural(scm_class.observed)
     units = tuple(f"r{row}" for row in range(len(world.rows)))
@@ -192,12 +191,12 @@ def evidence_panel_world(name: str, scm_class: MechanismClass, world: EvidenceWo
 
 
 def shown_worlds(scm_class: MechanismClass, steps: Sequence[Step[Any]]) -> tuple[World, ...]:
-    """Return the worlds that these steps have shown, named by their numbers."""
+    """Return the worlds that these steps showed, named world_0, world_1, ..."""
     evidence = steps_evidence(steps)
     return tuple(evidence_panel_world(f"world_{index}", scm_class, world) for index, world in enumerate(evidence))
 
 
-# --- SCMs with hidden variables as functions: drawing rows with flips, and what is observable of hidden variables -----
+# --- Rows of SCMs, with the flips of noise ----------------------------------------------------------------------------
 
 
 def context_values(scm_class: MechanismClass, context: int) -> dict[str, int]:
@@ -224,8 +223,8 @@ def noisy_rows(
 ) -> tuple[str, ...]:
     """Return the rows of a world with the flips that the seed fixes.
 
-    contexts: of each row; world: its number, the start being 0; rates: by variable, empty without noise
-    renaming: of a renamed item, for the names that seed flips; row_numbers: that seed flips, 0, 1, .. if None
+    contexts: one for each row; world: its number, the start being 0; rates: variable -> noise rate, empty without noise
+    renaming: of a renamed item, for the names that seed flips; row_numbers: seed the flips of rows, 0, 1, .. if None
     """
     rows = []
     for number, context in zip(row_numbers or range(len(contexts)), contexts, strict=True):
@@ -249,7 +248,7 @@ def clean_rows(
     return tuple(row_text(scm_class, replay_row(scm_class, mechanisms, v, constants)) for v in values)
 
 
-# --- An episode of ReplaySCM: worlds are asked for one by one, then a map or a forecast is submitted ------------------
+# --- An episode: worlds are requested one by one, then an SCM or a forecast is submitted ------------------------------
 Reading: TypeAlias = dict[str, Any]
 """{"world": number, "rows": row strings}"""
 
@@ -284,7 +283,7 @@ class ScmEpisode:
 
     @property
     def id(self) -> str:
-        """The item's id, by which policies seed their draws."""
+        """The item's id, with which policies seed their samples."""
         return self._problem.id
 
     @property
@@ -297,7 +296,7 @@ class ScmEpisode:
 
     @property
     def left(self) -> int:
-        """Worlds that may still be asked for."""
+        """Number of worlds that may still be requested."""
         return self._allowance.worlds - self._worlds + 1
 
     @property
@@ -306,11 +305,11 @@ class ScmEpisode:
 
     @property
     def refusals(self) -> int:
-        """Return how many actions were refused."""
+        """Number of refused actions."""
         return self._refusals
 
     def act(self, action: Action) -> Step[Reading]:
-        """Carry out an action, or refuse it; never raises because of what the action is."""
+        """Carry out an action or refuse it; never raises, whatever the action is."""
         try:
             step = self._step(action)
         except ActionError as error:
@@ -323,7 +322,7 @@ class ScmEpisode:
         if self._closed:
             raise ActionError("the episode is over")
         request = read_action(action, self._extension)
-        if request is None:
+        if request is None:  # a submission
             self._closed = True
             return Step(_record_action(action), None, "", 0)
         if not self.left:
@@ -336,7 +335,7 @@ class ScmEpisode:
         contexts = request.contexts or episode_contexts(self._extension, number, seed, renaming)
         row_numbers = None
         if renaming is not None and self._allowance.contexts is Contexts.ALL:
-            # the row of a context has the number of the context
+            # flips are seeded by the row number, which is the original context if all contexts are shown
             row_numbers = [renaming.original_context(context, self._extension.roots) for context in contexts]
         rows = noisy_rows(
             self._class,
@@ -368,10 +367,10 @@ class ScmEpisode:
 def episode_contexts(
     extension: Extension, world: int, seed: int | None, renaming: Renaming | None = None
 ) -> tuple[int, ...]:
-    """Return the contexts of a world's rows where the action does not list them.
+    """Return the contexts of a world's rows if the action does not list them.
 
-    All contexts; or those that the seed fixes for this world; or, of a start under chosen contexts, the first by
-    number. seed: needed for sampled contexts alone; renaming: None unless the item was renamed
+    All contexts; or those that the seed samples for this world; or, if contexts are chosen, the first `rows` (the
+    start). seed: needed for sampled contexts alone; renaming: None unless the item was renamed
     """
     allowance = extension.allowance
     assert allowance is not None
@@ -387,7 +386,7 @@ def episode_contexts(
 
 
 def _record_action(action: object) -> Action:
-    """Return an action for the record; one that is not even an object becomes text."""
+    """Return an action for the record; one that is no object is recorded as text."""
     return dict(action) if isinstance(action, Mapping) else {"unreadable": short_repr(action)}
 
 
@@ -401,7 +400,7 @@ NO_ACTION = f"No action found. End your reply with a line such as {MARK} {{...}}
 
 
 class TextDialogue:
-    """An episode that replies act in. `closed` once it was submitted to, or all replies are spent."""
+    """An episode played by text replies; closed after a submission, or when max_replies are spent."""
 
     def __init__(self, episode: ScmEpisode, thoughts: Thoughts = "strip") -> None:
         self.episode = episode
@@ -418,22 +417,22 @@ class TextDialogue:
 
     @property
     def refusals(self) -> int:
-        """Return how many replies were refused, those without an action too."""
+        """Number of refused replies, including those without an action."""
         return self.episode.refusals
 
     def prompt(self) -> str:
-        """Return the first message: the item, and the world that is shown at the start."""
-        return episode_prompt(self.episode.task) + "\n" + self._show(self.episode.steps[0])
+        """Return the first message: the rules, and the start world."""
+        return episode_prompt(self.episode.task) + "\n" + self._world_text(self.episode.steps[0])
 
     def reply(self, text: str) -> str:
-        """Act by a reply; return the next message. Never raises because of what the reply is."""
+        """Carry out a reply's action; return the next message. Never raises, whatever the reply is."""
         if self.closed:
             return "The episode is over."
         self.num_replies += 1
         try:
             action = read_reply(read_reply_text(text, self._thoughts))
         except ActionError as error:
-            # a step too, so that transcripts count what was refused
+            # recorded as a step, so that transcripts count it
             self.episode.act({"unreadable": short_repr(text)})
             return in_one_line(str(error))[:MAX_REFUSAL_CHARS]
         step = self.episode.act(action)
@@ -441,9 +440,9 @@ class TextDialogue:
             return f"Refused: {in_one_line(step.refused)[:MAX_REFUSAL_CHARS]}"
         if step.reading is None:
             return "Submitted. The episode is over."
-        return self._show(step)
+        return self._world_text(step)
 
-    def _show(self, step: Step[Reading]) -> str:
+    def _world_text(self, step: Step[Reading]) -> str:
         assert step.reading is not None
         lines = world_table(self.episode.task, step)
         return "\n".join([*lines, f"{self.episode.left} worlds left."])
@@ -460,7 +459,7 @@ def read_reply(text: str) -> dict[str, Any]:
 
 
 def world_table(task: Task, step: Step[Reading]) -> Iterator[str]:
-    """Yield the lines that show a world: its number, the intervention, a row of named values for each unit."""
+    """Yield a world as lines: its number and intervention, then named values for each row."""
     assert task.extension is not None
     assert step.reading is not None
     do = step.action.get("do", {})
@@ -472,17 +471,23 @@ def world_table(task: Task, step: Step[Reading]) -> Iterator[str]:
 
 def episode_prompt(task: Task) -> str:
     """Return the rules of an episode, without any world."""
-    return "\n".join([episode_facts(task), *_actions(task)])
+    return "\n".join([episode_facts(task), *_action_lines(task)])
 
 
 def episode_facts(task: Task) -> str:
     """Return the rules of an episode without the form of replies."""
     assert task.extension is not None
-    parts = [_variables(task), _class(task), noise_text(task.extension), hidden_text(task.extension), _allowance(task)]
+    parts = [
+        _variables_text(task),
+        _class_text(task),
+        noise_text(task.extension),
+        hidden_text(task.extension),
+        _allowance_text(task),
+    ]
     return "\n".join(filter(None, parts))
 
 
-def _variables(task: Task) -> str:
+def _variables_text(task: Task) -> str:
     assert task.extension is not None
     roots = ", ".join(task.extension.roots)
     order = task.disclosure.order
@@ -496,7 +501,7 @@ def _variables(task: Task) -> str:
     )
 
 
-def _class(task: Task) -> str:
+def _class_text(task: Task) -> str:
     assert task.extension is not None
     names = ", ".join(f"{name} ({OPERATORS[name].arity_text})" for name in task.grammar.operators)
     constants = "" if task.grammar.allow_constants else " The literals 0 and 1 are not allowed."
@@ -506,7 +511,7 @@ def _class(task: Task) -> str:
     )
 
 
-def _allowance(task: Task) -> str:
+def _allowance_text(task: Task) -> str:
     assert task.extension is not None
     allowance = task.extension.allowance
     assert allowance is not None
@@ -521,7 +526,7 @@ def _allowance(task: Task) -> str:
     )
 
 
-def _actions(task: Task) -> Iterator[str]:
+def _action_lines(task: Task) -> Iterator[str]:
     assert task.extension is not None
     extension, allowance = task.extension, task.extension.allowance
     assert allowance is not None
@@ -531,7 +536,7 @@ def _actions(task: Task) -> Iterator[str]:
         example["contexts"] = ["0" * len(extension.roots)]
     yield f"{MARK} {json.dumps(example)}"
     if extension.question is Question.FORECAST:
-        yield from _forecast_shape(extension)
+        yield from _forecast_lines(extension)
     endogenous = [v for v in extension.variables if v not in extension.roots]
     shape: dict[str, Any] = {"submit": {"mechanisms": dict.fromkeys(endogenous, "...")}}
     if not extension.noise.is_noiseless and extension.noise.kind is not NoiseKind.RATE:
@@ -540,7 +545,7 @@ def _actions(task: Task) -> Iterator[str]:
     yield "The first submission ends the episode. It is scored on held-out worlds without errors."
 
 
-def _forecast_shape(extension: Extension) -> Iterator[str]:
+def _forecast_lines(extension: Extension) -> Iterator[str]:
     yield from forecast_worlds_text(extension)
     rows: Sequence[Any] = [
         [

@@ -1,19 +1,19 @@
-"""The evaluator of candidate SCMs: all that replays a candidate on worlds, or simulates one, calls this module.
+"""The evaluator of candidate SCMs: every replay of a candidate on worlds, and every simulation, is done here.
 
 Layout. Rows of worlds lie one after another. Row r of a variable is bit r of its column, a Python integer, or bit
 r % 64 of word r // 64. Row p of a truth table has parent i at bit i of p, parents ascending. A clamped cell shows its
 given value, everything else is computed from the values computed so far, so errors propagate (docs/semantics.md).
-`dsl.replayscm.reference` is the meaning; property tests compare every entry with it.
+`dsl.replayscm.reference` defines the semantics; property tests compare every entry with it.
 
 Entries, with candidates a second on one core (10 variables, 80 rows):
 
-- `simulate`, `mismatches`: one candidate on Python integers, compiles nothing; 30,000. One call does any number of
+- `simulate`, `mismatches`: one candidate on Python integers, without compilation; 30,000. One call does any number of
   rows at nearly the same cost, so worlds to compare are laid side by side (`lay_out`).
 - `compile_formulas`, `compile_texts` -> `Programs`: many candidates on packed panels; 2,600,000 once compiled.
 - `compile_tables` -> `TablePrograms`: functions of at most six parents, with flips of noise; 840,000. The first cells
   of a process (`PlainWork`) are computed by numpy.
 - `dsl.replayscm.replay.evaluate`: the public entry, of SCMs or their texts, by the programs above (docs/evaluator.md).
-- `Judge`: one answer from its texts, in the scoring of many (dsl.replayscm.submission): it reads, orders and replays
+- `Judge`: one answer from its texts, when many are scored (dsl.replayscm.submission): it reads, orders and replays
   in one call, 1.8 times as fast as the parser and `mismatches`.
 
 Two kernels stay in solvers.replayscm.experiments: `reading_keys`, in greedy steps 5.9 times as fast as `replay` and a
@@ -42,17 +42,17 @@ I32 = npt.NDArray[np.int32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
-# of dsl.replayscm._kernels_evaluator, which is imported on use; a test compares them
+# copies of constants of dsl.replayscm._kernels_evaluator, which is imported on use; a test compares them
 LOAD, CONSTANT, STORE, OPERATOR = 6, 7, 8, 15
 NUM_FACTS, MAX_HEIGHT, RIGHT, OTHER, HASH_FACTOR = 7, 128, 0, 3, 0x9E3779B97F4A7C15
-MAX_CANDIDATE_CHARS = 8_000  # longer answers are rare, and the parser reads them
-MAX_LAID_ROWS = 1 << 16  # rows to lay side by side at most: a column of 8 kB stays in the processor's cache
+MAX_CANDIDATE_CHARS = 8_000  # longer answers are rare; they are left to the parser
+MAX_LAID_ROWS = 1 << 16  # rows side by side: a column of 8 kB stays in the processor's cache
 MAX_WORD_VARS = 6  # variables of a truth table that fits a word
 _PROJECTIONS = np.array([projection(index, MAX_WORD_VARS).bits for index in range(MAX_WORD_VARS)], np.uint64)
 
 
 class Mechanisms(Protocol):
-    """A candidate as replay needs it, such as an `Scm`; order: the endogenous variables, parents first."""
+    """Interface of a candidate, such as an `Scm`; order: the endogenous variables, parents first."""
 
     @property
     def mechanisms(self) -> Mapping[str, Formula]: ...
@@ -62,14 +62,14 @@ class Mechanisms(Protocol):
 
 
 class Candidate(NamedTuple):
-    """A legal map with an evaluation order of its own."""
+    """A legal map with an evaluation order, parents first."""
 
     mechanisms: Mapping[str, Formula]
     order: tuple[str, ...]
 
 
 def compute(mechanism: Formula, columns: Mapping[str, Column], rows: Column) -> Column:
-    """Return the mechanism's bits in the given rows: `Formula.evaluate` without the calls, for the hot loop."""
+    """Return a mechanism's bits in `rows`: `Formula.evaluate` without its calls, for hot loops."""
     stack: list[Column] = []
     for node in mechanism.nodes:
         if isinstance(node, str):
@@ -87,9 +87,9 @@ def compute(mechanism: Formula, columns: Mapping[str, Column], rows: Column) -> 
 def simulate(
     candidate: Mechanisms, columns: Mapping[str, Column], clamped: Mapping[str, Column], rows: Column
 ) -> dict[str, Column]:
-    """Return all columns: as given where they are clamped or have no mechanism, else computed.
+    """Return all columns: given values where a variable is clamped or has no mechanism, else computed ones.
 
-    clamped: rows in which a variable keeps its given value; none for a variable without an entry
+    clamped: variable -> rows in which it keeps its given value
     """
     values = dict(columns)
     for variable in candidate.order:
@@ -102,31 +102,31 @@ def simulate(
 
 
 def mismatches(candidate: Mechanisms, panel: Panel) -> dict[str, Column]:
-    """Return per endogenous variable the rows in which its simulated value is wrong; intervened rows never are."""
+    """Return endogenous variable -> rows in which its simulated value is wrong; never a row in which it is set."""
     observed = panel.columns
     simulated = simulate(candidate, observed, panel.clamped, panel.all_rows)
     return {variable: simulated[variable] ^ observed[variable] for variable in candidate.order}
 
 
 def replays(candidate: Mechanisms, panel: Panel) -> bool:
-    """Return whether every scored cell is right, as `reference.replays_exactly` does of the panel's worlds."""
+    """Return whether every scored cell is right, as `reference.replays_exactly` on the panel's worlds."""
     columns, clamped, rows = panel.columns, panel.clamped, panel.all_rows
-    # as long as no cell is wrong, all that a mechanism mentions is as observed
+    # observed columns suffice: as long as no cell is wrong, computed values equal them
     return not any(
         (compute(candidate.mechanisms[v], columns, rows) ^ columns[v]) & ~clamped[v] for v in candidate.order
     )
 
 
 def fits(candidate: Mechanisms, worlds: Sequence[World]) -> bool:
-    """Return whether a candidate `replays` these worlds."""
+    """Return `replays` on these worlds; True without worlds."""
     return not worlds or replays(candidate, Panel(worlds[0].variables, tuple(worlds)))
 
 
 class KnownMechanism(Protocol):
-    """A mechanism of which some mismatches are known.
+    """Interface of a mechanism whose mismatches are cached.
 
-    bit, mentions: its variable and the variables that occur, as bits
-    error: the rows in which it is wrong while all that it mentions is right; None if not computed yet
+    bit: of its variable; mentions: bits of the variables that it mentions
+    error: rows in which it is wrong although all mentioned values are right; None if not computed yet
     """
 
     bit: int
@@ -138,14 +138,14 @@ class KnownMechanism(Protocol):
 
 
 def known_mismatches(mechanisms: Mapping[str, KnownMechanism], order: Sequence[str], panel: Panel) -> dict[str, Column]:
-    """Return `mismatches`; mechanisms with right parents take them from `error`, so few are computed twice."""
+    """Return `mismatches`; those of a mechanism with right parents are taken from, or cached in, its `error`."""
     observed, clamped = panel.columns, panel.clamped
     simulated: dict[str, Column] = {}
     wrong: dict[str, Column] = {}
-    wrong_variables = 0  # as bits
+    wrong_bits = 0  # variables with a wrong cell
     for variable in order:
         mechanism = mechanisms[variable]
-        if mechanism.mentions & wrong_variables:
+        if mechanism.mentions & wrong_bits:
             computed = compute(mechanism.formula, simulated, panel.all_rows)
             error = (computed ^ observed[variable]) & ~clamped[variable]
         elif mechanism.error is None:
@@ -155,9 +155,9 @@ def known_mismatches(mechanisms: Mapping[str, KnownMechanism], order: Sequence[s
             error = mechanism.error
         wrong[variable] = error
         if error:
-            if not wrong_variables:
+            if not wrong_bits:
                 simulated = dict(observed)
-            wrong_variables |= mechanism.bit
+            wrong_bits |= mechanism.bit
             simulated[variable] = observed[variable] ^ error
     return wrong
 
@@ -165,7 +165,7 @@ def known_mismatches(mechanisms: Mapping[str, KnownMechanism], order: Sequence[s
 class Layout(NamedTuple):
     """Interventions side by side, each over every assignment of some roots: block after block of 2**roots rows.
 
-    Row a of a block gives root i the bit a >> i & 1. Other roots are 0, and what is intervened on has its constant.
+    Row a of a block gives root i the bit a >> i & 1. Other roots are 0; a variable that is set has its constant.
     """
 
     columns: Mapping[str, Column]
@@ -178,9 +178,9 @@ class Layout(NamedTuple):
         """Return the columns of all variables."""
         return simulate(candidate, self.columns, self.clamped, self.rows)
 
-    def block(self, column: Column, number: int) -> Column:
+    def block(self, column: Column, index: int) -> Column:
         """Return the rows of one block."""
-        return column >> number * self.block_rows & ((1 << self.block_rows) - 1)
+        return column >> index * self.block_rows & ((1 << self.block_rows) - 1)
 
     def counts(self, column: Column) -> list[int]:
         """Count the ones of each block."""
@@ -191,7 +191,7 @@ class Layout(NamedTuple):
 
 
 def lay_out(variables: Sequence[str], roots: Sequence[str], interventions: Sequence[Mapping[str, int]]) -> Layout:
-    """Lay interventions side by side; variables: all that the candidates have; roots: those that take every value."""
+    """Lay interventions side by side; variables: of the candidates; roots: those that take every assignment."""
     num_blocks, block_rows = len(interventions), 1 << len(roots)
     rows = (1 << num_blocks * block_rows) - 1
     first_rows = rows // ((1 << block_rows) - 1)  # the first row of each block
@@ -208,7 +208,7 @@ def lay_out(variables: Sequence[str], roots: Sequence[str], interventions: Seque
 
 @dataclass(frozen=True)
 class TablePrograms:
-    """Candidates as truth tables of at most MAX_WORD_VARS parents each, a mechanism a column.
+    """Candidates as truth tables of at most MAX_WORD_VARS parents: d candidates of m mechanisms.
 
     order: [d, m] variables with mechanisms, parents first; masks: [d, m] their parent sets
     tables: [d, m] their functions over these
@@ -226,7 +226,7 @@ class TablePrograms:
         return TablePrograms(self.order[chosen], self.masks[chosen], self.tables[chosen])
 
     def replay(self, rows: Rows, flips: U64 | None = None) -> U64:
-        """Return the row that each candidate computes; [d, r]. flips: [d, r] cells that noise flips."""
+        """Return the rows that each candidate computes, [d, r] words of variable bits; flips: [d, r], of noise."""
         if PlainWork.take(self.order.size * len(rows.words)):
             return self._replay_plainly(rows, flips)
         from calibrant.dsl.replayscm._kernels_evaluator import replay_tables
@@ -238,7 +238,7 @@ class TablePrograms:
         return results
 
     def _replay_plainly(self, rows: Rows, flips: U64 | None) -> U64:
-        """Return what `replay` does, a mechanism at a time in numpy: nothing is compiled."""
+        """Compute `replay` in numpy, one mechanism at a time, without compilation."""
         values = np.repeat(rows.words[None], len(self), axis=0)
         for i in range(self.order.shape[1]):
             v = self.order[:, i, None].astype(np.uint64)
@@ -250,7 +250,7 @@ class TablePrograms:
 
 
 def compile_tables(candidates: Sequence[Sequence[tuple[int, int, int]]], num_mechanisms: int) -> TablePrograms:
-    """Compile candidates of equally many mechanisms: variable, parent set and table of each, parents first."""
+    """Compile candidates of num_mechanisms each, given as (variable, parent mask, table bits), parents first."""
     arrays = np.array(candidates, np.uint64).reshape(len(candidates), num_mechanisms, 3)
     order, masks, tables = (np.ascontiguousarray(arrays[:, :, i]) for i in range(3))
     return TablePrograms(order.astype(np.int64), masks.astype(np.int64), tables)
@@ -259,7 +259,7 @@ def compile_tables(candidates: Sequence[Sequence[tuple[int, int, int]]], num_mec
 class Evaluation(NamedTuple):
     """Counts of replayed SCMs as numpy arrays: [candidates], or [candidates, panels] of `Programs.compare`.
 
-    Worlds without a scored cell are in none.
+    Worlds without a scored cell are in no count.
 
     num_cells: scored cells, those of endogenous variables that no intervention sets; num_wrong: wrong ones
     num_worlds: worlds with a scored cell; num_exact_worlds: worlds without a wrong one
@@ -275,17 +275,17 @@ class Evaluation(NamedTuple):
 
     @property
     def all_exact(self) -> npt.NDArray[np.bool_]:
-        """Every scored cell is right, and at least one exists."""
+        """Whether every scored cell is right and there is one, by candidate."""
         exact: npt.NDArray[np.bool_] = (self.num_wrong == 0) & (self.num_cells > 0)
         return exact
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Compiled candidates over one set of variables: postfix programs that load, operate and store.
+    """Compiled candidates over one set of variables, as postfix programs of load, operator and store instructions.
 
-    code: all programs one after another, int32; starts: [candidates + 1] where each begins
-    max_stack: deepest stack that any of them needs
+    code: instructions of all programs; starts: [candidates + 1] offset of each program
+    max_stack: greatest stack depth of any program
     """
 
     variables: tuple[str, ...]
@@ -301,7 +301,7 @@ class Programs:
         return self._run(packed, with_values=False)[0]
 
     def replay(self, packed: PackedPanels) -> U64:
-        """Return the values that every candidate computes, as columns of words; [candidates, variables, words]."""
+        """Return the values that every candidate computes, [candidates, variables, words]; rows as in panels."""
         return self._run(packed, with_values=True)[1]
 
     def _run(self, packed: PackedPanels, *, with_values: bool) -> tuple[Evaluation, U64]:
@@ -317,7 +317,7 @@ class Programs:
 
 
 class _Instructions(dict[Node, int]):
-    """Node -> instruction; operators and constants are added when they are first met."""
+    """Node -> instruction; operators and constants are added on demand."""
 
     def __missing__(self, node: Node) -> int:
         if isinstance(node, Apply):
@@ -384,7 +384,7 @@ def compile_texts(
 
 
 def _read_texts(texts: Sequence[str], tables: TextTables | None) -> tuple[I32, I64, U8, int]:
-    """Return code, ends, which texts were read, and the deepest stack; texts that are no single line are not read."""
+    """Return code, end offset of each text, which texts were read, and stack depth; only single lines are read."""
     from calibrant.dsl.replayscm import _kernels_evaluator
 
     ends, was_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
@@ -405,7 +405,7 @@ def _is_line(text: str) -> bool:
 
 
 def _max_stack(code: I32) -> int:
-    """Return the deepest stack; every program leaves it as empty as it found it, so all of them count as one."""
+    """Return the greatest stack depth; every program leaves the stack empty, so all of them count as one."""
     opcode, argument = code & 15, code >> 4
     pushes = (opcode == LOAD) | (opcode == CONSTANT)
     growth = np.where(pushes, 1, np.where(opcode == STORE, -1, 1 - argument))
@@ -413,7 +413,7 @@ def _max_stack(code: I32) -> int:
 
 
 class TextTables(NamedTuple):
-    """The tables of names that `read_texts` of the kernels describes."""
+    """Arguments of the kernels `read_texts` and `judge_texts`, which describe them."""
 
     names: U64
     meanings: I32
@@ -426,7 +426,7 @@ class TextTables(NamedTuple):
 def text_tables(
     variables: Sequence[str], order: Sequence[str], grammar: Grammar, parents: Mapping[str, frozenset[str]]
 ) -> TextTables | None:
-    """Return the tables for variables numbered in this order; None for too many, or one called like an operator."""
+    """Return the tables, variables numbered in this order; None for over 64 variables or one named as an operator."""
     index = {variable: i for i, variable in enumerate(variables)}
     if len(index) > WORD_BITS or index.keys() & OPERATORS.keys():
         return None
@@ -441,26 +441,26 @@ def text_tables(
 
 
 def _name_table(meanings: Mapping[str, int]) -> tuple[int, U64, npt.NDArray[np.int32]]:
-    """Binary logarithm of its size, names and meanings; names that are longer than a word are left out."""
+    """Return log2 of the size, names and meanings of an open-addressing hash table; names over 8 bytes are left out."""
     bits = (2 * len(meanings)).bit_length()
     names, name_meanings = np.zeros(1 << bits, np.uint64), np.full(1 << bits, -1, np.int32)
     for name, meaning in meanings.items():
-        spelled = name.encode("ascii")
-        if len(spelled) > 8:
+        name_bytes = name.encode("ascii")
+        if len(name_bytes) > 8:
             continue
-        number = int.from_bytes(spelled, "little")
-        at = (number * HASH_FACTOR & (1 << 64) - 1) >> (64 - bits)
-        while names[at]:
-            at = (at + 1) % (1 << bits)
-        names[at], name_meanings[at] = number, meaning
+        key = int.from_bytes(name_bytes, "little")
+        slot = (key * HASH_FACTOR & (1 << 64) - 1) >> (64 - bits)
+        while names[slot]:
+            slot = (slot + 1) % (1 << bits)
+        names[slot], name_meanings[slot] = key, meaning
     return bits, names, name_meanings
 
 
 class Verdict(NamedTuple):
     """Outcome of one judged answer.
 
-    wrong: wrong rows of each mechanism; None if there are none
-    order: mechanisms in evaluation order, by index; None for the order in which they were given
+    wrong: column of wrong rows of each mechanism; None if no row is wrong
+    order: indices of the mechanisms in evaluation order; None if it is the given order
     """
 
     wrong: list[Column] | None
@@ -471,10 +471,10 @@ _RIGHT = Verdict(None, None)
 
 
 class Judge:
-    """Judges answers with the same endogenous variables on one panel, from their texts, in one call of a kernel.
+    """Replays answers with the same endogenous variables on one panel, from their texts, in one call of a kernel.
 
     variables: in natural order, which numbers their bits
-    order: the endogenous variables, evaluated in this order wherever what they mention leaves a choice
+    order: the endogenous variables; ties of the evaluation order are broken by it
     """
 
     def __init__(
@@ -504,7 +504,7 @@ class Judge:
             self._arguments = (*tables, code, observed, scored, stack, _PROJECTIONS, was_read, ends)
 
     def judge(self, texts: Sequence[str]) -> Verdict | None:
-        """Judge the mechanisms with these texts; None if one is not plain, or if they mention each other."""
+        """Replay the mechanisms with these texts; None, for the parser to decide, if one is not plain or on a cycle."""
         joined = "\n".join(texts) + "\n"
         if (
             self._arguments is None
@@ -520,10 +520,10 @@ class Judge:
         return self._verdict() if outcome == OTHER else None
 
     def facts(self) -> list[list[int]]:
-        """Return the facts of each mechanism of the last judged answer.
+        """Return the facts of each mechanism of the last judged answer, NUM_FACTS numbers.
 
-        Nodes, longest path, variables as bits, two words of operators; AS_OBSERVED and WRONG, as it is; its truth table
-        over the variables that it mentions, if they are MAX_WORD_VARS at most, with bits that mean nothing.
+        Number of nodes; depth; variables as bits; two words of operators; AS_OBSERVED and WRONG flags; the truth table
+        over the mentioned variables, if they are at most MAX_WORD_VARS, whose bits beyond its rows are undefined.
         """
         facts: list[list[int]] = self._facts.tolist()
         return facts

@@ -1,24 +1,24 @@
-"""From the text of a response to the answer it gives: two rules, and a short way for one plain answer.
+"""Extraction of the answer from the text of a response: two rules, and a fast path for plain answers.
 
 `paper` is the rule of the published protocol (paper, Table A.3): the JSON objects of the text are candidates, ranked by
 how much of the task's answer shape they have, then number of keys, length of their text, and earliest start. The caller
 takes the first candidate that is executable and valid, else the first.
 
-`published` is what the released scorer does. Where `paper` goes further:
+`published` is the rule of the released scorer. `paper` goes further:
 - it knows all three answer shapes. The released score knows `mechanisms`, `parents` and `mechanism` only, so a fenced
   Alternative-SCM answer loses to the mechanism map inside it;
-- it unwraps: `{"answer": {...}}` and `[{...}]` hold an answer even when nothing stands around them;
-- it has a second choice: a longer draft that is not valid gives way to the final answer;
-- if no object of the text has the full shape, an object that breaks off after all parts of the answer were complete
-  counts as those parts. The protocol does not say so; its official sample needs it: 4 of the 18 stored responses break
-  in the reasoning that follows the answer inside the same object, and were counted. `Extraction.broken` tells.
+- it unwraps answers: `{"answer": {...}}` and `[{...}]` hold one even if they are the whole text;
+- it has further candidates: a longer draft that is not valid gives way to the final answer;
+- if no object has the full shape, an object that breaks off after all parts of the answer counts as those parts
+  (`Extraction.broken`). The protocol does not state this; its official sample needs it: 4 of the 18 stored responses
+  break in the reasoning that follows the answer inside the same object, and were counted.
 
 Both rules accept a text that is only an answer without further selection, and neither repairs anything. JSON and its
 limit of nesting are defined in `dsl.json_objects`.
 
-Plain means: no backslash, no brace but those of the answer and of its mechanism map, every mechanism a text, no other
-keys. There is one object of the shape of the task then and nothing that could be taken for another, so that both rules
-come to it. For every other text the functions here give None, and those rules decide.
+A plain answer has no backslash, no braces but its own and those of its mechanism map, strings as mechanisms, and no
+other keys. Then both rules select it, as no other object has the shape of the task. For every other text the functions
+of the fast path return None.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ import msgspec
 from calibrant.dsl.json_objects import JsonObject, decode, json_fragments, json_objects
 from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, shaped_keys
 
-# --- From the text of a response to the answer it gives: two rules, chosen by name ------------------------------------
+# --- The two rules, chosen by name ------------------------------------------------------------------------------------
 Kind: TypeAlias = Literal["scm", "roots", "alternative"]
 """The answer that a task asks for: a mechanism map, roots and mechanisms, or an alternative SCM with its witness."""
 
 Failure: TypeAlias = Literal["empty", "top_level_not_object", "no_json", "could_not_parse"]
-"""Why there is no candidate: only white space; JSON that is no object; no `{ ... }` at all; none of them is JSON."""
+"""Reason for no candidate: white space only; JSON that is no object; no `{ ... }`; no `{ ... }` that is JSON."""
 
 _Rank: TypeAlias = tuple[int, int, int, int]
 _Ranked: TypeAlias = tuple[_Rank, dict[str, Any]]
@@ -55,7 +55,7 @@ _NOT_JSON: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The candidate answers of one response, best first. There are none exactly when there is a failure.
+    """The candidate answers of one response, best first; none iff there is a failure.
 
     strict_json: the response is one JSON object on one line; only a line break may follow it
     broken: the best candidate is an answer inside an object that breaks or ends after it
@@ -73,9 +73,8 @@ Extractor: TypeAlias = Callable[[str, Kind], Extraction]
 def paper(text: str, kind: Kind) -> Extraction:
     """Return the candidates of a text in the protocol's order.
 
-    A text that is one object of the full shape is its own only candidate. Otherwise every object of the text with some
-    part of the shape is one. An object without any part can never be valid: the best of them stands in if nothing else
-    is there, so that there is something to reject.
+    A text that is one object of the full shape is the only candidate. Otherwise all objects with a part of the shape
+    are. Without any, the best other object is the candidate: it is invalid, but gives a reason for the rejection.
     """
     stripped = text.strip()
     whole_value = _decode_whole(stripped) if stripped.startswith("{") else _NOT_JSON
@@ -99,7 +98,7 @@ def paper(text: str, kind: Kind) -> Extraction:
 
 
 def extract_published(text: str, kind: Kind) -> Extraction:
-    """Select the object that the released scorer selects; it does not look at the kind of task."""
+    """Return the object that the released scorer selects, whatever the kind of task."""
     stripped = text.strip()
     whole_value = _decode_whole(stripped)
     strict = _is_strict(text, stripped, whole_value)
@@ -130,7 +129,7 @@ def _is_strict(text: str, stripped: str, whole: object) -> bool:
 
 
 def _shape(answer: Mapping[str, Any], kind: Kind) -> int:
-    """Return the present parts of the shape as bits; the part without which nothing can be executed is the highest."""
+    """Return the parts of the shape that are present, as bits; the mechanism map is the highest bit."""
     match kind:
         case "scm":
             return int(isinstance(answer.get("mechanisms"), dict))
@@ -146,11 +145,10 @@ def _shape(answer: Mapping[str, Any], kind: Kind) -> int:
 
 
 def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
-    """Return an answer of the full shape that is all there is between the first `{` and the last `}`.
+    """Return the answer if it spans the first `{` to the last `}` and no object inside has a part of the shape.
 
-    No object inside has a part of the shape. Most responses are one answer with a fence or a few words around it, and
-    this finds it in a third of the time. As many decoded objects as `{` prove that there is no other object: none in a
-    string, none overwritten by an equal key, none broken off.
+    Most responses are one answer in a fence or a few words, and this finds it in a third of the time. If the number of
+    decoded objects is that of `{`, there is no other object: none in a string, under a repeated key, or broken off.
     """
     start, end = text.find("{"), text.rfind("}") + 1
     answer = _decode_whole(text[start:end]) if 0 <= start < end else None
@@ -170,9 +168,9 @@ def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
 
 
 def _broken_answers(text: str, kind: Kind) -> list[_Ranked]:
-    """Return the answers that were complete when the object around them broke; what else was in it may be damaged."""
+    """Return answers that were complete before the object around them broke off, without its other keys."""
     answers: list[_Ranked] = []
-    if "mechanisms" not in text and "\\" not in text:  # every full shape has this key, as it is or in escapes
+    if "mechanisms" not in text and "\\" not in text:  # every full shape has this key, plain or escaped
         return answers
     for match in json_fragments(text):
         if _shape(match.value, kind) == _FULL_SHAPE[kind]:
@@ -190,7 +188,7 @@ def _published_score(answer: Mapping[str, Any]) -> int:
 
 
 def _rank(score: int, match: JsonObject) -> _Rank:
-    """Greater is better; no two objects of a text are equal."""
+    """Return a sort key, greater is better; no two objects of a text have equal keys."""
     return score, len(match.value), match.end - match.start, -match.start
 
 
@@ -205,9 +203,9 @@ def _failure(stripped: str) -> Failure:
     return "could_not_parse" if 0 <= opening < stripped.rfind("}") else "no_json"
 
 
-# --- Responses that are one plain answer, bare or with words or a fence around it: read in a fifth of the time --------
+# --- Fast path for plain answers, bare or with text or a fence around: a fifth of the time ----------------------------
 PlainReader: TypeAlias = Callable[[str, Kind], tuple[dict[str, Any], bool] | None]
-"""From a response to its answer, and whether that is `Extraction.strict_json`."""
+"""Function from a response to (answer, `Extraction.strict_json`); None if the response is not plain."""
 
 
 class _Map(msgspec.Struct, forbid_unknown_fields=True):
@@ -224,13 +222,13 @@ _map_and_roots: Final = msgspec.json.Decoder(_MapAndRoots).decode
 
 
 def read_plain(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
-    """Return the answer of a plain response as `paper` finds it."""
+    """Return the answer of a plain response, as `paper` would; None if it is not plain."""
     start, end = text.find("{"), text.rfind("}") + 1
     return _read_answer(text, start, end, kind)
 
 
 def read_bare(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
-    """Read the answer of a bare plain response; with something around it the released rule looks at what that is."""
+    """Return the answer of a plain response without other text, as `published` would; None for all others."""
     start, end = text.find("{"), text.rfind("}") + 1
     return None if text[:start].strip() or text[end:].strip() else _read_answer(text, start, end, kind)
 
@@ -251,7 +249,7 @@ def _read_answer(text: str, start: int, end: int, kind: Kind) -> tuple[dict[str,
 
 
 def _is_one_line(text: str, start: int, end: int) -> bool:
-    """One line with the answer, and at most line breaks behind it."""
+    """Return whether the text is one line with the answer, followed by line breaks at most."""
     if start or (end != len(text) and text[end:].strip("\r\n")):
         return False
     inside = text[:end]
@@ -269,7 +267,7 @@ _LENIENT_KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 
 def answer_shape(kind: Kind, variables: Sequence[str], *, with_forecast: bool = False) -> Shape:
-    """Return the shape of an answer; variables: that may have a mechanism, as lines name them."""
+    """Return the shape for the lenient reader; variables: names that may have a mechanism."""
     names = {key: key for key in _LENIENT_KEYS[kind]}
 
     def match(stated: Mapping[str, Any]) -> Shaped | None:

@@ -1,4 +1,4 @@
-"""Problems: what a solver may see, and apart from it what only the evaluator may see."""
+"""Problems: the public task for solvers, and separately the sealed part for the evaluator."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class TaskKind(Enum):
 
 @dataclass(frozen=True)
 class Task(Pictured):
-    """Everything a solver may read, and nothing else.
+    """The public part of a problem: everything that a solver may read, and nothing else.
 
-    kind: what to submit
-    disclosure: what is told about roots and order (in natural order wherever an order would leak)
+    kind: the kind of answer to submit
+    disclosure: what is known about roots and order; names are in natural order where another order would leak
     grammar: allowed operators and whether constants are
-    training: the training worlds, packed
+    training: the training worlds, as bit columns
     shares_units: whether the same unit keeps its latent root thresholds in every world (PanelSemantics)
-    num_heldout: how many held-out worlds there are; nothing else about them is disclosed
-    reference: Alternative-SCM: the SCM to differ from
+    num_heldout: number of held-out worlds; nothing else about them is disclosed
+    reference: the SCM that an Alternative-SCM answer has to differ from; None for other tasks
     extension: class, noise, hidden variables and allowance of an extended item; None for all others
-    wording: of the prompt
-    assumption: statements that an answer has to satisfy beside the evidence; of no file of items
+    wording: variant of the prompt's wording
+    assumption: further statements that an answer has to satisfy, from `--assume`; never in files
     """
 
     kind: TaskKind
@@ -64,7 +64,7 @@ class Task(Pictured):
         return self.training.variables
 
     def picture(self) -> Picture:
-        """Return the rows of the training worlds; what an intervention set is striped."""
+        """Return the rows of the training worlds; cells set by an intervention are striped."""
         panel, roots = self.training, self.disclosure.roots
         rows, striped = list[tuple[str, ...]](), set[tuple[int, int]]()
         for world in panel.worlds:
@@ -98,10 +98,10 @@ class Sealed:
     """The part of a problem for the evaluator and the audits alone.
 
     gold: the latent SCM, if the file has one
-    gold_size: its total formula size as the file states it (it bounds `accGoldPlus` and `bloat`)
+    gold_size: its total formula size as the file states it; the metrics `accGoldPlus` and `bloat` compare with it
     heldout: the held-out worlds
-    latent_order: the latent topological order, all variables; decides which mismatch is reported first
-    max_predecessors: the generator's window; binds nothing
+    latent_order: latent topological order of all variables, in which mismatches are reported
+    max_predecessors: number of predecessors from which the generator drew parents; for information only
     budget_deltas: slack values of `accGoldPlus`
     environments: world id -> root -> environment level
     labels: stratum, seed, difficulty and pairing ids, for tables and matching
@@ -128,9 +128,9 @@ class Sealed:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """A stored model output: its raw text and whatever the file says of its evaluation.
+    """A stored model output: its raw text, and the evaluation that the file states.
 
-    verdict: what the file says beside the evaluation, `valid` and `correct` as far as it says them
+    verdict: `valid` and `correct` as the file states them outside of the evaluation, if it does
     """
 
     model: str
@@ -147,8 +147,8 @@ class ModelResult:
 class Problem(Pictured):
     """One benchmark item. Solvers are handed `task`; `sealed` stays with the evaluator.
 
-    results: reads the model results that the file embeds; called on demand, they dwarf everything else
-    columns: order of the variables in rows of the item's file, which may be the latent one: not for solvers
+    results: function that reads the embedded model results, on demand because they are by far the largest part
+    columns: order of the variables in rows of the item's file; it may be the latent order, so solvers must not see it
     """
 
     id: str
@@ -158,7 +158,7 @@ class Problem(Pictured):
     columns: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def picture(self) -> Picture:
-        """Return what a solver may read."""
+        """Return the public part as a picture."""
         return replace(self.task.picture(), title=f"{self.id}: {self.setting}")
 
     def __repr__(self) -> str:
@@ -189,9 +189,9 @@ class Problem(Pictured):
         """Training worlds, then held-out worlds."""
         return (*self.task.training.worlds, *self.sealed.heldout.worlds)
 
-    @cached_property  # asked for every answer
+    @cached_property  # read for every answer
     def has_heldout_cells(self) -> bool:
-        """Whether some answer has held-out cells that are scored: where roots are open they depend on the answer."""
+        """Whether held-out cells are scored for some answer; with hidden roots that depends on the answer's roots."""
         endogenous = self.task.disclosure.endogenous
         return any(
             world.num_rows and not world.intervention.targets.issuperset(endogenous)
@@ -203,8 +203,8 @@ class Problem(Pictured):
 class Pool:
     """The problems of one file, with its metadata.
 
-    problems: a tuple, or of a large file what makes each when it is asked for (dsl.records)
-    num_extended: problems with episodes, noise or hidden variables, where the reader counted them
+    problems: a tuple, or for a large file a sequence that parses a problem at each access (dsl.records)
+    num_extended: number of episodes and problems with noise or hidden variables; None if the reader did not count them
     """
 
     name: str
@@ -214,13 +214,13 @@ class Pool:
 
     @property
     def items(self) -> Sequence[Problem]:
-        """The problems, under the name that pools of every benchmark have for them."""
+        """The problems, under the name that pools of all benchmarks share."""
         return self.problems
 
     @property
     def has_extensions(self) -> bool:
         """Whether a problem has episodes, noise or hidden variables."""
-        if self.num_extended is not None:  # a large file would make all of its problems again
+        if self.num_extended is not None:  # the fallback parses every problem of a large file
             return self.num_extended > 0
         return any(problem.task.extension is not None for problem in self.problems)
 

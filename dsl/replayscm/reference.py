@@ -1,4 +1,4 @@
-"""The meaning: replay one row at a time with dictionaries.
+"""Reference semantics: replay one row at a time with dictionaries.
 
 Slow on purpose and independent of the packed path: it uses the operators' truth rules on single bits, walks the rows
 of the worlds themselves and knows nothing about bit columns. Solvers certify every answer with it before they return
@@ -48,7 +48,7 @@ def replay_row(
 
 
 def replay_world(model: Scm, world: World, order: Sequence[str] | None = None) -> Iterator[Cell]:
-    """Every scored cell of a world: rows in order, variables in evaluation order."""
+    """Yield every scored cell of a world: rows in order, variables in evaluation order."""
     targets = world.intervention.targets
     scored = [variable for variable in (order or model.order) if variable not in targets]
     for index, observed in enumerate(world.rows()):

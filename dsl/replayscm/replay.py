@@ -1,4 +1,4 @@
-"""Replays of one candidate on the worlds of a split: its wrong rows as counts, shares and cells; many SCMs counted."""
+"""Replay of a candidate on the worlds of a split, as counts, shares and cells; and counts for many SCMs at once."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Column, Panel, Worl
 class SplitReplay(NamedTuple):
     """The replay of a candidate on the worlds of one split.
 
-    panel: the worlds; wrong: per endogenous variable, in evaluation order, its wrong rows
+    panel: the worlds; wrong: endogenous variable, in evaluation order -> bit column of its wrong rows
     wrong_rows: rows with at least one wrong cell
-    num_cells: scored cells: non-intervened endogenous ones; num_worlds: worlds with at least one scored cell
+    num_cells: scored cells, those of endogenous variables that are not set; num_worlds: worlds with a scored cell
     Worlds without a scored cell are left out of every count (as the published scorer does).
     """
 
@@ -68,7 +68,7 @@ class SplitReplay(NamedTuple):
 
     @property
     def first_mismatch(self) -> Cell | None:
-        """Worlds in file order, rows in order, variables in evaluation order."""
+        """First wrong cell, by world in file order, row, and variable in evaluation order; None if all are right."""
         if not self.wrong_rows:
             return None
         row = (self.wrong_rows & -self.wrong_rows).bit_length() - 1
@@ -81,14 +81,14 @@ class SplitReplay(NamedTuple):
 
     @property
     def variable_accuracy(self) -> dict[str, float | None]:
-        """Right over scored cells per endogenous variable; None where a variable is never scored."""
+        """Endogenous variable -> right cells over scored cells; None if it is never scored."""
         if not self.wrong_rows:
             return self.panel.all_right(tuple(self.wrong)).copy()
         scored = self.panel.num_scored
         accuracies: dict[str, float | None] = {}
         for variable, column in self.wrong.items():
-            number = scored[variable]
-            accuracies[variable] = (number - column.bit_count()) / number if number else None
+            num_scored = scored[variable]
+            accuracies[variable] = (num_scored - column.bit_count()) / num_scored if num_scored else None
         return accuracies
 
 
@@ -104,10 +104,9 @@ def replay_splits(candidate: Candidate, whole: Panel, first: Panel, second: Pane
 
 
 class Split:
-    """Two panels that are replayed in one pass. Made once for them.
+    """Two panels that are replayed in one pass; one instance serves many candidates.
 
-    It keeps what is the same for all candidates with some endogenous variables, and the replays of those that are right
-    everywhere, by evaluation order.
+    Replays of candidates without a wrong cell are cached by evaluation order.
     """
 
     def __init__(self, first: Panel, second: Panel) -> None:
@@ -141,33 +140,33 @@ class Split:
 
 # --- The public entry -------------------------------------------------------------------------------------------------
 def evaluate(scms: Sequence[Scm | Mapping[str, str]], worlds: Panel | Sequence[World]) -> Evaluation:
-    """Replay SCMs on worlds and count their right cells and worlds; an SCM may be its mechanisms' texts by variable.
+    """Replay SCMs on worlds and count right cells and worlds; an SCM may be a map variable -> formula text.
 
     A variable without a mechanism is a root and takes its observed values. `CalibrantError` names a wrong SCM.
     """
     if not isinstance(worlds, Panel):
-        listed = tuple(worlds)
-        if not all(isinstance(world, World) for world in listed):
+        world_tuple = tuple(worlds)
+        if not all(isinstance(world, World) for world in world_tuple):
             raise CalibrantError("worlds are a Panel such as item.task.training, or a sequence of World objects")
-        if not listed:
+        if not world_tuple:
             raise CalibrantError("there is no world to replay the SCMs on")
-        worlds = Panel(listed[0].variables, listed)
+        worlds = Panel(world_tuple[0].variables, world_tuple)
     if any(set(world.variables) != set(worlds.variables) for world in worlds.worlds):
         raise CalibrantError("all worlds must have the same variables")
-    programs = _compile_alike(scms, worlds.variables)
+    programs = _compile_texts_alike(scms, worlds.variables)
     if programs is None:
-        models = [_checked_scm(index, model, worlds.variables) for index, model in enumerate(scms)]
+        models = [_check_scm(index, model, worlds.variables) for index, model in enumerate(scms)]
         programs = compile_formulas(models, worlds.variables)
     counts = programs.compare(pack_panels([worlds]))
     return Evaluation(*(array[:, 0] for array in counts))
 
 
-def _compile_alike(scms: Sequence[Scm | Mapping[str, str]], variables: tuple[str, ...]) -> Programs | None:
-    """Compile SCMs that are all texts and admit the evaluation order of the first; None for others, also wrong ones."""
+def _compile_texts_alike(scms: Sequence[Scm | Mapping[str, str]], variables: tuple[str, ...]) -> Programs | None:
+    """Compile SCMs that are all texts and fit the evaluation order of the first; None if one does not."""
     maps = [model for model in scms if isinstance(model, Mapping)]
     if len(maps) < len(scms) or not maps or any(model.keys() != maps[0].keys() for model in maps):
         return None
-    order = _checked_scm(0, maps[0], variables).order
+    order = _check_scm(0, maps[0], variables).order
     roots = set(variables) - set(order)
     parents = {v: frozenset(roots.union(order[:i])) for i, v in enumerate(order)}
     texts = [model[v] for model in maps for v in order]
@@ -179,9 +178,9 @@ def _compile_alike(scms: Sequence[Scm | Mapping[str, str]], variables: tuple[str
         return None
 
 
-def _checked_scm(number: int, model: object, variables: Sequence[str]) -> Scm:
+def _check_scm(index: int, model: object, variables: Sequence[str]) -> Scm:
     """Return an SCM over these variables; `CalibrantError` for any other."""
-    where, allowed = f"scms[{number}]", frozenset(variables)
+    where, allowed = f"scms[{index}]", frozenset(variables)
     if isinstance(model, Scm):
         mechanisms = dict(model.mechanisms)
     elif isinstance(model, Mapping):

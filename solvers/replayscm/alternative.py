@@ -14,7 +14,7 @@ from typing import Any
 
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, full_mask
-from calibrant.dsl.replayscm.alternatives import Separation, told_apart
+from calibrant.dsl.replayscm.alternatives import Separation, find_separation
 from calibrant.dsl.replayscm.evaluator import replays
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
@@ -80,7 +80,7 @@ def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:
         return None
     if task.disclosure.violation(model.mechanisms):
         return None
-    difference = told_apart(reference, model)
+    difference = find_separation(reference, model)
     if difference is None:
         return None
     require_replay(model, task.training.worlds)

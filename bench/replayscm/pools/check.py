@@ -1,4 +1,4 @@
-"""Checks of a pool of ReplaySCM: does gold do what it claims, is it an official file, and what in it was not read."""
+"""Checks of a pool of ReplaySCM: whether gold reproduces the worlds, official files, and fields that are not read."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ from calibrant.solvers.replayscm.roots_and_parents import nested_variables
 
 
 class _Watched(dict[str, Any]):
-    """A mapping that remembers which of its keys were asked for."""
+    """A dictionary that records which of its keys were read, in `read_keys`."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         super().__init__({key: _watch(value) for key, value in raw.items()})
-        self.asked: set[str] = set()
+        self.read_keys: set[str] = set()
 
     def get(self, key: str, default: Any = None) -> Any:
-        self.asked.add(key)
+        self.read_keys.add(key)
         return super().get(key, default)
 
     def __getitem__(self, key: str) -> Any:
-        self.asked.add(key)
+        self.read_keys.add(key)
         return super().__getitem__(key)
 
     def items(self) -> Any:
-        self.asked.update(self.keys())
+        self.read_keys.update(self.keys())
         return super().items()
 
     def values(self) -> Any:
-        self.asked.update(self.keys())
+        self.read_keys.update(self.keys())
         return super().values()
 
 
@@ -69,9 +69,9 @@ def _watch(value: Any) -> Any:
 
 
 def count_unused_fields(path: Path) -> Mapping[str, int]:
-    """Paths of fields that were not read, and in how many records; list elements are told as `name[]`.
+    """Return path of a field that was not read -> number of records; list elements have the path `name[]`.
 
-    Empty for the native format, whose fields are all read. The file has been read without error before.
+    Empty for the native format, whose fields are all read. Requires a file that was read without error.
     """
     with plain_pool(path) as plain:
         first = next(pool_lines(plain), None)
@@ -91,22 +91,22 @@ def _unread(value: Any, path: str) -> Iterator[str]:
             yield from _unread(item, f"{path}[]")
     if not isinstance(value, _Watched):
         return
-    for key in value.keys() - value.asked:
+    for key in value.keys() - value.read_keys:
         yield f"{path}.{key}".lstrip(".")
-    for key in value.asked & value.keys():
+    for key in value.read_keys & value.keys():
         child = dict.__getitem__(value, key)
-        if not isinstance(child, _Watched) or child.asked:  # a mapping that was taken whole was not asked by key
+        if not isinstance(child, _Watched) or child.read_keys:  # else it was taken as a whole
             yield from _unread(child, f"{path}.{key}")
 
 
-# --- Checks of extended items: gold and seed give the rows, and forecasts are of the held-out worlds ------------------
+# --- Checks of extended items: gold and seed reproduce the rows; the worlds to forecast are the held-out ones ---------
 MEASURED = "flips follow from sealed.seed: leave it out for measured rows"
 
 
 def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool) -> str | None:
-    """Return where gold's rows, with the flips that the seed fixes, differ; empty if nowhere.
+    """Return the first cell that gold, with the flips of the seed, does not reproduce; empty if there is none.
 
-    None where that cannot be computed: no gold, or noise without a seed or with rates that are not stated
+    None if that cannot be computed: without gold, or under noise without a seed or stated rates.
     """
     gold, seed = problem.sealed.gold, problem.sealed.seed
     scm_class = task_class(problem.task)
@@ -133,7 +133,7 @@ def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool)
 
 
 def gold_rejection(problem: Problem) -> str | None:
-    """Return why gold is no legal answer; empty if it is one, None without gold."""
+    """Return the reason why gold is no legal answer; empty if it is legal, None without gold."""
     gold = problem.sealed.gold
     if gold is None:
         return None
@@ -143,24 +143,24 @@ def gold_rejection(problem: Problem) -> str | None:
 
 
 def training_difference(problem: Problem) -> str | None:
-    """Return where gold does not give the training rows."""
+    """Return the first training cell that gold does not reproduce; see `row_difference`."""
     return row_difference(problem, problem.task.training.worlds, is_noisy=True)
 
 
 def heldout_difference(problem: Problem) -> str | None:
-    """Return where gold does not give the held-out rows, which are clean."""
+    """Return the first held-out cell, all noise-free, that gold does not reproduce; see `row_difference`."""
     return row_difference(problem, problem.sealed.heldout.worlds, is_noisy=False)
 
 
 def forecast_difference(problem: Problem) -> str | None:
-    """Return how the worlds to forecast differ from the held-out ones; None where nothing is to be forecast."""
+    """Return how the worlds to forecast differ from the held-out ones; empty if they are equal, None without any."""
     extension = problem.task.extension
     if extension is None or not extension.forecast_worlds:
         return None
     scm_class = task_class(problem.task)
     heldout = [(dict(do), tuple(contexts)) for do, contexts in heldout_requests(problem, scm_class)]
     stated = [
-        (dict(world.constants), tuple(_number(context) for context in world.contexts))
+        (dict(world.constants), tuple(_context_of(context) for context in world.contexts))
         for world in extension.forecast_worlds
     ]
     if len(stated) != len(heldout):
@@ -168,26 +168,26 @@ def forecast_difference(problem: Problem) -> str | None:
     for index, (forecast, true) in enumerate(zip(stated, heldout, strict=True)):
         # an intervention overwrites the values of the roots that it sets
         free = [i for i, root in enumerate(scm_class.roots) if root not in forecast[0]]
-        if forecast[0] != true[0] or _bits(forecast[1], free) != _bits(true[1], free):
+        if forecast[0] != true[0] or _select_bits(forecast[1], free) != _select_bits(true[1], free):
             return f"world {index} to forecast is not the held-out one"
     return ""
 
 
-def _number(context: str) -> int:
+def _context_of(context: str) -> int:
     return int(context[::-1] or "0", 2)  # the first character is the first root, bit 0
 
 
-def _bits(contexts: Sequence[int], places: Sequence[int]) -> list[tuple[int, ...]]:
+def _select_bits(contexts: Sequence[int], positions: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the bits at these places of each context."""
-    return [tuple(context >> place & 1 for place in places) for context in contexts]
+    return [tuple(context >> position & 1 for position in positions) for context in contexts]
 
 
 AMBIGUOUS, NOT_COUNTED, HEADER = "ambiguous", "not counted", "header"
-COUNT_LIMITS = Limits(parent_sets=1_000_000, terms=1_000_000)  # below a second an item
+COUNT_LIMITS = Limits(parent_sets=1_000_000, terms=1_000_000)  # keeps a check below a second an item
 
 
 def check_pools(paths: Iterable[Path], *, must_be_official: bool = False) -> Iterator[CheckReport]:
-    """Yield a report for each file; a duplicate may stand in an earlier one."""
+    """Yield a report for each file; items are compared with those of earlier files for duplicates."""
     first_items = FirstItems()
     for path in paths:
         yield check_pool(path, must_be_official=must_be_official, first_items=first_items)
@@ -219,7 +219,7 @@ def check_pool(path: Path, *, must_be_official: bool = False, first_items: First
 
 
 def _note_header(problem: Problem, metadata: Mapping[str, Any]) -> Note | None:
-    """Return the note that the header states another disclosure than the record has; records alone are read."""
+    """Return a note if the header states another disclosure than the record, which is the one in effect."""
     label = problem.task.disclosure.label
     for field in ("disclosure", "setting"):
         stated = str(metadata.get(field, "")).lower().replace("_", "-")
@@ -229,7 +229,7 @@ def _note_header(problem: Problem, metadata: Mapping[str, Any]) -> Note | None:
 
 
 def _note_ambiguous(problem: Problem) -> Note | None:
-    """Return the note that several SCMs of the headline class of `audit` fit, counted as `list --why` does.
+    """Return a note if several SCMs of `audit`'s class of verdicts fit, counted as by `list --why`.
 
     None for extended items, whose audits take seconds each (3 s for one of the bundled episodes).
     """
@@ -265,7 +265,7 @@ def _reference_is_legal(problem: Problem) -> str | None:
 
 
 def _replays(model: Scm | None, panel: Panel) -> str | None:
-    """Return the mismatch by the reference; it runs only where replay on whole columns, ten times faster, finds one."""
+    """Return the first mismatch, by the reference replay, which runs only if the ten times faster one finds some."""
     if model is None:
         return None
     cell = None if replays(model, panel) else first_mismatch(model, panel.worlds)
@@ -298,7 +298,7 @@ def _stated_size(problem: Problem) -> str | None:
 
 
 def _roots_nested(problem: Problem) -> str | None:
-    """Return which root columns are not nested over all worlds, held-out ones too; None where none need be."""
+    """Return which root columns are not nested over all worlds; empty if none, None if units are not shared."""
     gold = problem.sealed.gold
     if gold is None or not problem.task.shares_units:
         return None
@@ -312,7 +312,7 @@ def _unscored_worlds(worlds: tuple[World, ...], model: Scm) -> Iterator[str]:
 
 
 def _has_scored_cells(problem: Problem) -> str | None:
-    """Without a scored training cell nothing can be train-exact."""
+    """Return a failure if no training cell is scored, since no answer could then be train-exact."""
     gold = problem.sealed.gold
     if gold is None or not problem.task.training.worlds:
         return None

@@ -1,9 +1,8 @@
-"""Model results that official files embed: scored again, as rows of tables, with every disagreement on record.
+"""Model results that official files embed, scored again for tables; every disagreement is recorded.
 
-A row's score is that of the stored answer object, as in the published tables: in the official sample these objects
+The score is that of the stored answer object, as in the published tables: in the official sample these objects
 reproduce the stored verdicts, and the texts do not always (docs/semantics.md, "From response to answer"). The stored
-text is scored too: it says whether the response was strict JSON, and where the extractor finds another verdict in it
-than the file has.
+text is scored too, for whether it was strict JSON, and to compare its verdict with the file's.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.official import VERDICT, table_setting
 from calibrant.dsl.replayscm.score import Evaluator
 
-NOT_COMPARED = frozenset({"failureExplanation", "referenceRole"})  # wording; a constant of the file, not of the score
+NOT_COMPARED = frozenset({"failureExplanation", "referenceRole"})  # free wording, and a constant of the file
 TOLERANCE = 1e-9  # rates are quotients of small integers; files may print fewer digits
 
 
 class Disagreement(NamedTuple):
-    """A key of a stored evaluation that this evaluator answers otherwise.
+    """A key of a stored evaluation with another value by this evaluator.
 
-    source: what was scored, "answer" or "text"; a text is compared in its verdict keys only. Or what the file says
-        otherwise, "result", its verdict beside the evaluation, and "evaluation", where a verdict is missing there
+    source: "answer" or "text": what was scored, a text being compared in its verdict keys only; "result": the file's
+        verdict beside the evaluation; "evaluation": a verdict key that the stored evaluation lacks
     """
 
     instance: str
@@ -49,9 +48,9 @@ class Disagreement(NamedTuple):
 class StoredResults:
     """The embedded results of one file.
 
-    thoughts: part of a stored text that is thoughts
-    num_results, num_evaluated: results met so far, and those with an evaluation in the file
-    disagreements: what was found so far, in file order
+    thoughts: how thoughts are separated from the rest of a stored text
+    num_results, num_evaluated: results scored so far, and those with an evaluation in the file
+    disagreements: those so far, in file order
     """
 
     def __init__(self, path: Path, thoughts: Thoughts = "strip") -> None:
@@ -64,16 +63,16 @@ class StoredResults:
         self.disagreements: list[Disagreement] = []
 
     def answers(self) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-        """Yield every result's row and score; `CalibrantError` if the file embeds none."""
+        """Yield every result's context and score; `CalibrantError` if the file embeds none."""
         for problem in self._pool.problems:
             evaluator = Evaluator(problem)
             for result in problem.results():
                 self.num_results += 1
-                yield self._origin(problem, result.model), self._score(evaluator, result)
+                yield self._context(problem, result.model), self._score(evaluator, result)
         if not self.num_results:
             raise CalibrantError(f"{self._path}: embeds no model results")
 
-    def _origin(self, problem: Problem, model: str) -> AnswerContext:
+    def _context(self, problem: Problem, model: str) -> AnswerContext:
         return AnswerContext(
             model,
             self._pool.name,
@@ -92,14 +91,14 @@ class StoredResults:
         computed = score_record(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}
         if result.evaluation or result.verdict:
             self.num_evaluated += 1
-        instance, stored, full = evaluator.problem.id, result.evaluation, score.to_dict()
-        beside = [key for key in result.verdict if result.verdict[key] is not None]
-        self._compare(instance, result.model, "result", beside, result.verdict, full)
+        instance, stored, score_keys = evaluator.problem.id, result.evaluation, score.to_dict()
+        verdict_keys = [key for key in result.verdict if result.verdict[key] is not None]
+        self._compare(instance, result.model, "result", verdict_keys, result.verdict, score_keys)
         if stored:
             missing = {key: None for key in VERDICT if key not in stored}
-            self._compare(instance, result.model, "evaluation", list(missing), missing, full)
+            self._compare(instance, result.model, "evaluation", list(missing), missing, score_keys)
             keys = [key for key in stored if key not in NOT_COMPARED]
-            self._compare(instance, result.model, "answer" if has_answer else "text", keys, stored, full)
+            self._compare(instance, result.model, "answer" if has_answer else "text", keys, stored, score_keys)
             if has_answer and result.raw_response is not None:
                 verdict = [key for key in ("valid", "correct", "trainExact", "heldoutExact") if key in stored]
                 self._compare(instance, result.model, "text", verdict, stored, text.to_dict())
@@ -122,7 +121,7 @@ class StoredResults:
 
 
 def is_same_value(stored: Any, computed: Any) -> bool:
-    """Compare JSON values: numbers up to TOLERANCE, and true is not 1."""
+    """Return whether two JSON values are equal: numbers up to TOLERANCE; true differs from 1."""
     if isinstance(stored, Mapping) and isinstance(computed, Mapping):
         return stored.keys() == computed.keys() and all(
             is_same_value(value, computed[key]) for key, value in stored.items()

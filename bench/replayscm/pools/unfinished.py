@@ -1,8 +1,8 @@
-"""Pools that take long to make: every instance is appended to a file beside the pool as soon as it is done.
+"""Resumable generation of pools: every instance is appended to a file beside the pool as soon as it is done.
 
-While OUT is being made there is a folder OUT.unfinished; the same command goes on from it, whatever stopped the one
-before, and it is removed once OUT is written. What is made depends on what was asked alone: not on the number of
-workers, the order in which they finish, or how often the work was interrupted.
+While OUT is generated there is a folder OUT.unfinished, from which the same command resumes after an interruption; it
+is removed once OUT is written. The pool depends on the request alone: not on the number of workers, the order in which
+they finish, or interruptions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ J = TypeVar("J")
 
 
 class Made(NamedTuple):
-    """An instance, and what is reported of how it was made, ready for JSON."""
+    """An instance, and the report of its generation, ready for JSON."""
 
     problem: Problem
     report: dict[str, Any]
 
 
 class MadeInstances(NamedTuple):
-    """The instances of a pool, and what is reported of each, in their order; many of them stay in the file."""
+    """The instances of a pool and their reports, in order; long pools are read from the file as needed."""
 
     problems: Sequence[Problem]
     reports: Sequence[dict[str, Any]]
@@ -49,7 +49,7 @@ class _Key(NamedTuple):
 class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A line of the file of finished instances.
 
-    work: digest of the request and of the program; place: of the instance in the new pool
+    work: digest of the request and of the program's version; place: index of the instance in the new pool
     """
 
     work: str
@@ -106,7 +106,7 @@ class UnfinishedPool:
         execution: Execution = HERE,
         progress: Progress = lambda name, done, total: None,
     ) -> MadeInstances:
-        """Return the instances in the order of their jobs. jobs: by what to call the instance in an error.
+        """Return the instances in the order of their jobs; jobs: name of an instance in errors -> job.
 
         `CalibrantError` for an instance that cannot be made; the others are kept for the next attempt.
         """
@@ -136,11 +136,11 @@ class UnfinishedPool:
 
 @contextmanager
 def unfinished_pool(out: Path, request: Mapping[str, Any]) -> Iterator[UnfinishedPool]:
-    """Work on the pool at `out`. The folder beside it is removed when the block, which writes the pool, succeeds."""
-    if out.is_dir() or not out.parent.is_dir():  # said before the work, not after it
+    """Open the unfinished pool of `out`; its folder is removed when the block, which writes `out`, succeeds."""
+    if out.is_dir() or not out.parent.is_dir():  # before the work
         raise CalibrantError(f"{out}: {'it is a folder' if out.is_dir() else 'no such folder'}")
     folder = out.with_name(f"{out.name}.unfinished")
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()) or _strange(folder):
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()) or _has_foreign_files(folder):
         conflict = "something else of that name is there; move it, or choose another name"
         raise CalibrantError(f"{folder}: unfinished work is kept there, but {conflict}")
     work = UnfinishedPool(folder, request)
@@ -149,16 +149,16 @@ def unfinished_pool(out: Path, request: Mapping[str, Any]) -> Iterator[Unfinishe
     finally:
         work.close()
     for path in folder.iterdir():
-        if path.name in _OURS:
+        if path.name in _OWN_NAMES:
             path.unlink()
-    if not any(folder.iterdir()):  # what came there meanwhile is not ours to delete
+    if not any(folder.iterdir()):  # another process may have written here since
         folder.rmdir()
 
 
-_OURS = (_LINES.file_name, f"{_LINES.name}.lock")
+_OWN_NAMES = (_LINES.file_name, f"{_LINES.name}.lock")
 
 
-def _strange(folder: Path) -> bool:
-    """Return whether the folder holds a file that is not ours: it is not deleted, so it may not be used."""
+def _has_foreign_files(folder: Path) -> bool:
+    """Return whether the folder holds a file of another origin; such a folder is neither used nor deleted."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    return any(name not in _OURS and not fnmatch(name, f".{_LINES.file_name}.????????") for name in names)
+    return any(name not in _OWN_NAMES and not fnmatch(name, f".{_LINES.file_name}.????????") for name in names)

@@ -1,7 +1,7 @@
-"""Answers to extended items by name of a row: in an episode after worlds that a policy asks for, else from all worlds.
+"""Answers of methods to extended items: in an episode after the worlds that a policy requests, else from all worlds.
 
-Rows that only infer (`exact`, `posterior`, the blind ones, `majority`) are given greedy's worlds in an episode, so that
-they differ in nothing but inference; `random` asks at random, `abstain` asks for nothing.
+Methods that only infer (`exact`, `posterior`, the blind ones, `majority`) get greedy's worlds in an episode, so that
+they differ only in inference; `random` requests random worlds, `abstain` none.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ NOT_EXTENDED = "the item is no episode, and has neither noise nor hidden variabl
 
 
 def is_extended(handout: object) -> bool:
-    """Return whether a protocol was handed an extended item: an episode, or a task with a stated class."""
+    """Return whether a handout is an extended item: an episode, or a task with noise or hidden variables."""
     return not isinstance(handout, Task) or handout.extension is not None
 
 
-def answer_extended(row: str, handout: Any) -> ProtocolResult:
-    """Return the answer of a row; an episode is played, and submitted to if there is an answer."""
+def answer_extended(method: str, handout: Any) -> ProtocolResult:
+    """Return the answer of a method, by its name; an episode is played, and the answer submitted."""
     if not is_extended(handout):
         return ProtocolResult("impossible", provenance={"reason": NOT_EXTENDED})
-    return _answer(row, _inferences()[row], handout)
+    return _answer(method, _inferences()[method], handout)
 
 
 def answer_structured(score: Literal["noisy-weights", "mbde"], search: Any, handout: Any) -> ProtocolResult:
-    """Return the answer of structure learning by a score and a search; an episode is played greedily."""
+    """Return the answer of structure learning by a score and a search; an episode is played with greedy's worlds."""
     from calibrant.baselines.replayscm.structure import answer_structure
 
     return _answer(score, lambda task, worlds, key: answer_structure(task, worlds, score, search), handout)
 
 
-def _answer(row: str, infer: Inference, handout: Any) -> ProtocolResult:
+def _answer(method: str, infer: Inference, handout: Any) -> ProtocolResult:
     from calibrant.solvers.outcome import Found
 
     if isinstance(handout, Task):
-        outcome = infer(handout, () if row == "abstain" else task_evidence(handout), task_key(handout))
+        outcome = infer(handout, () if method == "abstain" else task_evidence(handout), task_key(handout))
     else:
-        outcome = infer(handout.task, _play(row, handout), handout.id)
+        outcome = infer(handout.task, _play(method, handout), handout.id)
     if not isinstance(outcome, Found):
         return nothing_found(outcome)
     solved = outcome.value
@@ -64,7 +64,7 @@ def _answer(row: str, infer: Inference, handout: Any) -> ProtocolResult:
 
 
 def _ties(solved: ExtendedAnswer) -> Ties | None:
-    """Return the maps that are as probable and as small as the answer; None of answers that are no such maps."""
+    """Return the SCMs that are as probable and as small as the answer; None if the method does not choose by these."""
     from calibrant.solvers.outcome import Found
     from calibrant.solvers.replayscm.experiments.policies import map_submission
 
@@ -76,13 +76,13 @@ def _ties(solved: ExtendedAnswer) -> Ties | None:
     return Ties(tied.value.count, [map_submission(formulas) for formulas in tied.value.maps])
 
 
-def _play(row: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:
+def _play(method: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:
     from calibrant.dsl.replayscm.episode import steps_evidence
     from calibrant.solvers.replayscm.experiments.policies import play_worlds
 
-    if row == "abstain":
+    if method == "abstain":
         return steps_evidence(episode.steps)
-    return play_worlds(episode, "random" if row == "random" else "greedy", episode.id)
+    return play_worlds(episode, "random" if method == "random" else "greedy", episode.id)
 
 
 def _inferences() -> Mapping[str, Inference]:
@@ -116,16 +116,16 @@ def task_evidence(task: Task) -> list[EvidenceWorld]:
 
 
 def task_key(task: Task) -> str:
-    """Return a digest of what a solver may read of a passive item: its draws are seeded by it."""
+    """Return a digest of the public part of a passive item, the seed of samples."""
     worlds = [(world.intervention.signature, world.row_texts(task.variables)) for world in task.training.worlds]
     return sha256(repr((task.variables, worlds)).encode()).hexdigest()
 
 
-# --- Protocols for episodes, noise and hidden variables; of plain items they answer nothing ---------------------------
+# --- Protocols for episodes, noise and hidden variables; they refuse plain items --------------------------------------
 
 
 class ExtendedRow(Protocol, frozen=True):
-    """Base of the rows."""
+    """Base of methods for extended items."""
 
     reads_canonical = True
 

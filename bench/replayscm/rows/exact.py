@@ -61,7 +61,7 @@ def alternative_answer(alternative: AlternativeAnswer) -> dict[str, Any]:
 
 
 def no_answer(kind: TaskKind) -> dict[str, Any]:
-    """Return an object of the task's schema that answers nothing; it scores as not valid."""
+    """Return an empty answer in the task's schema; it scores as invalid."""
     match kind:
         case TaskKind.SCM | TaskKind.EPISODE:
             return {"mechanisms": {}}
@@ -71,11 +71,11 @@ def no_answer(kind: TaskKind) -> dict[str, Any]:
             return {"alternative": {"mechanisms": {}}, "experiment": {}, "witness": {}}
 
 
-# --- Base of protocols for plain items: episodes and hidden variables are refused with a reason -----------------------
+# --- Base of methods for plain items: they refuse episodes and hidden variables with a reason -------------------------
 
 
 class PlainRow(Protocol, frozen=True):
-    """Base of the rows for plain items; of noisy ones they read the rows as if these were exact."""
+    """Base of methods for plain items; under noise they treat the rows as noise-free."""
 
     reads_canonical = True
 
@@ -91,7 +91,7 @@ class PlainRow(Protocol, frozen=True):
 MAX_PARENTS = 6  # the solver's own limit
 
 
-class Choosing(TypedDict, total=False):
+class EngineArguments(TypedDict, total=False):
     """Arguments of solvers.replayscm.exact.solve."""
 
     engine: str
@@ -114,8 +114,8 @@ class Exact(PlainRow, frozen=True):
             raise ValueError(f"max_parents is {self.max_parents}; it has to be 1 to {MAX_PARENTS}")
 
     @property
-    def choosing(self) -> Choosing:
-        """Return what chooses parent sets."""
+    def engine_arguments(self) -> EngineArguments:
+        """The engine that chooses parent sets, and its time limit."""
         return {}
 
     def warm_up(self) -> None:
@@ -141,7 +141,7 @@ class Exact(PlainRow, frozen=True):
                     dict(alternative.value.provenance),
                 )
             return nothing_found(alternative)
-        outcome = solve(task, max_parents=self.max_parents, **self.choosing)
+        outcome = solve(task, max_parents=self.max_parents, **self.engine_arguments)
         if isinstance(outcome, Found):
             solution = outcome.value
             ties = least_ties(task, solution, self.max_parents)
@@ -151,7 +151,7 @@ class Exact(PlainRow, frozen=True):
 
 
 def least_ties(task: Task, solution: ExactAnswer, max_parents: int) -> Ties:
-    """Return all least SCMs of a task, or draws from them."""
+    """Return all smallest SCMs of a task, or a sample of them."""
     from calibrant.solvers.outcome import Found
     from calibrant.solvers.replayscm.members import least_models
 
@@ -163,7 +163,7 @@ def least_ties(task: Task, solution: ExactAnswer, max_parents: int) -> Ties:
 
 
 class _PlainExact(Exact, frozen=True):
-    """`exact` with one engine for the choice of parent sets; noise and hidden variables have engines of their own."""
+    """`exact` with a fixed engine for the choice of parent sets; for plain items alone."""
 
     engine: ClassVar[str]
 
@@ -171,7 +171,7 @@ class _PlainExact(Exact, frozen=True):
         return f"{self.name} answers plain items alone" if is_extended(handout) else ""
 
     @property
-    def choosing(self) -> Choosing:
+    def engine_arguments(self) -> EngineArguments:
         return {"engine": self.engine}
 
 
@@ -215,15 +215,12 @@ class ExactIntegerProgram(_PlainExact, frozen=True):
         require_extra("large", "highspy")
 
     @property
-    def choosing(self) -> Choosing:
+    def engine_arguments(self) -> EngineArguments:
         return {"engine": self.engine, "seconds": self.seconds}
 
 
 def warming_task() -> Task:
-    """Return mechanisms of 3 to 5 parents, seen in every row.
-
-    To answer it takes all tables, and every kernel of the solver in every type that it is compiled for.
-    """
+    """Return a task of mechanisms with 3 to 5 parents and all rows, which uses every table and compiled kernel."""
     from calibrant.dsl.formulas.text import STANDARD, parse
     from calibrant.dsl.replayscm.disclosure import HiddenOrder
     from calibrant.dsl.replayscm.world import Intervention, Panel, World
@@ -281,22 +278,22 @@ class StagedExactSearch(PlainRow, frozen=True):
         return ProtocolResult("found", scm_answer(task.kind, result.model), result.model.size, {"stage": result.stage})
 
 
-# --- Canonical presentation of episodes: variables in an order that neither names nor the order of columns decides ----
+# --- Canonical presentation of episodes: the order of variables depends on neither their names nor their columns ------
 _NAME = re.compile(r"\bV[0-9]+\b")
 
 
 def present_episode(problem: Problem) -> Presentation:
     """Return an episode over the variables V1, V2, ... of its presentation."""
-    names = {variable: f"V{place}" for place, variable in enumerate(_presented_order(problem), start=1)}
+    names = {variable: f"V{number}" for number, variable in enumerate(_presented_order(problem), start=1)}
     renamed = rename_problem(problem, names, PanelOrder((), (), {}), unchanged_order(problem.sealed.heldout))
-    old, new = problem.task.extension, renamed.task.extension
-    assert old is not None
-    assert new is not None
-    return Presentation(renamed, _Restoring(names, old, new).restore)
+    extension, renamed_extension = problem.task.extension, renamed.task.extension
+    assert extension is not None
+    assert renamed_extension is not None
+    return Presentation(renamed, _Restorer(names, extension, renamed_extension).restore)
 
 
 def _presented_order(problem: Problem) -> list[str]:
-    """Return all variables, hidden ones too: first by what the start shows, then as the environment puts them."""
+    """Return all variables, hidden ones too, by their role at the start; ties in an order seeded by the whole item."""
     task, sealed, extension = problem.task, problem.sealed, problem.task.extension
     assert extension is not None
     assert extension.allowance is not None
@@ -321,10 +318,10 @@ def _presented_order(problem: Problem) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Restoring:
-    """Restores what was said over the variables of a presentation: names, columns and rows.
+class _Restorer:
+    """Translates JSON about a presentation back to the pool's names, columns and rows.
 
-    names: name in the pool -> name in the presentation; old, new: the fields of the item and of its presentation
+    names: name in the pool -> name in the presentation; old, new: extension of the item and of its presentation
     """
 
     names: Mapping[str, str]
@@ -332,19 +329,19 @@ class _Restoring:
     new: Extension
 
     def restore(self, content: Any) -> Any:
-        """Return JSON over the names of the pool."""
+        """Translate actions, readings and answers to the names of the pool."""
         if isinstance(content, Mapping):
             if content.keys() == {"world", "rows"}:
-                return {"world": content["world"], "rows": self._rows(content["rows"])}
-            restored = {self._words(key): self.restore(value) for key, value in content.items()}
+                return {"world": content["world"], "rows": self._restore_rows(content["rows"])}
+            restored = {self._restore_names(key): self.restore(value) for key, value in content.items()}
             if "do" in content and "contexts" in content:
-                restored["contexts"] = [_picked(text, self._root_places) for text in content["contexts"]]
+                restored["contexts"] = [_pick_characters(text, self._root_indices) for text in content["contexts"]]
             return restored
         if isinstance(content, list | tuple):
             return [self.restore(part) for part in content]
-        return self._words(content)
+        return self._restore_names(content)
 
-    def _words(self, content: Any) -> Any:
+    def _restore_names(self, content: Any) -> Any:
         return replace_words(content, _NAME, self._names_in_pool)
 
     @cached_property
@@ -352,22 +349,22 @@ class _Restoring:
         return {new: old for old, new in self.names.items()}
 
     @cached_property
-    def _root_places(self) -> list[int]:
+    def _root_indices(self) -> list[int]:
         return [self.new.roots.index(self.names[root]) for root in self.old.roots]
 
-    def _rows(self, rows: list[str]) -> list[str]:
+    def _restore_rows(self, rows: list[str]) -> list[str]:
         columns = [self.new.variables.index(self.names[variable]) for variable in self.old.variables]
         assert self.old.allowance is not None
         numbers = range(len(rows))
         if self.old.allowance.contexts is Contexts.ALL:
-            places = self._root_places
-            order = [sum((context >> i & 1) << place for i, place in enumerate(places)) for context in numbers]
-            rows = [rows[number] for number in order]
-        return [_picked(row, columns) for row in rows]
+            root_indices = self._root_indices
+            order = [sum((context >> i & 1) << bit for i, bit in enumerate(root_indices)) for context in numbers]
+            rows = [rows[row_index] for row_index in order]
+        return [_pick_characters(row, columns) for row in rows]
 
 
-def _picked(text: str, places: list[int]) -> str:
-    return "".join(text[place] for place in places)
+def _pick_characters(text: str, indices: list[int]) -> str:
+    return "".join(text[index] for index in indices)
 
 
 # --- Canonical presentation of ReplaySCM tasks and episodes -----------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Methods of ReplaySCM in the order in which `all` runs them; the posterior, and those that search little."""
+"""Methods of ReplaySCM in the order in which `all` runs them; the method `posterior`, and simple baselines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calibrant.baselines.replayscm.posterior.posterior import Posterior
 
 
-# --- The protocol `posterior`: the most probable or most agreeing train-exact SCM under a prior of the generator ------
+# --- The protocol `posterior`: the most probable, or most agreeing, train-exact SCM under the generator's prior -------
 
 
 class MostPosterior(exact.PlainRow, frozen=True):
@@ -54,28 +54,30 @@ class MostPosterior(exact.PlainRow, frozen=True):
         from calibrant.solvers.outcome import BudgetSpent
 
         if task.kind is TaskKind.ALTERNATIVE:
-            return self._exact(task, "the task asks for an alternative SCM, whatever its probability")
+            return self._fall_back_to_exact(task, "the task asks for an alternative SCM, whatever its probability")
         if task.grammar != STANDARD:
-            return self._exact(task, "the prior is of formulas over the standard operators without constants")
+            return self._fall_back_to_exact(
+                task, "the prior is of formulas over the standard operators without constants"
+            )
         from calibrant.baselines.replayscm.posterior.posterior import Posterior
         from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, MIXED_UP_TO
 
         try:
             posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
             if posterior.components:
-                return self._chosen(task, posterior)
+                return self._choose_member(task, posterior)
         except BudgetSpent as spent:
             if len(task.variables) > MIXED_UP_TO:
-                return self._by_chain(task)
-            return self._exact(task, str(spent) or "too many latent orders or functions to go through")
-        return self._exact(task, "no configuration of the prior explains the evidence")
+                return self._choose_by_order_mcmc(task)
+            return self._fall_back_to_exact(task, str(spent) or "too many latent orders or functions to go through")
+        return self._fall_back_to_exact(task, "no configuration of the prior explains the evidence")
 
-    def _exact(self, task: Task, reason: str) -> ProtocolResult:
+    def _fall_back_to_exact(self, task: Task, reason: str) -> ProtocolResult:
         result = exact.Exact().answer(task)
         provenance: dict[str, Any] = {**result.provenance, "posterior": f"not used: {reason}"}
         return ProtocolResult(result.outcome, result.answer, result.size, provenance)
 
-    def _chosen(self, task: Task, posterior: Posterior) -> ProtocolResult:
+    def _choose_member(self, task: Task, posterior: Posterior) -> ProtocolResult:
         from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_probable
 
         choose = most_agreeing if self.choose == "agreeing" else most_probable
@@ -86,8 +88,8 @@ class MostPosterior(exact.PlainRow, frozen=True):
             "found", exact.scm_answer(task.kind, model), model.size, {**provenance, "certified_by": "dsl.reference"}
         )
 
-    def _by_chain(self, task: Task) -> ProtocolResult:
-        """By order MCMC. The value of a probable member is its share of the draws, of an agreeing one as ever."""
+    def _choose_by_order_mcmc(self, task: Task) -> ProtocolResult:
+        """Choose by order MCMC; the recorded value of a probable member is then its share of the samples."""
         from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_frequent
         from calibrant.baselines.replayscm.posterior.posterior import SampledPosterior
         from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS
@@ -98,7 +100,7 @@ class MostPosterior(exact.PlainRow, frozen=True):
             choice = (most_agreeing if self.choose == "agreeing" else most_frequent)(chains, self.draws)
             model = certified_member(task, choice.member)
         except BudgetSpent as spent:
-            return self._exact(task, str(spent) or "too many functions to go through")
+            return self._fall_back_to_exact(task, str(spent) or "too many functions to go through")
         provenance = {**self._provenance(choice), **chains.report, "certified_by": "dsl.reference"}
         return ProtocolResult("found", exact.scm_answer(task.kind, model), model.size, provenance)
 
@@ -112,17 +114,17 @@ class MostPosterior(exact.PlainRow, frozen=True):
         }
 
 
-# --- Protocols that search little or nothing: first-found, random-legal, copy-parent, majority ------------------------
+# --- Simple baselines: first-found, random-legal, copy-parent, majority -----------------------------------------------
 
 
 class SimpleRow(exact.PlainRow, frozen=True):
-    """Base of the rows: a model or none; no answer to an Alternative-SCM task."""
+    """Base of simple baselines; they give no answer to an Alternative-SCM task."""
 
     def warm_up(self) -> None:
         self.answer(exact.warming_task())
 
     def model(self, task: Task) -> Scm | None:
-        """Return the answer; None if the operators that are allowed cannot say it."""
+        """Return the answer; None if the allowed operators cannot express it."""
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:
@@ -208,5 +210,5 @@ ROWS = (*PLAIN, *EXTENDED)
 
 
 def applicable_rows(pools: Sequence[Pool]) -> Sequence[type[Protocol]]:
-    """Return all rows where a pool has episodes, noise or hidden variables, else those of plain items."""
+    """Return all methods if a pool has episodes, noise or hidden variables, else those for plain items."""
     return ROWS if any(pool.has_extensions for pool in pools) else PLAIN

@@ -1,8 +1,8 @@
-"""Rates of the evaluator of candidate SCMs beside Python integers and NumPy, measured in turns in one process.
+"""Speed of the evaluator of candidate SCMs against Python integers and NumPy, measured in turns in one process.
 
-Processor time, because everything here computes on one core and the machine may have other work. A ratio is formed
-within a round, so that a slow minute of the machine slows all alike; the median over rounds is reported. The rivals:
-one Python integer a variable, a bit a row (`dsl.replayscm.evaluator.mismatches`), and plain NumPy, a byte a row.
+Processor time, because everything here computes on one core and the machine may have other work. Ratios are taken
+within a round, so that a slow minute slows all alike; the median over rounds is reported. The rivals: one Python
+integer a variable, a bit a row (`dsl.replayscm.evaluator.mismatches`), and plain NumPy, a byte a row.
 """
 
 from __future__ import annotations
@@ -31,42 +31,42 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, pack_panels
 from calibrant.dsl.text import plural
 
-# --- Different candidates of the same size, for replays that no cache can shorten -------------------------------------
-LISTS = ("and", "or", "xor", "iff")
+# --- Distinct candidates of equal size, so that no cache shortens a replay --------------------------------------------
+NARY_OPERATORS = ("and", "or", "xor", "iff")
 
 
 def gold_of(problem: Problem) -> Scm:
-    """Return the latent SCM; ValueError if the pool does not tell it."""
+    """Return the latent SCM; ValueError if the pool does not state it."""
     if problem.sealed.gold is None:
         raise ValueError(f"{problem.id}: benchmarks need the gold SCM")
     return problem.sealed.gold
 
 
 def random_candidates(problem: Problem, count: int, seed: int) -> list[Candidate]:
-    """Candidates in the shape of gold, with other variables and operators at random; mentions follow gold's order."""
+    """Return candidates in the shape of gold with random variables and operators; variables follow gold's order."""
     rng = Random(seed)
     gold = gold_of(problem)
-    return [Candidate(*_like(gold, rng)) for _ in range(count)]
+    return [Candidate(*_randomise_mechanisms(gold, rng)) for _ in range(count)]
 
 
-def _like(gold: Scm, rng: Random) -> tuple[dict[str, Formula], tuple[str, ...]]:
+def _randomise_mechanisms(gold: Scm, rng: Random) -> tuple[dict[str, Formula], tuple[str, ...]]:
     earlier = list(gold.roots)
     mechanisms = {}
     for variable in gold.order:
         mechanisms[variable] = Formula(
-            tuple(_different(node, earlier, rng) for node in gold.mechanisms[variable].nodes)
+            tuple(_randomise_node(node, earlier, rng) for node in gold.mechanisms[variable].nodes)
         )
         earlier.append(variable)
     return mechanisms, gold.order
 
 
-def _different(node: Node, variables: Sequence[str], rng: Random) -> Node:
+def _randomise_node(node: Node, variables: Sequence[str], rng: Random) -> Node:
     if isinstance(node, Apply):
-        return Apply(rng.choice(LISTS), node.arity) if node.operator in LISTS else node
+        return Apply(rng.choice(NARY_OPERATORS), node.arity) if node.operator in NARY_OPERATORS else node
     return rng.choice(variables) if isinstance(node, str) else node
 
 
-def typical(problems: Sequence[Problem]) -> Problem:
+def median_problem(problems: Sequence[Problem]) -> Problem:
     """Return the problem whose gold formulas are of median total size."""
     return sorted(problems, key=lambda problem: gold_of(problem).size)[len(problems) // 2]
 
@@ -86,7 +86,10 @@ RULES: dict[str, Callable[[list[Bools]], Bools]] = {
 
 
 class RowwisePanels:
-    """Panels as Boolean arrays [rows], and what replay needs of them."""
+    """Panels of worlds as Boolean arrays, one value a row.
+
+    observed, scored: variable -> [rows]; starts: first row of each world and panel, first world of each panel
+    """
 
     def __init__(self, panels: Iterable[Panel]) -> None:
         self.panels = list(panels)
@@ -103,7 +106,7 @@ class RowwisePanels:
         self.panel_worlds = np.cumsum([0, *(len(p.worlds) for p in self.panels)])[:-1]
 
     def replay(self, candidate: Candidate) -> Counts:
-        """[panels, 4]: scored cells, wrong cells, scored worlds, exact worlds."""
+        """Return [panels, 4]: scored cells, wrong cells, scored worlds, exact worlds."""
         simulated = dict(self.observed)
         cells = np.zeros(self.num_rows, np.int64)
         errors = np.zeros(self.num_rows, np.int64)
@@ -132,16 +135,16 @@ class RowwisePanels:
 
 
 # --- The micro-benchmark: `calibrant bench evaluator` -----------------------------------------------------------------
-BATCH, SAMPLE = 10_000, 100  # candidates of a turn of the evaluator, and of its rivals
+BATCH, SAMPLE = 10_000, 100  # candidates a turn: of the evaluator, and of its rivals, which are slower
 MIN_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Speed of one way to count the mistakes of candidates.
+    """Speed of one way to count the wrong cells of candidates.
 
-    per_second: candidates, median over rounds
-    ratios: how many times as fast the evaluator is, by round; empty for the evaluator itself
+    per_second: candidates per second, median over rounds
+    ratios: speed of the evaluator over this one, by round; empty for the evaluator itself
     """
 
     name: str
@@ -155,7 +158,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class EvaluatorRates:
-    """Rates on one problem. num_equal: candidates whose numbers of wrong cells are the same in every way."""
+    """Rates on one problem; num_equal: candidates for which all ways count the same wrong cells."""
 
     problem: Problem
     num_rows: int
@@ -164,7 +167,7 @@ class EvaluatorRates:
     rates: tuple[Rate, ...]
 
     def text(self) -> str:
-        """Return a table and what was measured, in lines of at most 80 characters."""
+        """Return a table with a caption, in lines of at most 80 characters."""
         rows = [
             [
                 rate.name,
@@ -192,13 +195,13 @@ class EvaluatorRates:
 
 
 def measure_evaluator(problem: Problem, seconds: float, seed: int = 0) -> EvaluatorRates:
-    """Measure for so many wall seconds, at least three rounds; compiling comes before.
+    """Measure for `seconds` of wall time, at least MIN_ROUNDS rounds, without compilation.
 
-    Candidates have the shape of gold with other variables and operators. `AssertionError` if two ways count otherwise.
+    Candidates have the shape of gold. `AssertionError` if two ways disagree on the number of wrong cells.
     """
     panel = problem.task.training
     candidates = random_candidates(problem, BATCH, seed)
-    sample, packed, rowwise = candidates[:SAMPLE], pack_panels([panel]), RowwisePanels([panel])
+    rival_candidates, packed, rowwise = candidates[:SAMPLE], pack_panels([panel]), RowwisePanels([panel])
     programs = compile_formulas(candidates, problem.task.variables)
     ways: dict[str, tuple[int, Callable[[], object]]] = {
         "evaluator, compiled before": (BATCH, lambda: programs.compare(packed)),
@@ -206,13 +209,15 @@ def measure_evaluator(problem: Problem, seconds: float, seed: int = 0) -> Evalua
             BATCH,
             lambda: compile_formulas(candidates, problem.task.variables).compare(packed),
         ),
-        "Python integers": (SAMPLE, lambda: [mismatches(candidate, panel) for candidate in sample]),
-        "NumPy, a byte a row": (SAMPLE, lambda: [rowwise.replay(candidate) for candidate in sample]),
+        "Python integers": (SAMPLE, lambda: [mismatches(candidate, panel) for candidate in rival_candidates]),
+        "NumPy, a byte a row": (SAMPLE, lambda: [rowwise.replay(candidate) for candidate in rival_candidates]),
     }
-    counted = programs.compare(packed).num_wrong[:SAMPLE].reshape(-1).tolist()
-    by_integers = [sum(column.bit_count() for column in mismatches(candidate, panel).values()) for candidate in sample]
-    by_numpy = [int(rowwise.replay(candidate)[0, 1]) for candidate in sample]
-    if not counted == by_integers == by_numpy:
+    by_evaluator = programs.compare(packed).num_wrong[:SAMPLE].reshape(-1).tolist()
+    by_integers = [
+        sum(column.bit_count() for column in mismatches(candidate, panel).values()) for candidate in rival_candidates
+    ]
+    by_numpy = [int(rowwise.replay(candidate)[0, 1]) for candidate in rival_candidates]
+    if not by_evaluator == by_integers == by_numpy:
         raise AssertionError("the evaluator and its rivals count other mistakes")
     deadline = time.monotonic() + seconds
     rounds: list[dict[str, float]] = []
@@ -229,22 +234,22 @@ def measure_evaluator(problem: Problem, seconds: float, seed: int = 0) -> Evalua
         )
         for name in ways
     )
-    return EvaluatorRates(problem, panel.num_rows, len(rounds), len(sample), rates)
+    return EvaluatorRates(problem, panel.num_rows, len(rounds), len(rival_candidates), rates)
 
 
 def _rate(num_items: int, call: Callable[[], object]) -> float:
-    """Return items a second of processor time, of at least 20 ms of calls."""
+    """Return items per second of processor time, measured over at least 20 ms."""
     started, calls = time.process_time(), 0
     while True:
         call()
         calls += 1
         spent = time.process_time() - started
-        if spent >= 0.02:  # clocks of processor time tick in up to 10 ms
+        if spent >= 0.02:  # processor clocks have ticks of up to 10 ms
             return num_items * calls / spent
 
 
 def measure_bundled(seconds: float) -> EvaluatorRates:
-    """Measure on the bundled Ordered problem of most variables, of these the one of the smallest gold."""
+    """Measure on the bundled Ordered problem with the most variables; of several, the one with the smallest gold."""
     problems = read_pool(bundled_sample("ordered")).problems
     widest = max(len(problem.task.variables) for problem in problems)
     candidates = (problem for problem in problems if len(problem.task.variables) == widest)

@@ -1,11 +1,11 @@
 """Methods that search for a structure first: causal discovery and score portfolios, then exact formulas.
 
-There is no rescue: a variable whose values the proposed parents do not determine leaves the problem without an answer.
-The libraries come with the extra `discovery`.
+If the proposed parents of some variable do not determine its values, there is no answer: nothing else is tried. The
+libraries come with the extra `discovery`.
 
 The score is mbde: Bayesian Dirichlet equivalent uniform for interventional rows (baselines.structure_learning.scores).
-An Alternative-SCM task is answered with the first model of the portfolio that a single-variable intervention tells from
-the reference, if there is one.
+A portfolio answers an Alternative-SCM task with its first model that a single-variable intervention separates from the
+reference.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Discovery(PlainRow, frozen=True):
         self.answer(warming_task())
 
     def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
-        """Return what the library learns from the rows, as parents for every variable."""
+        """Run the library on the rows; return the proposed parents of every variable."""
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:
         from calibrant.baselines.replayscm.fit import Fitter, Unfit, disclosed_constraints, frame_from_panel
 
-        if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them
+        if task.kind is TaskKind.ALTERNATIVE:  # a structure learned from the rows is no alternative explanation of them
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
         frame = frame_from_panel(task.training)
         constraints = disclosed_constraints(task.disclosure, frame.variables, max_parents=self.max_parents)
@@ -147,20 +147,20 @@ States = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ScorePortfolio(PlainRow, frozen=True):
-    """Base of both protocols: the answer is the first of a sequence of train-exact models."""
+    """Base of both portfolios: the answer is the first train-exact model that is found."""
 
     @property
     def searches(self) -> dict[str, str]:
-        """Return the kind of structure search, as part of the provenance; empty where the protocol's name states it."""
+        """Kind of structure search, for the provenance; empty if the protocol's name states it."""
         return {}
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:
-        """Train-exact models, in the order in which the portfolio finds them."""
+        """Yield train-exact models in the order in which the portfolio finds them."""
         raise NotImplementedError
 
     def warm_up(self) -> None:
         for _ in zip(range(2), self.candidates(warming_task()), strict=False):
-            pass  # the first model of each stage of fitting: by then every kernel is in use
+            pass  # two models: the first of each stage of fitting, which use every kernel
 
     def answer(self, task: Task) -> ProtocolResult:
         from calibrant.solvers.outcome import BudgetSpent
@@ -173,17 +173,17 @@ class ScorePortfolio(PlainRow, frozen=True):
     def _first(self, task: Task) -> ProtocolResult:
         candidate = next(self.candidates(task), None)
         if candidate is None:
-            return _nothing(task)  # no proof that no model fits: formula search and numbers of parents are bounded
+            return _no_model(task)  # no proof of absence: formula search and numbers of parents are bounded
         provenance = {"stage": candidate.stage, **self.searches}
         return ProtocolResult("found", scm_answer(task.kind, candidate.model), candidate.model.size, provenance)
 
     def _alternative(self, task: Task) -> ProtocolResult:
         assert task.reference is not None
         for stage, model in self.candidates(task):
-            answer = _told_apart(task.reference, model)
+            answer = _separating_answer(task.reference, model)
             if answer is not None:
                 return ProtocolResult("found", answer, model.size, {"stage": stage})
-        return _nothing(task)
+        return _no_model(task)
 
 
 class BnlearnThenFit(ScorePortfolio, frozen=True):
@@ -217,7 +217,7 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
     states: functions that formula search may compare for one parent set
     """
 
-    # after the networks: parent sets, then single parents, by posterior probability, until all parents are proposed
+    # after the networks it tries parent sets, then single parents, by posterior probability, and at last all parents
     name = "exact-mbde+dsl"
     iss: ImaginaryRows = 1.0
     max_parents: NumParents = 5
@@ -232,19 +232,19 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
         )
 
 
-def _nothing(task: Task) -> ProtocolResult:
+def _no_model(task: Task) -> ProtocolResult:
     return ProtocolResult("out_of_budget", provenance={"stage": None})
 
 
-def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
-    """Return the answer object; None if no intervention of the menu (hard, on one variable) separates the two."""
+def _separating_answer(reference: Scm, model: Scm) -> dict[str, Any] | None:
+    """Return the answer object; None if no hard intervention on one variable separates the two."""
     from calibrant.bench.replayscm.rows.exact import alternative_answer
-    from calibrant.dsl.replayscm.alternatives import told_apart
+    from calibrant.dsl.replayscm.alternatives import find_separation
     from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 
     if model.roots != reference.roots or model.equivalent(reference):
         return None
-    separation = told_apart(reference, model)
+    separation = find_separation(reference, model)
     return None if separation is None else alternative_answer(AlternativeAnswer(model, *separation))
 
 

@@ -1,4 +1,4 @@
-"""Scores of answers to extended items: visible replay of a map, proper scores of a forecast, what an episode spent."""
+"""Scores of answers to extended items: replay of an SCM, proper scores of a forecast, costs of an episode."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORECAST = "forecast"
 class EpisodeCosts:
     """Costs of an episode.
 
-    worlds: that were asked for; refusals: refused actions
+    worlds: number of requested worlds; refusals: number of refused actions
     """
 
     worlds: int
@@ -39,8 +39,9 @@ class EpisodeCosts:
 class ExtendedScore(Score):
     """Verdict on an answer to an extended item.
 
-    submitted: a legal map; replay: of it; forecast: proper scores of a forecast, or of what a map implies under noise
-    favoured: of a forecast: every cell's more probable value has at least 1/2; costs: of an episode
+    submitted: a legal SCM; replay: its replay; forecast: proper scores of a forecast, or of the one that an SCM implies
+        under noise
+    favoured: whether a forecast gives every cell's more probable value more than 1/2; costs: None for no episode
     """
 
     submitted: scores.SubmittedMap | None
@@ -74,12 +75,12 @@ class ExtendedScore(Score):
 
     @property
     def train_exact(self) -> bool:
-        """Return whether a map agrees with every free training cell."""
+        """Whether an SCM reproduces every training cell that no intervention sets."""
         return self.replay is not None and self.replay.train_exact
 
     @cached_property
     def has_heldout(self) -> bool:
-        """Return whether there are held-out cells to replay, or a forecast, which replays none."""
+        """Whether there are held-out cells to replay, or a forecast is asked for."""
         task = self.problem.task
         if task.extension is not None and task.extension.question is Question.FORECAST:
             return True
@@ -91,14 +92,14 @@ class ExtendedScore(Score):
 
     @property
     def heldout_exact(self) -> bool:
-        """Return whether a map replays all clean held-out rows; without noise it has to be train-exact too."""
+        """Whether an SCM replays all noise-free held-out rows and, without noise, is train-exact."""
         if self.replay is None or self.replay.heldout_exact is not True:
             return False
         return self.is_noisy or self.replay.train_match is None or self.train_exact
 
     @property
     def correct(self) -> bool | None:
-        """Return `heldout_exact` of a map, `favoured` of a forecast; None where nothing is held out."""
+        """`heldout_exact` of an SCM, `favoured` of a forecast; None without held-out cells."""
         if not self.has_heldout:
             return None
         return self.favoured is True if self.replay is None else self.heldout_exact
@@ -116,15 +117,16 @@ class ExtendedScore(Score):
 
     @cached_property
     def structure(self) -> StructureMetrics | None:
-        """Functional parents and functions against gold under the best renaming of hidden variables.
+        """Functional parents and functions against gold, under the best renaming of hidden variables.
 
-        Hidden variables that the map leaves out count as constants without children. None without map or gold.
+        Hidden variables without a mechanism count as constants without children. None without SCM or gold, or if a
+        formula mentions more than MAX_TABLE_VARS variables.
         """
         gold = self.problem.sealed.gold
         if self.submitted is None or gold is None:
             return None
         hidden = tuple(task_class(self.problem.task).hidden_parents)
-        # constant: a hidden variable that the map leaves out influences nothing
+        # a constant influences nothing
         formulas = dict.fromkeys(hidden, constant(value=False)) | dict(self.submitted.formulas)
         every = (*gold.mechanisms.values(), *formulas.values())
         if any(len(formula.mentioned) > MAX_TABLE_VARS for formula in every):
@@ -150,7 +152,7 @@ class ExtendedScore(Score):
         if self.replay is not None:
             fields |= self._replay_fields(self.replay)
         if not self.has_heldout:
-            # undefined, which is not the same as wrong; of answers without a map too
+            # undefined, not wrong; also for answers without an SCM
             fields |= {"heldoutExact": None, "heldoutAllWorldsExact": None}
         if self.forecast is not None:
             fields |= {
@@ -201,7 +203,7 @@ class ExtendedEvaluator:
     def extract(self, text: str) -> tuple[dict[str, Any], bool | None, Rejection | None]:
         """Return the answer of a response, whether it was strict JSON, and why it has none.
 
-        Of several objects the first legal one counts, else the first.
+        Of several objects it is the first legal one, else the first.
         """
         extraction = self._extract(text, "scm")
         if self.extension.question is Question.FORECAST and (forecast := _stated_forecast(extraction)):
@@ -213,7 +215,7 @@ class ExtendedEvaluator:
         return next(legal, answers[0]), extraction.strict_json, None
 
     def schema_fault(self, answer: Mapping[str, Any]) -> str:
-        """Return why an object is no answer, before it is checked what the answer states; empty if it is one."""
+        """Return why an object has not the form of an answer; empty if it has. Its content is not checked."""
         if FORECAST in answer and self.extension.question is Question.FORECAST:
             return "" if isinstance(answer[FORECAST], list) else "forecast: a list of worlds"
         checked = self._check_map(answer)
@@ -267,7 +269,7 @@ class ExtendedEvaluator:
 
     @cached_property
     def _rows(self) -> list[list[scores.FreeRow]]:
-        """The rows that are forecast, by world."""
+        """The held-out rows, by world."""
         worlds = self.problem.sealed.heldout.worlds
         return [list(scores.world_rows(self.scm_class, world)) for world in worlds]
 
@@ -297,7 +299,7 @@ class ExtendedEvaluator:
         )
 
     def _implied_forecast(self, submitted: scores.SubmittedMap) -> scores.ForecastScore | None:
-        """Return the proper scores of what a map implies; None for a noise-free map item."""
+        """Return the proper scores of the forecast that an SCM implies; None if none applies or it is too large."""
         if self.extension.noise.is_noiseless and self.extension.question is Question.MAP:
             return None
         if not any(row.free for rows in self._rows for row in rows) or not self._laws:
@@ -312,7 +314,7 @@ class ExtendedEvaluator:
 
 
 def _favours(law: Fraction, stated: float) -> bool:
-    """Return whether a stated probability lies on the law's side of 1/2; a law of 1/2 has no side."""
+    """Return whether a stated probability is on the law's side of 1/2; True for a law of 1/2."""
     return law == Fraction(1, 2) or (stated > 0.5 if law > Fraction(1, 2) else stated < 0.5)
 
 

@@ -16,7 +16,7 @@ from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.disclosure import Disclosure, Names, RootedDisclosure
 
 # --- Mechanism noise: each unclamped observed endogenous cell is flipped with a rational rate below 1/2 ---------------
-MAX_RATE = Fraction(1, 2)  # exclusive: at 1/2 a cell tells nothing; above it a function and its negation swap places
+MAX_RATE = Fraction(1, 2)  # exclusive: at 1/2 a cell has no information; above, a function acts as its negation
 MAX_GRID_RATES = 16
 MAX_DENOMINATOR = 1_000_000  # of a rate; an exact mass has a denominator of up to this ** number of cells
 _RATE = re.compile(r"([0-9]{1,9})(?:/([1-9][0-9]{0,8}))?")
@@ -37,7 +37,7 @@ class NoiseKind(Enum):
 class NoiseModel:
     """The noise of an item as a solver may know it.
 
-    grid: rates in the order of the item with their prior; a disclosed rate is a grid of one
+    grid: (rate, prior probability), in the order of the item; a disclosed rate is a grid of one
     """
 
     kind: NoiseKind
@@ -121,7 +121,7 @@ def noise_to_json(noise: NoiseModel) -> Any:
 
 
 class Prior(Enum):
-    """uniform: every SCM of the class alike. by_parents: number of parents, then parents, then function uniformly."""
+    """Prior: uniform over SCMs; by_parents: uniform over numbers of parents, then parent sets, then functions."""
 
     UNIFORM = "uniform"
     BY_PARENTS = "by_parents"
@@ -129,7 +129,7 @@ class Prior(Enum):
 
 @cache
 def num_essential_functions(num_parents: int) -> int:
-    """Return how many Boolean functions depend on all of so many variables: 2, 2, 10, 218, 64594, ..."""
+    """Return the number of Boolean functions that depend on all of num_parents variables: 2, 2, 10, 218, 64594, ..."""
     return sum((-1) ** (num_parents - j) * comb(num_parents, j) * 2 ** (2**j) for j in range(num_parents + 1))
 
 

@@ -1,4 +1,4 @@
-"""The meaning of noise and hidden variables: enumerate SCMs, run each under every noise assignment.
+"""Reference semantics of noise and hidden variables: enumerate SCMs, run each under every noise assignment.
 
 Slow on purpose and without any closed form; every fast path is compared with it. An SCM of the class is a map of
 functional parents and truth tables (`LocalFunction`), hidden variables included. A context assigns the roots.
@@ -38,13 +38,13 @@ class EvidenceWorld:
 
 @cache
 def _essential_tables(num_vars: int) -> tuple[TruthTable, ...]:
-    """Every function that depends on all of so many variables."""
+    """Return every function that depends on all of num_vars variables."""
     tables = (TruthTable(num_vars, bits) for bits in range(1 << (1 << num_vars)))
     return tuple(table for table in tables if len(support(table)) == num_vars)
 
 
 def mechanisms_of(scm_class: MechanismClass, variable: str) -> Iterator[LocalFunction]:
-    """Every mechanism of one variable that the class admits."""
+    """Yield every mechanism of one variable that the class admits."""
     candidates, stated = scm_class.admissible_parents(variable), scm_class.hidden_parents.get(variable)
     sets: Iterable[Names]
     if stated is not None:  # all functions of the stated parents, which depend on each of them
@@ -58,7 +58,7 @@ def mechanisms_of(scm_class: MechanismClass, variable: str) -> Iterator[LocalFun
 
 
 def enumerate_scms(scm_class: MechanismClass) -> Iterator[tuple[Mechanisms, Fraction]]:
-    """Every acyclic SCM of the class with its prior weight."""
+    """Yield every acyclic SCM of the class with its prior weight."""
     names = (*scm_class.hidden_parents, *scm_class.endogenous)
     options = [list(mechanisms_of(scm_class, name)) for name in names]
     for choice in product(*options):
@@ -139,7 +139,7 @@ def likelihood(
 
 
 def rate_assignments(scm_class: MechanismClass) -> Iterator[tuple[dict[str, Fraction], Fraction]]:
-    """Every assignment of rates to the observed endogenous variables, with its prior probability."""
+    """Yield every assignment of rates to the observed endogenous variables, with its prior probability."""
     endogenous, noise = scm_class.endogenous, scm_class.noise
     if noise.kind is NoiseKind.EACH:
         for choice in product(noise.grid, repeat=len(endogenous)):
@@ -153,7 +153,7 @@ def rate_assignments(scm_class: MechanismClass) -> Iterator[tuple[dict[str, Frac
 def posterior_weights(
     scm_class: MechanismClass, worlds: Sequence[EvidenceWorld]
 ) -> Iterator[tuple[Mechanisms, Fraction]]:
-    """Every SCM with prior x P(rows | contexts), rates summed out; these add up to the evidence's mass."""
+    """Yield every SCM with prior x P(rows | contexts), rates summed out; the sum is the mass of the evidence."""
     assignments = list(rate_assignments(scm_class))
     for mechanisms, weight in enumerate_scms(scm_class):
         terms = (prior * likelihood(scm_class, mechanisms, worlds, rates) for rates, prior in assignments)
@@ -174,6 +174,6 @@ def visible_rows(scm_class: MechanismClass, mechanisms: Mechanisms) -> tuple[tup
 
 
 def all_interventions(endogenous: Sequence[str]) -> Iterator[dict[str, int]]:
-    """Every set of constants on these variables; on roots a constant is another context."""
+    """Yield every intervention on endogenous variables; a constant of a root is only another context."""
     for choice in product((None, 0, 1), repeat=len(endogenous)):
         yield {v: bit for v, bit in zip(endogenous, choice, strict=True) if bit is not None}

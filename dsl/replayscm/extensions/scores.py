@@ -1,11 +1,11 @@
-"""Submitted maps of extended items, and scores: clean held-out replay, proper scores against gold's exact law.
+"""Answers to extended items: checks of a submitted SCM (a map from variables to formulas), and scores.
 
-Keys are all observed endogenous variables; a hidden variable may have a mechanism, and may be mentioned only if it has.
-Checks are those of plain items, in their order: schema, keys, parse, legal, acyclic.
+A map has all observed endogenous variables as keys. A hidden variable may have a mechanism, and may be mentioned only
+if it has one. Checks are those of plain items, in their order: schema, keys, parse, legal, acyclic.
 
-A forecast states the probability of 1 of every free cell of the held-out worlds; a map implies one with its rate. Cells
-are compared with the probability pi that gold and its true rates give them, not with drawn rows: the expectation of the
-score over rows, without their variance.
+A free cell is one of an observed endogenous variable that no intervention sets. A forecast states the probability of 1
+of every free held-out cell; a map with a noise rate implies one. Cells are compared with the probability pi under gold
+and its true rates (gold's law), not with sampled rows: the expected score without sampling variance.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from calibrant.dsl.replayscm.scm import Scm, topological_order
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import World
 
-# --- Submitted maps of extended items: hidden names are optional, and judged are visible rows -------------------------
+# --- Submitted maps ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SubmittedMap:
     """A legal map.
 
-    formulas: observed endogenous and hidden variables; order: parents first; rate: as submitted, if it was
+    formulas: by observed endogenous or hidden variable; order: parents first; rate: submitted noise rate, or None
     """
 
     formulas: Mapping[str, Formula]
@@ -57,7 +57,7 @@ class SubmittedMap:
 
 
 def check_map(scm_class: MechanismClass, grammar: Grammar, answer: Any) -> SubmittedMap | Rejection:
-    """Return the map of {"mechanisms": {..}, "noise": ..}, or the first reason why it is not legal."""
+    """Check an answer {"mechanisms": {..}, "noise": ..}; return its map, or the first reason why it is not legal."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("mechanisms"), Mapping):
         return Rejection("schema", "'mechanisms' is no object of variable: formula")
     texts: Mapping[str, Any] = answer["mechanisms"]
@@ -78,8 +78,8 @@ def check_map(scm_class: MechanismClass, grammar: Grammar, answer: Any) -> Submi
         allowed = {u for u in scm_class.admissible_parents(variable) if u in formulas or u in scm_class.roots}
         strangers = [u for u in formula.variables if u not in allowed]
         if strangers:
-            listed = ", ".join(natural(allowed)) or "none"
-            reason = f"mechanism of '{variable}' mentions {', '.join(strangers)}; admissible parents: {listed}"
+            allowed_text = ", ".join(natural(allowed)) or "none"
+            reason = f"mechanism of '{variable}' mentions {', '.join(strangers)}; admissible parents: {allowed_text}"
             return Rejection("legal", reason)
     try:
         order = topological_order(formulas)
@@ -104,15 +104,16 @@ def _key_problem(scm_class: MechanismClass, texts: Mapping[str, Any]) -> str:
 
 
 # --- Scores of extended items: clean held-out replay, training match, and proper scores against gold's exact law ------
-MIN_PROBABILITY = 2.0**-20  # of a forecast, so that a wrong certainty costs 20 bits and not infinitely many
-MIN_IMPLIED_RATE = Fraction(1, 1 << 10)  # of a map that is read as a forecast
+MIN_PROBABILITY = 2.0**-20  # bounds a forecast, so that a wrong certainty costs 20 bits, not infinitely many
+MIN_IMPLIED_RATE = Fraction(1, 1 << 10)  # noise rate of the forecast that a map implies, for the same reason
 
 
 @dataclass(frozen=True)
 class FreeRow:
     """One row of a world.
 
-    roots: values of the roots; clamped: of the targets, roots among them; free: observed endogenous variables
+    roots: values of the roots; clamped: values of the targets, roots included; observed: all observed values
+    free: observed endogenous variables that are no targets
     """
 
     roots: Mapping[str, int]
@@ -123,7 +124,7 @@ class FreeRow:
 
 @dataclass(frozen=True)
 class ForecastScore:
-    """Mean over cells, then over worlds; excess: over the forecast that states pi itself."""
+    """Means over cells, then over worlds; log_loss in bits; excess: minus the score of the forecast pi itself."""
 
     brier: float
     log_loss: float
@@ -135,8 +136,9 @@ class ForecastScore:
 class MapScore:
     """Replay of a legal map.
 
-    heldout_exact: all clean held-out cells are right; world_accuracy: share of held-out worlds; None without cells
-    train_match: share of free training cells that agree, each mechanism judged on observed parents
+    heldout_exact: whether all noise-free held-out cells are right; world_accuracy: share of exact held-out worlds
+    Both are None without held-out cells.
+    train_match: share of free training cells that agree, each computed from observed parents; None without cells
     """
 
     heldout_exact: bool | None
@@ -160,7 +162,7 @@ def world_rows(scm_class: MechanismClass, world: World) -> Iterator[FreeRow]:
 def score_map(
     scm_class: MechanismClass, submitted: SubmittedMap, training: Sequence[World], heldout: Sequence[World]
 ) -> MapScore:
-    """Return how a map replays; held-out rows are clean. Training rows are matched on observed parents."""
+    """Replay a map on the held-out worlds, which are noise-free, and match it with the training worlds."""
     exact: list[bool] = []
     for world in heldout:
         rows = [row for row in world_rows(scm_class, world) if row.free]
@@ -182,7 +184,7 @@ def _replays(submitted: SubmittedMap, row: FreeRow) -> bool:
 
 
 def _matches(submitted: SubmittedMap, row: FreeRow) -> Iterator[bool]:
-    """Yield for each free cell whether its mechanism gives it from the observed values; hidden ones are computed."""
+    """Yield for each free cell whether its mechanism computes it from observed values; hidden values are computed."""
     values = dict(row.observed)
     for v in submitted.order:
         if v not in row.observed:
@@ -196,7 +198,7 @@ def cell_law(
 ) -> dict[str, Fraction]:
     """Return the probability of 1 of each free cell, noise included; exact, variable by variable.
 
-    rates: of noisy variables; others have none
+    rates: noise rate by variable, 0 for others
     """
     values = {**row.roots, **{v: bit for v, bit in row.clamped.items() if v in row.roots}}
     states: dict[tuple[tuple[str, int], ...], Fraction] = {tuple(sorted(values.items())): Fraction(1)}
@@ -207,7 +209,7 @@ def cell_law(
         ones = Fraction(0)
         for state, weight in states.items():
             values_before = dict(state)
-            for bit, share in _cell(formulas, variable, row, rates, values_before):
+            for bit, share in _cell_values(formulas, variable, row, rates, values_before):
                 ones += weight * share * bit
                 after = tuple((u, b) for u, b in sorted({**values_before, variable: bit}.items()) if u in needed)
                 following[after] = following.get(after, Fraction(0)) + weight * share
@@ -217,7 +219,7 @@ def cell_law(
     return law
 
 
-def _cell(
+def _cell_values(
     formulas: Mapping[str, Formula],
     variable: str,
     row: FreeRow,
@@ -235,7 +237,7 @@ def _cell(
 
 
 def gold_law(gold: Scm, rates: Mapping[str, Fraction], row: FreeRow) -> dict[str, Fraction]:
-    """Return gold's exact law of the free cells of a row."""
+    """Return gold's law: free variable -> exact probability of 1."""
     return cell_law(gold.mechanisms, gold.order, row, rates)
 
 
@@ -248,7 +250,7 @@ def implied_law(submitted: SubmittedMap, rate: Fraction, row: FreeRow) -> dict[s
 def score_forecast(
     laws: Sequence[Sequence[Mapping[str, Fraction]]], stated: Sequence[Sequence[Mapping[str, float | Fraction]]]
 ) -> ForecastScore:
-    """Return proper scores; both by world, row, variable. Worlds without cells do not count."""
+    """Return proper scores; laws, stated: [world][row][variable]. Worlds without free cells are ignored."""
     worlds: list[tuple[float, ...]] = []
     for law_rows, stated_rows in zip(laws, stated, strict=True):
         cells = [

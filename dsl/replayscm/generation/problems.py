@@ -1,4 +1,4 @@
-"""Problems and pools from a seed: worlds, the shortcuts that they leave, and the choice among them."""
+"""Problems and pools from a seed: sampled worlds, chosen by how many shortcuts they rule out."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
 
 # --- Sampling of worlds, the shortcuts that they leave, and the choice of the worlds of one problem -------------------
-# What the published generator accepts is stated in these terms: with no survivor, no formula under the cap explains a
-# variable from the predecessors that it may depend on. Functions stand for their formulas; each is a truth table over
-# the window, variable i of it the i-th of the window.
+# A shortcut of a variable is a function over its window (the predecessors that it may depend on) with a formula under
+# the size cap; it survives if it fits every training row. In its truth table, bit i of a row is window variable i.
 #
 # Departures from the published generator: training worlds are chosen greedily from a fixed number of proposals by how
 # many shortcut functions they leave, where the generator keeps one witness a variable, weighs several goals and forces
@@ -35,11 +34,11 @@ from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
 # balanced for the novelty of their targets.
 # --- Sampling of single worlds: units, interventions, environments and their simulation (Algorithm 2 of the paper) ----
 Environment: TypeAlias = Mapping[str, float]
-"""Per root the level of one world; a unit shows 1 iff its threshold is below the level."""
+"""Root -> level in one world; a unit shows 1 iff its threshold is below the level."""
 
 
 class Drawn(NamedTuple):
-    """A simulated world with the environment it was simulated in, which its rows do not tell."""
+    """A simulated world with its environment, which the rows do not reveal."""
 
     world: World
     environment: Environment
@@ -49,7 +48,7 @@ class Drawn(NamedTuple):
 class Population:
     """An SCM and the units that all its worlds share.
 
-    thresholds: per root the latent threshold of every unit, in [0, 1)
+    thresholds: root -> latent threshold of every unit, in [0, 1)
     """
 
     model: Scm
@@ -59,9 +58,9 @@ class Population:
     def simulate(
         self, world_id: str, intervention: Intervention, environment: Environment, assigned: Mapping[str, Column]
     ) -> World:
-        """Return the world: targets clamped, other roots from thresholds and environment, everything else computed.
+        """Simulate a world: targets are set, other roots follow from thresholds and environment, others are computed.
 
-        assigned: a column for every target of mode hard_assigned; `ValueError` if one has a bit beyond the units
+        assigned: target of mode hard_assigned -> bit column; `ValueError` if it has a bit beyond the units
         """
         rows = (1 << len(self.units)) - 1
         if any(column & ~rows for column in assigned.values()):
@@ -78,13 +77,13 @@ class Population:
 
 
 def sample_population(stratum: Stratum, model: Scm, rng: Random) -> Population:
-    """Units u00, u01, ... with uniform thresholds."""
+    """Sample units u00, u01, ... with uniform thresholds."""
     units = tuple(f"u{row:02d}" for row in range(stratum.num_units))
     return Population(model, units, {root: tuple(rng.random() for _ in units) for root in model.roots})
 
 
 def sample_intervention(stratum: Stratum, variables: Sequence[str], rng: Random) -> Intervention:
-    """One to three targets, uniform over all variables, and one mode for all of them; constants are fair bits."""
+    """Sample one to three targets, uniform over all variables, and one mode for all; constants are fair bits."""
     (num_targets,) = rng.choices((1, 2, 3), stratum.target_probabilities)
     targets = natural(rng.sample(variables, num_targets))
     if rng.random() < stratum.assigned_probability:
@@ -101,9 +100,9 @@ def baseline_environment(roots: Iterable[str]) -> Environment:
 
 
 def sample_assigned(targets: Iterable[str], num_rows: int, rng: Random) -> dict[str, Column]:
-    """Row by row values of the targets with one bias for the world; an all-equal column gets 0, 1 in its first rows.
+    """Sample row by row values of the targets, with one bias for the world.
 
-    A single row is as it was drawn: no column of it can vary.
+    A constant column gets 0 and 1 in its first two rows, unless there is only one row.
     """
     bias = rng.choice(ASSIGNMENT_BIASES)
     columns: dict[str, Column] = {}
@@ -128,13 +127,13 @@ def sample_world(world_id: str, population: Population, intervention: Interventi
     return Drawn(population.simulate(world_id, intervention, environment, assigned), environment)
 
 
-# --- Shortcuts that worlds leave standing: short formulas over the true window that fit every unclamped row -----------
+# --- Surviving shortcuts: short formulas over the true window that fit every row in which the variable is not set -----
 Survivors: TypeAlias = Mapping[str, tuple[int, ...]]
-"""Per endogenous variable the truth tables of its shortcuts that fit the worlds so far."""
+"""Endogenous variable -> truth tables of its shortcuts that fit the worlds so far."""
 
 
 def shortcut_classes(stratum: Stratum, latent: scms.LatentScm) -> Survivors:
-    """Every function under each variable's cap: what survives before any world is seen."""
+    """Return the survivors before any world: every function under each variable's size cap."""
     classes: dict[str, tuple[int, ...]] = {}
     for variable, candidates in latent.windows(stratum.max_parents).items():
         cap = stratum.shortcut_cap(latent.model.mechanisms[variable].size)
@@ -144,7 +143,7 @@ def shortcut_classes(stratum: Stratum, latent: scms.LatentScm) -> Survivors:
 
 
 def remaining_survivors(world: World, survivors: Survivors, windows: Mapping[str, Sequence[str]]) -> Survivors:
-    """Return the survivors that also fit this world. A world says nothing about its targets."""
+    """Return the survivors that also fit this world; a world has no evidence on its targets."""
     columns = world.by_variable
     remaining = dict(survivors)
     for variable, tables in survivors.items():
@@ -156,7 +155,7 @@ def remaining_survivors(world: World, survivors: Survivors, windows: Mapping[str
 
 
 def _evidence(inputs: Sequence[int], output: int, num_rows: int) -> tuple[int, int]:
-    """Care and value bits of the partial table that the rows of one world define."""
+    """Return the partial truth table in one world as bits: (care, row p occurs; value, its output)."""
     care = value = 0
     for row in range(num_rows):
         pattern = 0
@@ -168,16 +167,16 @@ def _evidence(inputs: Sequence[int], output: int, num_rows: int) -> tuple[int, i
 
 
 def num_functions(survivors: Survivors) -> int:
-    """Functions left over all variables: what the choice of worlds brings down."""
+    """Return the number of surviving functions of all variables, which the choice of worlds minimises."""
     return sum(len(tables) for tables in survivors.values())
 
 
 def with_shortcuts(survivors: Survivors) -> tuple[str, ...]:
-    """Variables with a shortcut left: acceptance counts these, one witness each."""
+    """Return the variables with a surviving shortcut, which acceptance counts."""
     return tuple(variable for variable, tables in survivors.items() if tables)
 
 
-# --- Choice of the worlds of one problem, and what makes them acceptable ----------------------------------------------
+# --- Choice of the worlds of one problem, and their acceptance --------------------------------------------------------
 PROPOSALS = 32  # candidates for a training world while shortcuts survive
 
 
@@ -194,9 +193,9 @@ class Evidence:
 
 
 def sample_evidence(stratum: Stratum, latent: scms.LatentScm, rng: Random) -> Evidence:
-    """One attempt: fresh units, a world without intervention, worlds against shortcuts, held-out worlds at random.
+    """Sample units, a world without intervention, training worlds against shortcuts, and random held-out worlds.
 
-    No two worlds share their intervention signature.
+    No two worlds have the same intervention signature.
     """
     population = sample_population(stratum, latent.model, rng)
     windows = latent.windows(stratum.max_parents)
@@ -216,7 +215,7 @@ def sample_evidence(stratum: Stratum, latent: scms.LatentScm, rng: Random) -> Ev
 def _proposals(
     world_id: str, stratum: Stratum, population: Population, earlier: Sequence[Drawn], rng: Random
 ) -> Iterator[Drawn]:
-    """Random worlds, each of a signature that no earlier world has, without end."""
+    """Yield random worlds without end, each with a signature that no earlier world has."""
     signatures = {world.intervention.signature for world, _ in earlier}
     while True:
         intervention = sample_intervention(stratum, population.model.variables, rng)
@@ -227,9 +226,9 @@ def _proposals(
 def _strongest(
     proposals: Iterator[Drawn], survivors: Survivors, windows: Mapping[str, Sequence[str]]
 ) -> tuple[Drawn, Survivors]:
-    """Return the first proposal that leaves fewest shortcuts, and those.
+    """Return the first of PROPOSALS worlds that leaves the fewest shortcuts, and these.
 
-    Simply the first when none is left to refute.
+    Without surviving shortcuts it is the first proposal.
     """
     best = next(proposals)
     fewest = remaining_survivors(best.world, survivors, windows)
@@ -244,7 +243,7 @@ def _strongest(
 
 
 def rejections(stratum: Stratum, latent: scms.LatentScm, evidence: Evidence) -> Iterator[str]:
-    """Every reason why a problem with this evidence is not acceptable; none for an acceptable one."""
+    """Yield every reason why a problem with this evidence is not acceptable."""
     survivors = shortcut_classes(stratum, latent)
     windows = latent.windows(stratum.max_parents)
     for world in evidence.training:
@@ -289,7 +288,7 @@ def _exposure_violations(stratum: Stratum, endogenous: Sequence[str], evidence: 
 # The same arguments give the same bytes: every draw comes from one `random.Random` per problem, seeded by the stratum's
 # name and the instance seed. A problem is accepted by the checks of dsl.replayscm.generation.problems; this is not the
 # complete generator of the paper's Algorithm 3; the modules of audits.replayscm.generation name what they leave out.
-ATTEMPTS = 10  # sets of worlds for one SCM before another SCM is drawn; nearly always the first will do
+ATTEMPTS = 10  # sets of worlds for one SCM before another SCM is sampled; nearly always the first is accepted
 SEEDS_PER_POOL = (
     10**6
 )  # instance j of a stratum has seed SEEDS_PER_POOL * pool seed + j: larger pools extend smaller ones
@@ -298,7 +297,7 @@ SETTINGS = ("ordered", "block", "hidden-order", "hidden-roots")
 
 
 def sample_pool(strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str) -> Pool:
-    """Problems of each stratum in turn, under one of SETTINGS; latent SCMs and worlds are the same in all settings."""
+    """Sample problems of each stratum under one of SETTINGS; latent SCMs and worlds are the same in all settings."""
     chosen = tuple(strata)
     problems = [
         disclose_problem(sample_problem(stratum, SEEDS_PER_POOL * seed + index), setting)
@@ -377,7 +376,7 @@ def disclose_problem(problem: Problem, setting: str) -> Problem:
 
 
 def cut_blocks(order: Sequence[str], roots: Sequence[str], num_blocks: int) -> Blocks:
-    """Precedence blocks: the endogenous order cut into near-equal parts, longer ones first; roots join the first."""
+    """Cut the endogenous order into blocks of nearly equal length, longer ones first; roots join the first block."""
     endogenous = [variable for variable in order if variable not in roots]
     length, extra = divmod(len(endogenous), num_blocks)
     ends = list(accumulate(length + (part < extra) for part in range(num_blocks)))

@@ -1,18 +1,18 @@
-"""Latent SCMs as the published generator samples them, and sizes of the shortest formulas of Boolean functions.
+"""Latent SCMs, sampled as by the published generator, and sizes of the shortest formulas of Boolean functions.
 
 Both tables of sizes map a function, as the bits of its truth table, to a size; operators are those of the benchmark
-with at most three arguments. The published table is incomplete: it combines arguments only where the order of their
-sizes agrees with the order of their texts, and since "(" sorts before "X" a variable never stands beside a larger
-formula. So it holds size 6 for (and X1 (not X2)), and the generator draws redundant formulas such as (and X1 (xor X1
-X2)). That the table here is the published one is inferred from pools drawn by that generator: no formula in them is
-longer than it says, and many are longer than the exact size.
+with at most three arguments. The published table is incomplete: it combines arguments only if the order of their sizes
+agrees with the order of their texts, and since "(" sorts before "X", a variable is never combined with a larger
+formula. So it has size 6 for (and X1 (not X2)), and the generator samples redundant formulas such as (and X1 (xor X1
+X2)). That the table here is the published one is inferred from pools of that generator: no formula in them is larger
+than its size here, and many are larger than the exact size.
 
 The first three slots are roots. Every later slot draws its parents from the window of the last predecessors and a
 random formula over them; where no formula is accepted the mechanism is the exclusive or of the first two parents.
 
-Departures: labels are permuted before the formulas are drawn, which changes no distribution; the table of known sizes
-ends at KNOWN_SIZE_BOUNDS; and an SCM that the generator could never accept, because the shortcut of a mechanism means
-the same as the mechanism and no world can refute it, is dropped here instead of after its worlds were tried in vain.
+Departures: labels are permuted before the formulas are sampled, which changes no distribution; the table of known sizes
+ends at KNOWN_SIZE_BOUNDS; and an SCM that the generator could never accept, because a shortcut is equivalent to its
+mechanism, is dropped before worlds are sampled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.generation.strata import NUM_ROOTS, SHORTCUT_CAP, S
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.text import natural_key
 
-# --- Sizes of the shortest formulas of Boolean functions, exactly and as the published generator knows them -----------
+# --- Sizes of the shortest formulas of Boolean functions, exact ones and those of the published generator -------------
 JOINS = tuple(name for name in STANDARD_OPERATORS if name != "not")
 FLATTENED = ("and", "or", "xor")  # an argument of the same operator would be merged by the normal form
 
@@ -41,7 +41,7 @@ Sizes = MappingProxyType[int, int]
 
 @cache
 def shortest_sizes(num_vars: int, max_size: int) -> Sizes:
-    """Every function that has a formula of at most `max_size` nodes, with the size of its shortest one."""
+    """Return function -> size of its shortest formula, for functions with a formula of at most `max_size` nodes."""
     full = full_mask(num_vars)
     sizes: dict[int, int] = {}
     levels: list[list[int]] = [[]]
@@ -49,7 +49,7 @@ def shortest_sizes(num_vars: int, max_size: int) -> Sizes:
         functions = {projection(i, num_vars).bits for i in range(num_vars)} if size == 1 else set()
         functions.update(bits ^ full for bits in levels[size - 1])
         for shape in _shapes(size - 1):
-            for arguments in product(*(levels[part] for part in shape)):
+            for arguments in product(*(levels[argument_size] for argument_size in shape)):
                 functions.update(OPERATORS[name].bits(arguments, full) for name in JOINS)
         levels.append(sorted(functions - sizes.keys()))
         sizes.update(dict.fromkeys(levels[size], size))
@@ -57,7 +57,7 @@ def shortest_sizes(num_vars: int, max_size: int) -> Sizes:
 
 
 def _shapes(total: int) -> Iterator[tuple[int, ...]]:
-    """Sizes of two or three arguments that sum to `total`, ascending."""
+    """Yield the ascending sizes of two or three arguments that sum to `total`."""
     for first in range(1, total):
         for second in range(first, total - first + 1):
             third = total - first - second
@@ -68,7 +68,7 @@ def _shapes(total: int) -> Iterator[tuple[int, ...]]:
 
 
 class _Entry(NamedTuple):
-    """A function of the published table with the text that stands for it; a level is sorted by text."""
+    """A function of the published table, with its smallest formula's text; a level is sorted by text."""
 
     text: str
     bits: int
@@ -80,7 +80,7 @@ _LAST_TEXT = "~"  # sorts behind every text
 
 @cache
 def published_sizes(num_vars: int, max_size: int) -> Sizes:
-    """Return the sizes that the published generator compares a drawn formula with, up to `max_size`."""
+    """Return function -> size by the published table, up to `max_size`."""
     full = full_mask(num_vars)
     sizes: dict[int, int] = {}
     levels: list[list[_Entry]] = [[]]
@@ -110,7 +110,7 @@ def _published_entries(levels: list[list[_Entry]], size: int, num_vars: int, ful
 def _in_text_order(
     levels: list[list[_Entry]], shape: tuple[int, ...], earlier: _Entry = _FIRST
 ) -> Iterator[tuple[_Entry, ...]]:
-    """Arguments of the given sizes, smallest first, whose texts ascend as well."""
+    """Yield arguments of the given sizes, smallest first, whose texts ascend too."""
     level = levels[shape[0]]
     for entry in level[bisect_left(level, earlier) :]:
         if len(shape) == 1:
@@ -120,7 +120,7 @@ def _in_text_order(
                 yield entry, *later
 
 
-# --- Sampling of latent SCMs: Algorithm 1 of the paper in the form that the published generator gives it --------------
+# --- Sampling of latent SCMs: Algorithm 1 of the paper as the published generator implements it -----------------------
 MIN_PARENTS = 2
 DEPTH_LIMITS = (3, 7)  # depth in nodes, as Formula.depth counts it
 LEAF_PROBABILITY = 0.35
@@ -132,13 +132,13 @@ KNOWN_SIZE_BOUNDS = {2: 9, 3: 10, 4: 12, 5: 10}  # complete for 2 and 3 parents;
 
 
 class LatentScm(NamedTuple):
-    """A sampled SCM with the order in which it was built, which nothing but its evaluator may know."""
+    """A sampled SCM with its latent order, which only the evaluator may use."""
 
     model: Scm
     order: tuple[str, ...]
 
     def windows(self, length: int) -> dict[str, tuple[str, ...]]:
-        """Per endogenous variable its parents and its last predecessors, `length` in all."""
+        """Return endogenous variable -> its parents and its last predecessors, `length` in all."""
         mechanisms = self.model.mechanisms
         return {
             v: window(self.order, slot, length, mechanisms[v].mentioned)
@@ -150,9 +150,9 @@ class LatentScm(NamedTuple):
 def window(
     order: Sequence[str], slot: int, length: int | None, parents: Collection[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Return the predecessors of a slot that are nearest, those in `parents` before all others; farthest first.
+    """Return the `parents` of a slot and its nearest other predecessors, `length` in all, farthest first.
 
-    length: how many, None for all. Drawn SCMs have their parents among the nearest, published networks need not.
+    length: None for all predecessors. Sampled SCMs have their parents among the nearest; published networks need not.
     """
     before = tuple(order[:slot])
     if length is None or len(before) <= length:
@@ -175,7 +175,7 @@ def sample_scm(stratum: Stratum, rng: Random) -> LatentScm:
 
 
 def sample_labels(num_variables: int, rng: Random) -> tuple[str, ...]:
-    """X1, X2, ... in a random order other than their own."""
+    """Return X1, X2, ... in a random order other than the natural one."""
     labels = [f"X{i + 1}" for i in range(num_variables)]
     order = list(labels)
     while order == labels:
@@ -184,7 +184,7 @@ def sample_labels(num_variables: int, rng: Random) -> tuple[str, ...]:
 
 
 def has_equivalent_shortcut(stratum: Stratum, mechanism: Formula) -> bool:
-    """Return whether some formula under the stratum's shortcut cap means the same as the mechanism."""
+    """Return whether some formula under the stratum's shortcut cap is equivalent to the mechanism."""
     parents = mechanism.variables
     shortest = shortest_sizes(len(parents), SHORTCUT_CAP).get(from_formula(mechanism, parents).bits)
     return shortest is not None and shortest <= stratum.shortcut_cap(mechanism.size)
@@ -193,7 +193,7 @@ def has_equivalent_shortcut(stratum: Stratum, mechanism: Formula) -> bool:
 def _sample_slot(stratum: Stratum, candidates: tuple[str, ...], rng: Random) -> Formula:
     """Sample a mechanism over at least two of the candidate parents.
 
-    Slots are independent, so where no shortcut is tolerated it is the same to drop the slot or the whole SCM.
+    If the stratum tolerates no shortcut, the slot is sampled again instead of the SCM: slots are independent.
     """
     while True:
         num_parents = rng.randint(MIN_PARENTS, min(stratum.max_parents, len(candidates)))
@@ -213,7 +213,7 @@ def sample_mechanism(stratum: Stratum, parents: tuple[str, ...], rng: Random) ->
 
 
 class _FormulaDraw:
-    """Random formulas over given parents, and the conditions on them, cheapest first."""
+    """Random formulas over given parents, rejected by conditions in the order of their cost."""
 
     def __init__(self, stratum: Stratum, parents: tuple[str, ...], rng: Random) -> None:
         self.rng = rng
@@ -225,11 +225,11 @@ class _FormulaDraw:
 
     @property
     def can_succeed(self) -> bool:
-        """Return False if each function is known to have a formula below the size range; spares all draws otherwise."""
+        """Whether some function may have no formula below the size range; if not, every sample would be rejected."""
         return len(self.known) <= self.full or max(self.known.values()) >= self.min_size
 
     def formula(self) -> Formula | None:
-        """Return the normal form of one drawn formula, or None if it is rejected."""
+        """Sample a formula; return its normal form, or None if it is rejected."""
         nodes: list[Node] = []
         bits = self._grow(nodes, self.rng.randint(*DEPTH_LIMITS))
         known_size = self.known.get(bits, self.max_size)
@@ -243,7 +243,7 @@ class _FormulaDraw:
         return None if any(isinstance(node, bool) for node in formula.nodes) else formula
 
     def _grow(self, nodes: list[Node], depth: int) -> int:
-        """Append a random subformula of at most that depth in postfix order; gives the bits of its truth table."""
+        """Append a random subformula of at most that depth in postfix order; return the bits of its truth table."""
         rng = self.rng
         if depth == 1 or rng.random() < LEAF_PROBABILITY:
             leaf = rng.choice(self.parents)

@@ -1,11 +1,13 @@
-"""The strata of the benchmark: what its generator was configured with, as far as the sampler uses it.
+"""The strata of the benchmark: configurations of its generator, as far as the sampler uses them.
 
 Source: the eight named configurations of the published generator (version 0.3.0), and as ninth the stratum of the two
 official sample records. Every record stores its configuration under `knobs`; a test compares. Paper: Tables B.1, B.2.
 
-Beside them stand strata of 12 to 40 variables, which are not published: the rules of `vhs_n10_anchor_m10` for more
-variables. What grows with them is the number of worlds, so that a variable is as often a target as in ten variables:
-with eight worlds of at most three targets most mechanisms of forty variables would keep a shortcut.
+Further strata, of 12 to 40 variables, are not published: the rules of `vhs_n10_anchor_m10` for more variables and
+worlds. The number of worlds grows so that a variable is as often a target as among ten variables: with eight worlds of
+at most three targets, most mechanisms of forty variables would keep a shortcut.
+
+A shortcut is a formula shorter than the mechanism that fits the training rows.
 """
 
 from __future__ import annotations
@@ -16,18 +18,18 @@ from calibrant.dsl.text import known_names
 
 NUM_ROOTS = 3
 NUM_WORLDS = 8  # training worlds, and as many held-out worlds, of the published strata
-SHORTCUT_CAP = 5  # no accepted mechanism may be mimicked by a formula of at most this size
+SHORTCUT_CAP = 5  # largest size of a shortcut, in formula nodes
 ENVIRONMENT_LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
-BASELINE_LEVEL = 0.5  # of every root in the first training world, which has no intervention
+BASELINE_LEVEL = 0.5  # level of every root in the first training world, which has no intervention
 MAX_TARGETS = 3  # targets of an intervention (paper, Table B.1)
 ASSIGNMENT_BIASES = (0.3, 0.5, 0.7)  # chance of a 1 in the cells of a hard_assigned world
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredExposure:
-    """The minimum numbers of occurrences; the named configurations ask for nothing.
+    """Minimum numbers of worlds; 0 in the named configurations.
 
-    scored_training, scored_heldout: worlds in which an endogenous variable is not a target, for each of them
+    scored_training, scored_heldout: for each endogenous variable, worlds in which it is no target
     assigned, constant: training worlds of mode hard_assigned and hard_constant
     """
 
@@ -43,13 +45,13 @@ class Stratum:
 
     num_variables: roots and endogenous variables together
     num_units: rows of every world
-    max_parents: upper bound of the parent count; also the window, that is how many predecessors are candidates
-    sizes: smallest and largest size of a mechanism (the fallback of size 3 lies below)
+    max_parents: largest number of parents; also the window, the number of last predecessors that are candidates
+    sizes: smallest and largest size of a mechanism, except the fallback, which has size 3
     target_probabilities: of 1, 2 and 3 intervention targets
     assigned_probability: of mode hard_assigned; hard_constant otherwise
-    max_survivors: how many variables may keep a shortcut that fits the training rows
-    shortcut_floor: mechanisms whose shortcuts would have to be shorter than this are not checked
-    num_worlds: training worlds that are chosen, and held-out worlds
+    max_survivors: largest number of variables that may keep a shortcut
+    shortcut_floor: mechanisms whose shortcuts would be smaller than this are not checked
+    num_worlds: number of training worlds, and of held-out worlds
     """
 
     name: str
@@ -66,7 +68,7 @@ class Stratum:
     num_worlds: int = NUM_WORLDS
 
     def shortcut_cap(self, size: int) -> int:
-        """Largest size of a shortcut for a mechanism of the given size; 0 where none is looked for."""
+        """Return the largest size of a shortcut for a mechanism of the given size; 0 if none is searched."""
         cap = min(SHORTCUT_CAP, size - 1)
         return cap if cap >= self.shortcut_floor else 0
 
@@ -94,7 +96,7 @@ T1_CLEAN_HARD = Stratum(
     (0.03, 0.43, 0.54),
     0.82,
     shortcut_floor=2,
-    # at least 33 scored cells and at most 5 intervened worlds of 8 say the same as 3 scored worlds of 11 rows
+    # its knobs, at least 33 scored cells and at most 5 intervened worlds of 8, amount to 3 scored worlds of 11 rows
     exposure=RequiredExposure(scored_training=3, scored_heldout=2, assigned=4, constant=1),
 )
 
@@ -110,9 +112,9 @@ def worlds_for(num_variables: int) -> int:
 
 
 def _large(num_variables: int) -> Stratum:
-    like = next(candidate for candidate in NAMED_STRATA if candidate.name == "vhs_n10_anchor_m10")
+    anchor = next(candidate for candidate in NAMED_STRATA if candidate.name == "vhs_n10_anchor_m10")
     return replace(
-        like,
+        anchor,
         name=f"large_n{num_variables}",
         difficulty=LARGE,
         num_variables=num_variables,

@@ -59,7 +59,7 @@ from tests.support.replayscm.written import written_problem, written_scm
 # --- Separation by up to three targets, and splits of version spaces, against enumeration row by row ------------------
 Draw = st.DrawFn
 
-# --- two SCMs --------------------------------------------------------------------------------------------------------
+# --- two SCMs ---------------------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -164,7 +164,7 @@ def test_models_over_other_roots_are_refused() -> None:
         PairAudit(written_scm("A", B="(not A)"), written_scm("B", A="(not B)")).pair.menu()
 
 
-# --- version spaces --------------------------------------------------------------------------------------------------
+# --- version spaces ---------------------------------------------------------------------------------------------------
 
 SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=4))
 
@@ -262,7 +262,7 @@ def test_for_a_known_truth_the_best_world_is_found_and_its_share_exact(hidden: b
 
 def test_a_world_that_shows_something_beats_one_that_shows_nothing() -> None:
     """A training world splits nothing; with enough draws the other one is seen to."""
-    told_apart = 0
+    find_separation = 0
     for problem, space, members in spaces():
         (useful,) = candidate_worlds(problem.task, Random(problem.id), 1)
         useless = problem.task.training.worlds[0]
@@ -270,8 +270,8 @@ def test_a_world_that_shows_something_beats_one_that_shows_nothing() -> None:
             chosen = best_split(space, [useless, useful], Random(1), num_draws=64)
             assert chosen.world == useful
             assert best_split(space, [useless], Random(1)).remaining.lower == 1
-            told_apart += 1
-    assert told_apart >= 10
+            find_separation += 1
+    assert find_separation >= 10
 
 
 def test_candidates_are_worlds_of_the_kind_that_was_asked_for() -> None:

@@ -46,7 +46,7 @@ from calibrant.bench.lab.speed.report import (
     read_history,
 )
 from calibrant.bench.lab.speed.report import main as print_history
-from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, random_candidates, typical
+from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, median_problem, random_candidates
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, num_rows
@@ -79,7 +79,7 @@ def loop() -> Iterator[CLoop]:
         pytest.skip(str(error))
 
 
-# --- replay -------------------------------------------------------------------------------------------------------
+# --- replay -----------------------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -143,13 +143,13 @@ def test_random_candidates_are_different_and_mention_earlier_variables_only(pool
 
 
 def test_the_typical_problem_has_the_median_size(pool: tuple[Problem, ...]) -> None:
-    size = gold_of(typical(pool)).size
+    size = gold_of(median_problem(pool)).size
     sizes = [gold_of(problem).size for problem in pool]
     assert sum(other < size for other in sizes) <= len(pool) / 2
     assert sum(other > size for other in sizes) <= len(pool) / 2
 
 
-# --- texts --------------------------------------------------------------------------------------------------------
+# --- texts ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_unchecked_reader_nests_what_it_reads() -> None:
@@ -169,7 +169,7 @@ def test_other_spellings_are_correct_answers_and_different(setting: str) -> None
         assert score.model.equivalent(gold_of(problem))
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("num_vars", [4, 6, 10])
@@ -187,7 +187,7 @@ def test_table_operands_leave_something_to_find() -> None:
         assert tables.list_support(tables.bits(second)[: num_rows(num_vars)], num_vars) == tuple(range(num_vars - 1))
 
 
-# --- synthesis ----------------------------------------------------------------------------------------------------
+# --- synthesis --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_enumeration_and_solver_agree_on_planted_tables(num_parents: int) -> Non
         assert synthesis.least_size(columns)[0] == synthesis.enumerated_size(columns)[0]
 
 
-# --- the large file -----------------------------------------------------------------------------------------------
+# --- the large file ---------------------------------------------------------------------------------------------------
 
 
 def test_the_large_file_is_a_pool_of_copies_with_model_results(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_file_of_another_layout_is_refused(tmp_path: Path) -> None:
         write_official_file(bundled_pool("ordered"), tmp_path / "large.yaml", 1_000_000)
 
 
-# --- measuring ----------------------------------------------------------------------------------------------------
+# --- measuring --------------------------------------------------------------------------------------------------------
 
 
 def test_rivals_take_turns_and_ratios_are_formed_within_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def test_published_rates_are_those_of_the_reference_document() -> None:
     assert replay.submissions("Ordered", "no such stratum") is None
 
 
-# --- the command --------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def _rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from calibrant.bench.core.attribution import CHANCE, KEY, answer_status
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_pools, bundled_sample
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.audit.records import BehaviourReplay
-from calibrant.bench.replayscm.chance_and_best import _canonical, _share, _showing, expect_under_prior
+from calibrant.bench.replayscm.chance_and_best import _behaviour_probability, _canonical, _with_columns, expect_under_prior
 from calibrant.bench.replayscm.report import GUIDE
 from calibrant.bench.report.overview.results import read_results
 from calibrant.bench.report.overview.screen import first_screen
@@ -94,12 +94,12 @@ def test_probabilities_of_behaviours_add_up_to_one() -> None:
         task, heldout = _canonical(problem)
         posterior, rng, replay = Posterior(task), Random(1), BehaviourReplay(heldout)
         behaviours = set(replay.behaviours([posterior.sample(rng) for _ in range(600)]))
-        shares = [_share(posterior, _showing(heldout, columns)) for _, *columns in behaviours]
+        shares = [_behaviour_probability(posterior, _with_columns(heldout, columns)) for _, *columns in behaviours]
         # 600 draws leave out behaviours that are rare together
         assert 0.97 < fsum(shares) <= 1 + 1e-9
         expected = expect_under_prior(problem)
         assert expected is not None
-        gold = _share(posterior, heldout)
+        gold = _behaviour_probability(posterior, heldout)
         assert expected == {"draw": gold, "best": max([gold, *shares])}
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, by_setting, measure
-from calibrant.bench.replayscm.rows.rates import Counts, RowwisePanels, gold_of, random_candidates, typical
+from calibrant.bench.replayscm.rows.rates import Counts, RowwisePanels, gold_of, median_problem, random_candidates
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.evaluator import Candidate, Programs, compile_formulas, compile_texts
 from calibrant.dsl.replayscm.item import Problem
@@ -150,7 +150,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _rows(options: Options, c_loop: CLoop | None) -> Iterator[Row]:
     for setting, problems in by_setting(options.problems).items():
-        case = Case(setting, typical(problems), max(20, round(BATCH * options.scale)))
+        case = Case(setting, median_problem(problems), max(20, round(BATCH * options.scale)))
         yield from measure(case.as_single(), options.discipline)
         yield from measure(case.many(c_loop), options.discipline)
         yield from measure(case.from_formulas(), options.discipline)

@@ -34,7 +34,7 @@ from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import replay
 from calibrant.bench.lab.speed.report import Comparison, Options, Rival, Row, by_setting, by_stratum, measure
 from calibrant.bench.replayscm.rows.exact import scm_answer
-from calibrant.bench.replayscm.rows.rates import LISTS, gold_of
+from calibrant.bench.replayscm.rows.rates import NARY_OPERATORS, gold_of
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.memory import CacheBudget
@@ -235,7 +235,7 @@ def spellings(problem: Problem, count: int) -> list[dict[str, Any]]:
 def _reorder(formula: Formula, rng: Random) -> Formula:
     def node(item: Apply, arguments: Sequence[Formula]) -> Formula:
         order = list(arguments)
-        if item.operator in LISTS:
+        if item.operator in NARY_OPERATORS:
             rng.shuffle(order)
         return apply(item.operator, order)
 
