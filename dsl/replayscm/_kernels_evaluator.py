@@ -101,7 +101,7 @@ def _not(a: Four) -> Four:
 
 @inline_kernel
 def _combine(stack: U64, base: np.uint64, end: np.uint64, opcode: int) -> Four:
-    """Apply an operator to the values from `base` to `end` on the stack."""
+    """Apply an operator to the stack entries from `base` to `end`, four words each."""
     first = _four(stack, base)
     at = base + LANES
     if opcode == NOT:
@@ -133,7 +133,7 @@ def _combine(stack: U64, base: np.uint64, end: np.uint64, opcode: int) -> Four:
 
 @inline_kernel
 def _pad_rows(words: U64, lanes: int) -> U64:
-    """Rows of words [r, w] one after another, each with zeros up to `lanes` words."""
+    """Return the rows of words [r, w] one after another, each padded with zeros to `lanes` words."""
     out = np.zeros(words.shape[0] * lanes, np.uint64)
     for r in range(words.shape[0]):
         for w in range(words.shape[1]):
@@ -144,24 +144,28 @@ def _pad_rows(words: U64, lanes: int) -> U64:
 @kernel
 def replay_candidates(
     code: I32,  # [i] programs of all candidates, one after another
-    starts: I64,  # [c + 1] where each program begins
+    starts: I64,  # [c + 1] offset of each program in code
     observed: U64,  # [v, w]
     scored: U64,  # [v, w] rows in which the variable is not clamped
-    scored_cells: I64,  # [v, p] how many those are
+    scored_cells: I64,  # [v, p] number of these rows in each panel
     world_words: I64,  # [d, 2] first word of a world and one past its last
     world_masks: U64,  # [d, w] rows of each world
-    world_panel: I64,  # [d] which panel a world belongs to
+    world_panel: I64,  # [d] index of the panel of each world
     panel_masks: U64,  # [p, w] rows of each panel
-    max_stack: int,  # the deepest stack of any program
+    max_stack: int,  # greatest stack depth of any program
     counts: I64,  # [c, p, 4] out, zeros before: scored cells, wrong cells, scored worlds, exact worlds
-    simulated: U64,  # [c, v, w] out: the values of all variables; [0, v, w] leaves them out
+    simulated: U64,  # [c, v, w] out: the values of all variables; shape [0, v, w]: they are not returned
 ) -> None:
     """Replay every candidate: clamped cells and variables without a program as observed, all else computed."""
     num_vars, num_words = observed.shape
     num_panels = panel_masks.shape[0]
     lanes = (num_words + 3) // 4 * 4
     row = np.uint64(lanes)
-    observed_rows, judged, masks = _pad_rows(observed, lanes), _pad_rows(scored, lanes), _pad_rows(panel_masks, lanes)
+    observed_rows, scored_words, masks = (
+        _pad_rows(observed, lanes),
+        _pad_rows(scored, lanes),
+        _pad_rows(panel_masks, lanes),
+    )
     stack = np.empty(4 * max_stack, np.uint64)
     values = np.empty(4 * num_vars, np.uint64)
     wrong_rows = np.empty(lanes, np.uint64)
@@ -172,7 +176,7 @@ def replay_candidates(
             for v in range(num_vars):
                 _store_lanes(values, np.uint64(v) * LANES, _four(observed_rows, np.uint64(v) * row + offset))
             wrong = zeros = (U0, U0, U0, U0)
-            covered = zeros
+            scored_lanes = zeros
             top = U0
             for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
                 opcode = code[i] & 15
@@ -183,14 +187,14 @@ def replay_candidates(
                 elif opcode == STORE:
                     top -= LANES
                     at = argument * row + offset
-                    truth, cells = _four(observed_rows, at), _four(judged, at)
+                    truth, cells = _four(observed_rows, at), _four(scored_words, at)
                     error = _and(_xor(_four(stack, top), truth), cells)
                     _store_lanes(values, argument * LANES, _xor(truth, error))
-                    wrong, covered = _or(wrong, error), _or(covered, cells)
+                    wrong, scored_lanes = _or(wrong, error), _or(scored_lanes, cells)
                     for p in range(num_panels):
-                        of_panel = _and(error, _four(masks, np.uint64(p) * row + offset))
-                        number = _popcount(of_panel[0]) + _popcount(of_panel[1])
-                        counts[c, p, 1] += number + _popcount(of_panel[2]) + _popcount(of_panel[3])
+                        panel_error = _and(error, _four(masks, np.uint64(p) * row + offset))
+                        num_wrong = _popcount(panel_error[0]) + _popcount(panel_error[1])
+                        counts[c, p, 1] += num_wrong + _popcount(panel_error[2]) + _popcount(panel_error[3])
                         if block == 0:
                             counts[c, p, 0] += scored_cells[argument, p]
                 elif opcode == CONSTANT:
@@ -202,7 +206,7 @@ def replay_candidates(
                     _store_lanes(stack, base, _combine(stack, base, top, opcode))
                     top = base + LANES
             _store_lanes(wrong_rows, offset, wrong)
-            _store_lanes(scored_rows, offset, covered)
+            _store_lanes(scored_rows, offset, scored_lanes)
             for v in range(num_vars if c < simulated.shape[0] else 0):
                 for w in range(block, min(block + 4, num_words)):
                     simulated[c, v, w] = values[4 * v + w - block]
@@ -267,30 +271,30 @@ def _load_columns(words: U64, begin: int, end: int, size: int, columns: U64) -> 
 @kernel
 def replay_tables(
     order: I64,  # [d, m] variables with mechanisms of each candidate, parents first
-    masks: I64,  # [d, m] their parent sets
-    tables: U64,  # [d, m] their functions over these, the lowest parent as the lowest bit of a row's number
-    words: U64,  # [r] targets and roots, a bit a variable; other variables are not read
-    targets: U64,  # [r]
+    masks: I64,  # [d, m] their parent sets, as bits
+    tables: U64,  # [d, m] their truth tables; the lowest parent is bit 0 of a row's index
+    words: U64,  # [r] values of targets and roots, bit v for variable v; other bits are not read
+    targets: U64,  # [r] intervention targets, as bits
     flips: U64,  # [d, r] cells that noise flips; [0, r] for none
     results: U64,  # [d, r] out
 ) -> None:
     """Replay each candidate in each row, 64 rows at a time: targets and roots as given, everything else computed."""
     num_rows = words.shape[0]
-    used = U0
+    used_variables = U0
     for r in range(num_rows):
-        used |= words[r] | targets[r]
+        used_variables |= words[r] | targets[r]
     for d in range(order.shape[0]):
         for i in range(order.shape[1]):
-            used |= U1 << np.uint64(order[d, i]) | np.uint64(masks[d, i])  # a parent may be 0 in all rows
+            used_variables |= U1 << np.uint64(order[d, i]) | np.uint64(masks[d, i])  # a parent may be 0 in all rows
     inputs, clamped, flipped = np.empty(64, np.uint64), np.empty(64, np.uint64), np.zeros(64, np.uint64)
     columns, leaves = np.empty(64, np.uint64), np.empty(32, np.uint64)
     for begin in range(0, num_rows, 64):
         end = min(begin + 64, num_rows)
         # no larger than rows and variables need: the work of a transposition grows with size * log(size)
         size = 1
-        while size < end - begin or (size < 64 and used >> np.uint64(size)):
+        while size < end - begin or (size < 64 and used_variables >> np.uint64(size)):
             size *= 2
-        within = ALL >> np.uint64(64 - size)  # bits beyond are of rows that are not there
+        valid_rows = ALL >> np.uint64(64 - size)  # bits beyond have no row
         _load_columns(words, begin, end, size, inputs)
         _load_columns(targets, begin, end, size, clamped)
         for d in range(order.shape[0]):
@@ -304,12 +308,12 @@ def replay_tables(
                 columns[v] = value ^ (value ^ inputs[v]) & clamped[v]
             _transpose(columns, size)
             for r in range(end - begin):
-                results[d, begin + r] = columns[r] & within
+                results[d, begin + r] = columns[r] & valid_rows
 
 
 @inline_kernel
-def _meaning(name: np.uint64, names: U64, meanings: I32, shift: np.uint64) -> int:
-    """Return the entry of a name in the table, or -1."""
+def _look_up(name: np.uint64, names: U64, meanings: I32, shift: np.uint64) -> int:
+    """Return the entry of a name in the hash table, or -1."""
     last = np.uint64(names.shape[0] - 1)
     at = (name * SPREAD) >> shift
     while names[at] != 0:
@@ -320,14 +324,14 @@ def _meaning(name: np.uint64, names: U64, meanings: I32, shift: np.uint64) -> in
 
 
 @inline_kernel
-def _word(text: U8, i: int) -> tuple[np.uint64, int, int]:
-    """Return the token up to the next blank, parenthesis or line break: as a name, its length and its end."""
-    name = place = np.uint64(0)
+def _scan_name(text: U8, i: int) -> tuple[np.uint64, int, int]:
+    """Scan the name that begins at byte i; return its number, its length and the index of the byte after it."""
+    name = shift = np.uint64(0)
     begin = i
     byte = text[np.uint64(i)]
-    while byte > CLOSING:  # a line break is behind the last
-        name |= np.uint64(byte) << (place & LAST)
-        place += BYTE
+    while byte > CLOSING:  # ends: a line break follows the last name
+        name |= np.uint64(byte) << (shift & LAST)
+        shift += BYTE
         i += 1
         byte = text[np.uint64(i)]
     return name, i - begin, i
@@ -336,37 +340,37 @@ def _word(text: U8, i: int) -> tuple[np.uint64, int, int]:
 @kernel
 def read_texts(
     text: U8,  # [bytes] the mechanisms of all candidates, a line break behind each
-    names: U64,  # [2 ** bits] the table of names, 0 where there is none; more than half of it is empty
-    meanings: I32,  # [2 ** bits] of a variable the instruction that loads it, of an operator code << 4 | OPERATOR
+    names: U64,  # [2 ** bits] hash table of names, 0 for an empty slot; more than half of it is empty
+    meanings: I32,  # [2 ** bits] for a variable its load instruction, for an operator code << 4 | OPERATOR
     bits: int,
     arities: I64,  # [operators, 2] least and greatest number of arguments
-    targets: I64,  # [k] the variable of the first mechanism of each candidate, of the second, and so on
-    allowed: U64,  # [k] the variables that may occur in it, as bits
-    code: I32,  # [bytes // 2 + k * c + 1] out: no instruction but STORE has less than two bytes
-    ends: I64,  # [k * c] out: where each mechanism's program ends, which begins where the one before ended
-    was_read: U8,  # [k * c] out: 0 if the text was not read; it has no program then
-) -> int:  # the deepest stack
-    which_allowed = allowed[0]
+    targets: I64,  # [k] the variable of each of a candidate's k mechanisms
+    allowed: U64,  # [k] the variables that each mechanism may mention, as bits
+    code: I32,  # [bytes // 2 + k * c + 1] out; that suffices: every instruction but STORE takes two bytes of text
+    ends: I64,  # [k * c] out: end of each mechanism's program, which begins at the end of the previous one
+    was_read: U8,  # [k * c] out: 0 if the text was not read and has an empty program
+) -> int:  # greatest stack depth
+    allowed_mask = allowed[0]
     shift = WORD - np.uint64(bits)
-    of, below = np.empty(MAX_OPEN, np.int64), np.empty(MAX_OPEN, np.int64)
+    open_operator, height_below = np.empty(MAX_OPEN, np.int64), np.empty(MAX_OPEN, np.int64)
     size = text.shape[0]
-    i = at = number = which = depth = height = deepest = 0
+    i = at = text_index = mechanism_index = depth = height = deepest = 0
     is_read = True
     while i < size:
         byte = text[np.uint64(i)]
         if byte == BLANK:
             i += 1
         elif byte == LINE_BREAK:
-            was_read[number] = is_read and depth == 0 and height == 1
-            if was_read[number]:
-                code[np.uint64(at)] = targets[which] << 4 | STORE
+            was_read[text_index] = is_read and depth == 0 and height == 1
+            if was_read[text_index]:
+                code[np.uint64(at)] = targets[mechanism_index] << 4 | STORE
                 at += 1
             else:
-                at = ends[number - 1] if number else 0
-            ends[number] = at
-            number += 1
-            which = which + 1 if which + 1 < targets.shape[0] else 0
-            which_allowed = allowed[which]
+                at = ends[text_index - 1] if text_index else 0
+            ends[text_index] = at
+            text_index += 1
+            mechanism_index = mechanism_index + 1 if mechanism_index + 1 < targets.shape[0] else 0
+            allowed_mask = allowed[mechanism_index]
             depth = height = 0
             is_read = True
             i += 1
@@ -374,30 +378,30 @@ def read_texts(
             is_read &= depth > 0
             if is_read:
                 depth -= 1
-                arity = height - below[depth]
-                is_read = arities[of[depth], 0] <= arity <= arities[of[depth], 1]
-                code[np.uint64(at)] = arity << 4 | of[depth]
+                arity = height - height_below[depth]
+                is_read = arities[open_operator[depth], 0] <= arity <= arities[open_operator[depth], 1]
+                code[np.uint64(at)] = arity << 4 | open_operator[depth]
                 at += 1
-                height = below[np.uint64(depth)] + 1
+                height = height_below[np.uint64(depth)] + 1
             i += 1
         else:
             opens = byte == OPENING
             i += opens
-            name, length, end = _word(text, i)
-            meaning = _meaning(name, names, meanings, shift) if 1 <= length <= 8 else -1
+            name, length, end = _scan_name(text, i)
+            meaning = _look_up(name, names, meanings, shift) if 1 <= length <= 8 else -1
             is_read &= meaning >= 0 and (meaning & 15 == OPERATOR) == opens
             i = end
-            # whatever ends a name is looked at next; a byte that is no item at all must not be passed by in silence
+            # the byte after a name is handled next; one that begins no item makes the text unreadable
             if length == 0 and not opens:
                 is_read = False
                 i += 1
             if is_read and opens:
                 is_read = depth < MAX_OPEN
                 if is_read:
-                    of[depth], below[depth] = meaning >> 4, height
+                    open_operator[depth], height_below[depth] = meaning >> 4, height
                     depth += 1
             elif is_read:
-                is_read = (which_allowed >> np.uint64(meaning >> 4)) & U1 != 0
+                is_read = (allowed_mask >> np.uint64(meaning >> 4)) & U1 != 0
                 code[np.uint64(at)] = meaning
                 at += 1
                 height += 1
@@ -407,7 +411,7 @@ def read_texts(
 
 @kernel
 def _run(code: I32, begin: int, end: int, columns: U64, width: int, stack: U64) -> None:
-    """One program without its STORE on columns [v * width]; the result is the first on the stack [height * width]."""
+    """Run a program without its STORE on columns [v * width]; the result is entry 0 of the stack [height * width]."""
     top = 0
     for i in range(np.uint64(begin), np.uint64(end)):
         opcode, argument = int(code[i] & 15), int(code[i] >> 4)
@@ -438,7 +442,7 @@ def _run(code: I32, begin: int, end: int, columns: U64, width: int, stack: U64) 
 
 @inline_kernel
 def _describe(code: I32, begin: int, end: int, depths: I64, facts: I64) -> None:
-    """Nodes, longest path, variables as bits, and of the operators how often each occurs and in which order first."""
+    """Write facts 0 to 4: nodes, depth, variables as bits, counts of operators, operators by first occurrence."""
     height = counts = order = num_operators = 0
     mentions = np.uint64(0)
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -467,21 +471,21 @@ def _sort_topologically(facts: I64, targets: I64, order: I64) -> bool:
     waiting = np.int64(0)
     for j in range(targets.shape[0]):
         waiting |= 1 << targets[j]
-    for place in range(targets.shape[0]):
+    for position in range(targets.shape[0]):
         chosen = -1
         for j in range(targets.shape[0]):
             if chosen < 0 and (waiting >> targets[j]) & 1 and facts[j, 2] & waiting == 0:
                 chosen = j
         if chosen < 0:
             return False
-        order[place] = chosen
+        order[position] = chosen
         waiting ^= 1 << targets[chosen]
     return True
 
 
 @kernel
 def judge_texts(
-    text: U8,  # as in read_texts, of one candidate, in an order in which it may be evaluated
+    text: U8,  # as in read_texts, of one candidate, mechanisms in the preferred evaluation order
     names: U64,
     meanings: I32,
     bits: int,
@@ -492,15 +496,13 @@ def judge_texts(
     observed: U64,  # [v * w]
     scored: U64,  # [v * w] rows in which the variable is not clamped
     stack: U64,  # [MAX_HEIGHT * max(w, 1)] scratch
-    projections: U64,  # [6] tables of the variables of a function of six
+    projections: U64,  # [6] truth tables of the arguments of a function of six
     was_read: U8,  # [k] out
-    ends: I64,  # [k] out: of the programs
-    facts: I64,  # [k, FACTS] out: as _describe says; AS_OBSERVED and WRONG, as it is; its truth table
-    order: I64,  # [k] out: in which they are evaluated
-    wrong: U64,  # [k, w] out: rows in which it is wrong
-) -> (
-    int
-):  # RIGHT if it is nowhere wrong, in the order of places; REFUSED if a text was not read, CIRCLE without an order
+    ends: I64,  # [k] out: ends of the programs
+    facts: I64,  # [k, FACTS] out: those of _describe; AS_OBSERVED and WRONG flags; truth table
+    order: I64,  # [k] out: mechanisms in evaluation order
+    wrong: U64,  # [k, w] out: wrong rows of each mechanism
+) -> int:  # RIGHT: no row is wrong, in the preferred order; REFUSED: a text was not read; CIRCLE: no order; else OTHER
     num, width = wrong.shape
     deepest = read_texts(text, names, meanings, bits, arities, targets, allowed, code, ends, was_read)
     if deepest > MAX_HEIGHT:
@@ -516,21 +518,21 @@ def judge_texts(
         return CIRCLE
     simulated = observed.copy()
     tables = np.zeros(64, np.uint64)
-    off, verdict = 0, RIGHT
-    for place in range(num):
-        j = order[place]
-        if j != place:
+    wrong_variables, verdict = 0, RIGHT
+    for position in range(num):
+        j = order[position]
+        if j != position:
             verdict = OTHER
         begin, end, at = ends[j - 1] if j else 0, ends[j] - 1, targets[j] * width
         mentions, num_projections = facts[j, 2], 0
-        facts[j, 5] = AS_OBSERVED if mentions & off == 0 else 0
+        facts[j, 5] = AS_OBSERVED if mentions & wrong_variables == 0 else 0
         _run(code, begin, end, simulated, width, stack)
         for w in range(width):
             wrong[j, w] = (stack[w] ^ observed[at + w]) & scored[at + w]
             simulated[at + w] ^= wrong[j, w]
             if wrong[j, w]:
                 facts[j, 5] |= WRONG
-                off |= 1 << targets[j]
+                wrong_variables |= 1 << targets[j]
                 verdict = OTHER
         for v in range(64):
             if (mentions >> v) & 1 and num_projections < 6:

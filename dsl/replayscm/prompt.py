@@ -117,7 +117,7 @@ PHRASES: Final[Phrases] = (
 
 
 def noise_text(extension: Extension) -> str:
-    """Return what is disclosed of noise; empty without any."""
+    """Return the sentences that disclose the noise; empty without noise."""
     noise = extension.noise
     if noise.is_noiseless:
         return ""
@@ -134,7 +134,7 @@ def noise_text(extension: Extension) -> str:
 
 
 def hidden_text(extension: Extension) -> str:
-    """Return what is disclosed of hidden variables; empty without any."""
+    """Return the sentences that disclose hidden variables; empty without any."""
     parts = [
         f"{name} (a function of {', '.join(parents)})" if parents else f"{name} (a function of observed variables)"
         for name, parents in extension.hidden.items()
@@ -190,7 +190,7 @@ def prompt(task: Task) -> str:
 
 
 def facts(task: Task) -> tuple[str, ...]:
-    """Return the parts of the message before the worlds and the form of the answer."""
+    """Return the paragraphs of the message before the worlds and the form of the answer."""
     parts = [
         _GOAL[task.kind] if task.extension is None else _extended_goal(task.extension),
         "\n".join(_structure(task)),
@@ -320,7 +320,7 @@ def _world_table(world: World) -> str:
 
 
 def _intervention(world: World) -> str:
-    """In the order of the columns: the order in which a file names targets may be the latent one."""
+    """Return the intervention, targets in column order: the order of a file may be the latent one."""
     values, assigned = world.intervention.constants, world.intervention.assigned
     constants = [f"{variable}={values[variable]}" for variable in world.variables if variable in values]
     parts = [f"constant {_join_names(constants)}"] if constants else []
@@ -378,7 +378,7 @@ TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
 
 
 def template_fields(task: Task) -> dict[str, object]:
-    """Return the fields of a task, None for those that it lacks."""
+    """Return the template fields of a task; None for those that do not apply."""
     disclosure = task.disclosure
     return {
         "kind": task.kind.value,
@@ -406,7 +406,7 @@ def template_fields(task: Task) -> dict[str, object]:
 
 
 def _world_fields(world: World) -> dict[str, object]:
-    """Return a world for templates; targets in the order of the columns, which tells nothing of the latent order."""
+    """Return a world for templates; targets in column order, which reveals nothing of the latent order."""
     constants, assigned = world.intervention.constants, world.intervention.assigned
     mode = "hard_assigned" if assigned else "hard_constant" if constants else "none"
     return {

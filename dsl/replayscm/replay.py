@@ -83,7 +83,7 @@ class SplitReplay(NamedTuple):
     def variable_accuracy(self) -> dict[str, float | None]:
         """Endogenous variable -> right cells over scored cells; None if it is never scored."""
         if not self.wrong_rows:
-            return self.panel.all_right(tuple(self.wrong)).copy()
+            return self.panel.perfect_accuracies(tuple(self.wrong)).copy()
         scored = self.panel.num_scored
         accuracies: dict[str, float | None] = {}
         for variable, column in self.wrong.items():

@@ -1,4 +1,4 @@
-"""Structural causal models: roots, a Boolean mechanism for every other variable; metrics of one beside gold.
+"""Structural causal models: roots, a Boolean mechanism for every other variable; structure metrics against gold.
 
 The published scorer has no structure metrics; its analysis code uses mentioned parents, the paper's text functional
 ones.
@@ -35,24 +35,22 @@ class LocalFunction(NamedTuple):
 
 
 Signature: TypeAlias = tuple[tuple[str, LocalFunction], ...]
-"""The local function of every endogenous variable, in natural order: equal iff the SCMs mean the same."""
+"""The local function of every endogenous variable, in natural order: equal iff the SCMs are equivalent."""
 
 
-@lru_cache(maxsize=1 << 12)  # least SCMs of an item share nearly all mechanisms
+@lru_cache(maxsize=1 << 12)  # tied SCMs of an item share nearly all mechanisms
 def local_function(mechanism: Formula) -> LocalFunction:
-    """U is a functional parent iff flipping U can change the mechanism's value (paper, section 3)."""
+    """Return the local function: U is a functional parent iff flipping U can change the value (paper, section 3)."""
     mentioned = mechanism.variables
     table, functional_indices = shrink(from_formula(mechanism, mentioned))
     return LocalFunction(tuple(mentioned[i] for i in functional_indices), table)
 
 
 def topological_order(mechanisms: Mapping[str, Formula], key: Callable[[str], Any] = natural_key) -> tuple[str, ...]:
-    """Return the endogenous variables, each after those its mechanism mentions.
+    """Return the endogenous variables, each after those that its mechanism mentions; ties by `key`.
 
-    Smallest by `key` where there is a choice.
-
-    Edges are mentions, not functional dependence (as the published scorer judges acyclicity); names without a
-    mechanism count as roots. `CycleError` with the variables that cannot be placed.
+    Edges are mentions, not functional dependence, as in the published scorer; names without a mechanism count as roots.
+    `CycleError` with the variables that cannot be placed.
     """
     return _order_of_mentions({v: f.mentioned for v, f in mechanisms.items()}, key)
 
@@ -83,7 +81,7 @@ class Scm(Pictured):
     """A binary structural causal model, acyclic by construction.
 
     roots: exogenous variables, natural order
-    mechanisms: endogenous variable -> formula; `CycleError` if the mentions form a circle, `ValueError` if one mentions
+    mechanisms: endogenous variable -> formula; `CycleError` if the mentions form a cycle, `ValueError` if one mentions
         a variable that is neither root nor endogenous, or if a variable is both
     """
 
@@ -104,9 +102,9 @@ class Scm(Pictured):
             raise ValueError(f"mechanisms mention {', '.join(sorted(strangers))}, neither root nor endogenous")
 
     def with_mechanisms(self, mechanisms: Mapping[str, Formula]) -> Scm:
-        """Return an SCM with other mechanisms of all endogenous variables, in the same order if they mention the same.
+        """Return an SCM with other mechanisms; the order is reused if all mechanisms mention the same variables.
 
-        `CycleError`, `ValueError` as of the class.
+        `CycleError` and `ValueError` as for the class.
         """
         if mechanisms.keys() != self.mechanisms.keys() or any(
             formula is not (old := self.mechanisms[v]) and formula.mentioned != old.mentioned
@@ -126,7 +124,7 @@ class Scm(Pictured):
         return f"<Scm: {len(self.roots)} roots, {len(self.mechanisms)} mechanisms, size {self.size}>"
 
     def to_networkx(self) -> Any:
-        """Return a networkx `DiGraph` of what mechanisms mention; a node has its `formula`, "" of a root.
+        """Return a networkx `DiGraph` of mentions; nodes have a `formula`, "" for a root.
 
         `MissingExtraError` without networkx.
         """
@@ -136,7 +134,7 @@ class Scm(Pictured):
 
     @property
     def mentions(self) -> Iterator[tuple[str, str]]:
-        """(parent, child) pairs, where the mechanism of the child mentions the parent."""
+        """Pairs (parent, child) in which the mechanism of the child mentions the parent."""
         for variable, formula in self.mechanisms.items():
             yield from ((parent, variable) for parent in sorted(formula.mentioned, key=natural_key))
 
@@ -171,12 +169,12 @@ class Scm(Pictured):
 
     @property
     def functional_edges(self) -> frozenset[tuple[str, str]]:
-        """(parent, child) pairs of functional dependence."""
+        """Pairs (parent, child) of functional dependence."""
         return frozenset((p, v) for v, local in self.local_functions.items() for p in local.parents)
 
     @property
     def signature(self) -> Signature:
-        """Equal for two SCMs over the same variables iff they mean the same."""
+        """Signature: equal for two SCMs over the same variables iff they are equivalent."""
         return tuple(self.local_functions.items())
 
     def equivalent(self, scm: Scm) -> bool:
@@ -195,7 +193,7 @@ def scm(roots: Iterable[str], mechanisms: Mapping[str, Formula]) -> Scm:
 class StructureMetrics:
     """Functional-parent graph and local functions against gold.
 
-    precision, recall, f1: over directed edges; 1 where both graphs are empty in the respect that is divided by
+    precision, recall, f1: over directed edges; 1 if the denominator is 0
     shd: additions and deletions cost 1, a reversed edge costs 1 in all
     variable_exact: share of endogenous variables with exactly the gold parents; exact_map: all of them
     local_match: share of endogenous variables with the gold local function (parents and truth table)
@@ -211,14 +209,14 @@ class StructureMetrics:
 
 
 def structure_metrics(gold: Scm, model: Scm) -> StructureMetrics:
-    """Metrics of a model that has the gold roots."""
+    """Return the metrics of a model with gold's roots; `ValueError` for other roots."""
     return compare_structure(gold, model.mechanisms)
 
 
 def compare_structure(gold: Scm, mechanisms: Mapping[str, Formula]) -> StructureMetrics:
-    """Return the metrics of a model with the gold roots; edges are listed where a mechanism has other parents alone.
+    """Return the metrics of a model with gold's roots; `ValueError` for other roots.
 
-    So it takes a third of the time where most parents are those of gold, as in least SCMs.
+    Edges are listed only for mechanisms with other parents than gold's: a third of the time for tied SCMs.
     """
     gold_functions = gold.local_functions
     if mechanisms.keys() != gold_functions.keys():
@@ -238,24 +236,24 @@ def compare_structure(gold: Scm, mechanisms: Mapping[str, Formula]) -> Structure
             common += len(gold_parents) - len(lacking)
             missing.update(lacking)
             extra.update([(parent, variable) for parent in parents if parent not in gold_parents])
-    number = len(gold_functions)
+    num_variables = len(gold_functions)
     return StructureMetrics(
         common / num_edges if num_edges else 1.0,
         common / num_gold_edges if num_gold_edges else 1.0,
         2 * common / (num_gold_edges + num_edges) if num_gold_edges or num_edges else 1.0,
         distance(missing, extra).shd,
-        same_parents / number if number else 1.0,
-        same_parents == number,
-        same_function / number if number else 1.0,
+        same_parents / num_variables if num_variables else 1.0,
+        same_parents == num_variables,
+        same_function / num_variables if num_variables else 1.0,
     )
 
 
 @dataclass(frozen=True)
 class RootScore:
-    """Hidden-roots: how the predicted root set compares. Both tuples are in latent order.
+    """The predicted root set of Hidden-roots against gold's; both in latent order.
 
-    gold: empty where the file has no gold SCM; then no root set is exact, and shares are None. Of no predicted root at
-        all the precision is 0.
+    gold: empty if the file has no gold SCM; then no root set is exact, and shares are None. The precision of an empty
+        prediction is 0.
     """
 
     predicted: tuple[str, ...]

@@ -37,14 +37,14 @@ from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Panel
 
 # --- Scores under the published scorer's keys. Keys that do not apply to an answer are absent, as they are there ------
 ScoreCache: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
-"""Of one problem: what answers that are right in every row have in common, by evaluation order."""
+"""Evaluation order -> fields that all answers to a problem share if they are right in every row."""
 
-NOTHING_HELD_OUT = "nothingHeldOut"  # ours: the published scorer calls every answer to such an item wrong
-BLOAT_SLACK = 25  # a train-exact map larger than gold by more than this is called bloated
+NOTHING_HELD_OUT = "nothingHeldOut"  # not a published key: the published scorer calls all answers to such items wrong
+BLOAT_SLACK = 25  # a train-exact SCM larger than gold by more than this (formula nodes) is bloated
 
 
-class Scored(Protocol):
-    """The attributes of a score that the published form reads."""
+class ScoreLike(Protocol):
+    """Interface of a score, for `score_dict`."""
 
     @property
     def problem(self) -> Problem: ...
@@ -74,19 +74,19 @@ class Scored(Protocol):
     def failure(self) -> str | None: ...
 
 
-def score_dict(score: Scored) -> dict[str, Any]:
-    """Return a flat object: verdict first, then whatever its task kind and validity define."""
+def score_dict(score: ScoreLike) -> dict[str, Any]:
+    """Return the published keys as a flat dictionary: the verdict, then what applies to task kind and validity."""
     fields = _rejection_fields(score, score.rejection) if score.rejection is not None else _replay_fields(score)
     if score.roots is not None:
-        fields.update(_roots(score, score.roots))
+        fields.update(_root_fields(score, score.roots))
     if score.alternative is not None:
-        fields.update(_alternative(score))
+        fields.update(_alternative_fields(score))
     if not score.problem.has_heldout_cells:
         fields[NOTHING_HELD_OUT] = True
     return fields
 
 
-def _rejection_fields(score: Scored, rejection: Rejection) -> dict[str, Any]:
+def _rejection_fields(score: ScoreLike, rejection: Rejection) -> dict[str, Any]:
     kind = score.problem.task.kind
     fields: dict[str, Any] = {
         "valid": False,
@@ -102,7 +102,7 @@ def _rejection_fields(score: Scored, rejection: Rejection) -> dict[str, Any]:
     return fields
 
 
-def _replay_fields(score: Scored) -> dict[str, Any]:
+def _replay_fields(score: ScoreLike) -> dict[str, Any]:
     train, heldout, submission = score.train, score.heldout, score.submission
     assert train is not None
     assert heldout is not None
@@ -111,20 +111,22 @@ def _replay_fields(score: Scored) -> dict[str, Any]:
     if cache is None or train.wrong_rows or heldout.wrong_rows:
         fields = _measure_replay(score, train, heldout)
     else:
-        fields = _right_everywhere(score, train, heldout, cache)
+        fields = _shared_exact_fields(score, train, heldout, cache)
     stats = _candidate_stats(submission.mechanisms)
     gold_size, size = fields["goldAstSize"], stats["astSize"]
     if gold_size is None:
         fields["accGoldPlus"] = fields["bloat"] = None
     else:
         over = size - gold_size
-        fields["accGoldPlus"] = _within(fields["trainExact"], over, score.problem.sealed.budget_deltas).copy()
+        fields["accGoldPlus"] = _budget_flags(fields["trainExact"], over, score.problem.sealed.budget_deltas).copy()
         fields["bloat"] = fields["trainExact"] and over > BLOAT_SLACK
     fields["candidateStats"] = stats
     return fields
 
 
-def _right_everywhere(score: Scored, train: SplitReplay, heldout: SplitReplay, cache: ScoreCache) -> dict[str, Any]:
+def _shared_exact_fields(
+    score: ScoreLike, train: SplitReplay, heldout: SplitReplay, cache: ScoreCache
+) -> dict[str, Any]:
     """Return the fields of `_measure_replay`, shared by the exact answers with one evaluation order."""
     order = tuple(train.wrong)
     common = cache.get(order)
@@ -139,7 +141,7 @@ def _right_everywhere(score: Scored, train: SplitReplay, heldout: SplitReplay, c
     return fields
 
 
-def _measure_replay(score: Scored, train: SplitReplay, heldout: SplitReplay) -> dict[str, Any]:
+def _measure_replay(score: ScoreLike, train: SplitReplay, heldout: SplitReplay) -> dict[str, Any]:
     """Return the fields that depend on the replay alone, not on the formulas."""
     train_worlds, heldout_worlds = train.num_exact_worlds, heldout.num_exact_worlds
     train_exact, heldout_exact = train.all_exact, heldout.all_exact
@@ -169,8 +171,8 @@ def _measure_replay(score: Scored, train: SplitReplay, heldout: SplitReplay) -> 
 
 
 @lru_cache(maxsize=1 << 10)
-def _within(train_exact: bool, over: int, deltas: tuple[int, ...]) -> dict[str, bool]:
-    """Return, for each budget, whether the answer exceeds gold by at most that much."""
+def _budget_flags(train_exact: bool, over: int, deltas: tuple[int, ...]) -> dict[str, bool]:
+    """Return delta_N -> whether the answer is train-exact and exceeds gold's size by at most N."""
     return {f"delta_{delta}": train_exact and over <= delta for delta in deltas}
 
 
@@ -192,22 +194,22 @@ def _candidate_stats(mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
     operators: list[OperatorCounts] = []
     size = depth = num_parents = 0
     for variable, mechanism in mechanisms.items():
-        own_size, own_depth, variables, counts = mechanism.described or mechanism.stats
+        mechanism_size, mechanism_depth, variables, counts = mechanism.described or mechanism.stats
         names = parents[variable] = [*variables]
-        own_parents = len(names)
+        mechanism_parents = len(names)
         per_variable[variable] = {
-            "astSize": own_size,
-            "maxDepth": own_depth,
-            "parentCount": own_parents,
+            "astSize": mechanism_size,
+            "maxDepth": mechanism_depth,
+            "parentCount": mechanism_parents,
             "operatorCounts": counts.by_name.copy(),
             "containsIf": counts.has_if,
             "variables": names,
         }
         operators.append(counts)
-        size += own_size
-        num_parents += own_parents
-        if own_depth > depth:
-            depth = own_depth
+        size += mechanism_size
+        num_parents += mechanism_parents
+        if mechanism_depth > depth:
+            depth = mechanism_depth
     return {
         "astSize": size,
         "maxDepth": depth,
@@ -219,7 +221,7 @@ def _candidate_stats(mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
     }
 
 
-def _roots(score: Scored, roots: RootScore) -> dict[str, Any]:
+def _root_fields(score: ScoreLike, roots: RootScore) -> dict[str, Any]:
     return {
         "rootSetExact": roots.exact,
         "rootPrecision": roots.precision,
@@ -241,7 +243,7 @@ def _invalid_alternative() -> dict[str, Any]:
     return {**dict.fromkeys(false, False), **dict.fromkeys(null)}
 
 
-def _alternative(score: Scored) -> dict[str, Any]:
+def _alternative_fields(score: ScoreLike) -> dict[str, Any]:
     alternative, train, heldout = score.alternative, score.train, score.heldout
     assert alternative is not None
     assert train is not None
@@ -277,7 +279,7 @@ def _alternative(score: Scored) -> dict[str, Any]:
 
 
 # --- The published metrics of one answer to one problem ---------------------------------------------------------------
-SCORED = CacheBudget(1 << 10, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
+SCORE_BUDGET = CacheBudget(1 << 10, longest=4_000)  # scores of about 5 kB each: samples of a model often repeat
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
     TaskKind.EPISODE: "scm",
@@ -295,7 +297,7 @@ def answer_kind(problem: Problem) -> Kind:
 class Score(ReadScore, Pictured):
     """Verdict and metrics of one answer.
 
-    rejection: why it is not valid, or None; train and heldout are there iff it is valid
+    rejection: why it is not valid, or None; train and heldout are None iff it is not valid
     strict_json: the response was one JSON object on one line and nothing else (None if no text was given)
     """
 
@@ -322,11 +324,11 @@ class Score(ReadScore, Pictured):
         strict_json: bool | None = None,
         cache: ScoreCache | None = None,
     ) -> None:
-        """Set the parts of a score.
+        """Set the fields of a score.
 
-        cache: what other scores of the problem have in common, if it is kept; tells nothing of this one
+        cache: fields that exact answers to the problem share, or None; no part of this score
         """
-        fields = self.__dict__  # as what dataclasses make sets a field that is frozen, in a third of the time
+        fields = self.__dict__  # bypasses the frozen dataclass's setter, in a third of the time
         fields["problem"], fields["answer"], fields["rejection"] = problem, answer, rejection
         fields["submission"], fields["train"], fields["heldout"] = submission, train, heldout
         fields["roots"], fields["alternative"], fields["strict_json"] = roots, alternative, strict_json
@@ -334,19 +336,19 @@ class Score(ReadScore, Pictured):
 
     @property
     def reading(self) -> ScoreReading:
-        """Reading of the response behind the score."""
+        """How the answer was read from the response."""
         reading: ScoreReading = self.__dict__.get("_reading", UNREAD)
         return reading
 
     def with_reading(self, reading: ScoreReading) -> Score:
-        """Return the score of a response that was read so."""
+        """Return a copy of the score with this reading."""
         score = copy(self)
         score.__dict__["_reading"] = reading
         return score
 
     @property
     def is_plain(self) -> bool:
-        """The response was one plain answer, in which no extractor can find another one."""
+        """Whether the response was one plain answer, for which all extractors agree."""
         return self.__dict__.get("_is_plain", False) is True
 
     @property
@@ -361,17 +363,17 @@ class Score(ReadScore, Pictured):
 
     @property
     def train_exact(self) -> bool:
-        """Every scored training cell is right, and at least one exists."""
+        """Whether every scored training cell is right and there is one."""
         return self.train is not None and self.train.all_exact
 
     @property
     def heldout_exact(self) -> bool:
-        """Train-exact, and every scored held-out cell is right."""
+        """Whether the answer is train-exact and every scored held-out cell is right."""
         return self.train_exact and self.heldout is not None and self.heldout.all_exact
 
     @property
     def correct(self) -> bool | None:
-        """Published task success: train-exact; with the right roots in Hidden-roots; jointly in Alternative-SCM.
+        """Published task success: train-exact; in Hidden-roots with the right roots; in Alternative-SCM joint success.
 
         Reports, lists and attributions call an answer right if it is held-out exact (docs/metrics.md).
         """
@@ -383,7 +385,7 @@ class Score(ReadScore, Pictured):
 
     @property
     def failure(self) -> str | None:
-        """Why the answer is not valid, or in which respect a valid one fails the task beyond a wrong map."""
+        """Why the answer is invalid, or has wrong roots, experiment or witness; None otherwise."""
         if self.rejection:
             return self.rejection.reason
         if self.roots is not None and not self.roots.exact:
@@ -403,15 +405,15 @@ class Score(ReadScore, Pictured):
 
     @cached_property
     def structure(self) -> StructureMetrics | None:
-        """Functional parents against gold; None for invalid answers, unknown gold and wrong root sets.
+        """Functional parents against gold; None for invalid answers, without gold, and for wrong root sets.
 
-        Also None where a mechanism mentions more variables than a truth table has: its function is not computed then.
+        Also None if a mechanism mentions more than MAX_TABLE_VARS variables.
         """
         gold, submission = self.problem.sealed.gold, self.submission
         if submission is None or gold is None or {*submission.roots} != {*gold.roots}:
             return None
         mechanisms = submission.candidate.mechanisms
-        # a formula that mentions more has more nodes: those of few are not read for each of many ties
+        # cheap test first, for many ties: a formula of few nodes mentions few variables
         formulas = (*gold.mechanisms.values(), *mechanisms.values())
         longest = max([len(formula.nodes) for formula in formulas], default=0)
         if longest > MAX_TABLE_VARS and any(len(formula.mentioned) > MAX_TABLE_VARS for formula in formulas):
@@ -426,7 +428,7 @@ class Score(ReadScore, Pictured):
         return f"<Score of {in_one_line(self.problem.id)[:60]}: {summary}, correct={self.correct}>"
 
     def picture(self) -> Picture:
-        """Return the verdict, and the reason where the answer is not valid."""
+        """Return the verdict, with the reason if the answer is invalid."""
         return verdict_picture(self.problem.id, self.valid, self.correct, self.failure)
 
     def to_dict(self) -> dict[str, Any]:
@@ -437,9 +439,9 @@ class Score(ReadScore, Pictured):
 class Evaluator:
     """Scores answers to one problem.
 
-    extractor: how response texts become answers, a name of dsl.replayscm.extraction.EXTRACTORS
-    compiles: mechanisms are read by compiled code once many have been new: the same scores, in half of the time, for
-        120 MB (dsl.replayscm.submission.Novelty)
+    extractor: rule for answers in response texts, a key of dsl.replayscm.extraction.EXTRACTORS
+    compiles: whether compiled code may read mechanisms, once many have been new: equal scores in half the time, for
+        120 MB of memory (dsl.replayscm.submission.Novelty)
     """
 
     def __init__(self, problem: Problem, *, extractor: str = "paper", compiles: bool = True) -> None:
@@ -448,7 +450,7 @@ class Evaluator:
         self.problem = problem
         self._plain, self._extract = PLAIN[extractor], EXTRACTORS[extractor]
         self.shape = _SHAPES[problem.task.kind]
-        self._scores: TextCache[Score] = SCORED.shelf()
+        self._scores: TextCache[Score] = SCORE_BUDGET.shelf()
         train, heldout = problem.task.training, problem.sealed.heldout
         self._whole = Panel(train.variables, (*train.worlds, *heldout.worlds))
         self._checker = SubmissionChecker(problem, self._whole if compiles else None)
@@ -469,13 +471,13 @@ class Evaluator:
         return self.score_text(answer) if isinstance(answer, str) else self.score_answer(answer)
 
     def score_text(self, text: str) -> Score:
-        """Score a response text. Of several extractable objects the first valid one counts, else the first."""
-        score = self._scores.made.get(text) or SCORED.again(self._scores, text)
+        """Score a response text by its first valid candidate object, else by its first."""
+        score = self._scores.made.get(text) or SCORE_BUDGET.again(self._scores, text)
         if score is None:
             plain = self._plain(text, self.shape)
             score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self.shape))
             score.__dict__["_is_plain"] = plain is not None
-            SCORED.store(self._scores, text, score)
+            SCORE_BUDGET.store(self._scores, text, score)
         return score
 
     def _score_extracted(self, extraction: Extraction) -> Score:
@@ -492,7 +494,7 @@ class Evaluator:
         return first
 
     def score_answer(self, answer: Mapping[str, Any], strict_json: bool | None = None) -> Score:
-        """Score an answer object of the task's schema; strict_json: whether its text was nothing else."""
+        """Score an answer object; strict_json: whether its text was one JSON object on one line."""
         return self._score(answer, strict_json)
 
     def _score(self, answer: Mapping[str, Any], strict: bool | None) -> Score:

@@ -1,9 +1,9 @@
-"""From an answer object to a candidate: checks in the published order, and mechanism texts that are met again.
+"""From an answer object to a candidate: checks in the published order, and a cache of mechanism texts.
 
-Samples of a model repeat each other's mechanisms far more often than each other's answers. What is kept depends on the
-text, the variable and the problem alone, so that a verdict is the same whether anything was kept or not.
+Samples of a model repeat mechanisms far more often than whole answers. A cached result depends on text, variable and
+problem alone, so the cache never changes a verdict.
 
-The first failure decides; nothing is repaired. Each check is a stage of the validity funnel of the paper's Table C.1.
+The first failure decides; nothing is repaired. Each check is a stage of validity of the paper's Table C.1.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from calibrant.dsl.replayscm.scm import Scm, topological_order
 from calibrant.dsl.replayscm.world import Column, Panel
 from calibrant.dsl.text import natural_key
 
-# --- Mechanism texts that are met again: each is read once, and what is worked out about it is kept beside it ---------
-READ = CacheBudget(1 << 15, longest=400)  # about 700 bytes each
-COUNT_BITS = 10  # for the number of an operator in a mechanism of which compiled code tells
-AS_OBSERVED = 1  # of such a mechanism: all that it mentions was as observed
-MANY, SHARE = 20_000, 0.25
+# --- Cached mechanisms: each text is parsed once, and its statistics and errors are stored with it --------------------
+MECHANISM_BUDGET = CacheBudget(1 << 15, longest=400)  # mechanisms of about 700 bytes each
+COUNT_BITS = 10  # bits of an operator's count in the facts of compiled code
+AS_OBSERVED = 1  # flag in these facts: all mentioned values were as observed
+MIN_NEW, MIN_NEW_SHARE = 20_000, 0.25  # mechanisms, and share of them: see Novelty
 
 
 class Novelty:
-    """The share of new mechanisms among those that a process has judged.
+    """Numbers of checked and of new (not cached) mechanisms in this process, which decide on the use of compiled code.
 
-    Compiled code judges an answer in half the time if all of its mechanisms are new, in two thirds if two of six are,
-    but takes a third of a second and 120 MB to be there: it is used once MANY were new, and at least SHARE of all.
+    Compiled code takes half the time for an answer whose mechanisms are all new, two thirds if two of six are, but
+    needs a third of a second and 120 MB to load: it is used once MIN_NEW were new, and at least MIN_NEW_SHARE of all.
     """
 
     def __init__(self) -> None:
-        self.asked = self.new = 0
+        self.num_checked = self.num_new = 0
 
     @property
-    def is_usual(self) -> bool:
-        return self.new >= MANY and self.new >= SHARE * self.asked
+    def justifies_compiling(self) -> bool:
+        return self.num_new >= MIN_NEW and self.num_new >= MIN_NEW_SHARE * self.num_checked
 
 
 NOVELTY = Novelty()
 
 
 class OperatorCounts:
-    """The number of occurrences of each operator, in order of appearance; one object for all mechanisms that agree.
+    """The number of occurrences of each operator, in order of appearance; equal counts share one object.
 
-    has_if: the ternary one is among them
+    has_if: whether the ternary operator occurs
     """
 
     __slots__ = ("by_name", "has_if")
@@ -63,7 +63,7 @@ class OperatorCounts:
 
 
 class MechanismStats(NamedTuple):
-    """Nodes, longest path, variables in natural order, and operators. Many have variables and operators in common."""
+    """Number of nodes, depth, mentioned variables in natural order, and operator counts of a mechanism."""
 
     size: int
     depth: int
@@ -74,12 +74,11 @@ class MechanismStats(NamedTuple):
 class Mechanism:
     """The mechanism of one variable in answers to one problem.
 
-    bit: that of its variable, mentions: those of the variables that occur, in a numbering of the problem's variables
-    error: the rows of the problem in which it is wrong while all that it mentions is right; None until it is asked for
-    variables: those that occur, in natural order
-    described: its statistics, if they have been asked for
-    table: what it computes, if that is known and they are at most MAX_WORD_VARS; higher bits mean nothing
-    function: the same in a spelling of its own (bench.replayscm.scoring); None until it is asked for
+    bit: of its variable; mentions: bits of the mentioned variables; variables: their names in natural order
+    error: rows of the problem in which it is wrong although all mentioned values are right; None if not computed yet
+    described: its statistics; None if not computed yet
+    table: its truth table, if known and of at most MAX_WORD_VARS variables, with undefined bits beyond its rows
+    function: text of its function (bench.replayscm.scoring); None if not computed yet
     """
 
     __slots__ = ("bit", "described", "error", "formula", "function", "mentions", "table")
@@ -112,8 +111,8 @@ class Mechanism:
 class JudgedMechanism(Mechanism):
     """A mechanism that compiled code has read (dsl.replayscm.evaluator.Judge); its formula is parsed on use.
 
-    facts: nodes, longest path, variables as bits, two words of operators, AS_OBSERVED, truth table
-    wrong: the rows in which it was wrong there
+    facts: see `Judge.facts`
+    wrong: the rows in which it was wrong in that answer
     """
 
     __slots__ = ("_facts", "_grammar", "_text", "_variables")
@@ -128,7 +127,7 @@ class JudgedMechanism(Mechanism):
         self.table = facts[6] if len(variables) <= MAX_WORD_VARS else None
 
     def __getattr__(self, name: str) -> Any:
-        """Return the formula, when it is first asked for, which costs nothing ever after."""
+        """Parse the formula at its first access; later ones are plain attribute reads."""
         if name != "formula":
             raise AttributeError(name)
         self.formula = parse(self._text, self._grammar, self._variables)
@@ -144,7 +143,7 @@ class JudgedMechanism(Mechanism):
 
 
 def mentions(formula: Formula, bit: Callable[[str], int]) -> int:
-    """Return the variables that occur, as bits."""
+    """Return the mentioned variables, as bits."""
     mask = 0
     for node in formula.nodes:
         if isinstance(node, str):
@@ -153,7 +152,7 @@ def mentions(formula: Formula, bit: Callable[[str], int]) -> int:
 
 
 def mechanism_stats(mechanism: Formula) -> MechanismStats:
-    """All of them in one pass."""
+    """Return the statistics of a formula, in one pass."""
     counts: dict[str, int] = {}
     depths: list[int] = []
     for node in mechanism.nodes:
@@ -173,7 +172,7 @@ def mechanism_stats(mechanism: Formula) -> MechanismStats:
 
 @lru_cache(maxsize=1 << 14)
 def _names(nodes: frozenset[Node]) -> tuple[str, ...]:
-    """Return the variables among nodes in natural order; the same few are met again and again."""
+    """Return the variables among nodes in natural order; cached, as few sets recur often."""
     return tuple(sorted([node for node in nodes if isinstance(node, str)], key=natural_key))
 
 
@@ -184,7 +183,7 @@ def _intern_counts(counts: tuple[tuple[str, int], ...]) -> OperatorCounts:
 
 @lru_cache(maxsize=1 << 12)
 def _unpack_counts(counts: int, order: int) -> OperatorCounts:
-    """From two words: COUNT_BITS for each operator by its code; four bits for each that occurs, its code and 1."""
+    """Unpack two words: COUNT_BITS for each operator's count, by code; four bits for each that occurs, its code + 1."""
     counted_operators: list[tuple[str, int]] = []
     while order:
         code = (order & 15) - 1
@@ -195,7 +194,7 @@ def _unpack_counts(counts: int, order: int) -> OperatorCounts:
 
 @lru_cache(maxsize=1 << 12)
 def sum_counts(*counts: OperatorCounts) -> Mapping[str, int]:
-    """Together, in order of appearance; answers of one shape have it in common."""
+    """Return the summed counts, in order of appearance; cached, as answers of one shape share them."""
     total: dict[str, int] = {}
     for operator_counts in counts:
         for name, count in operator_counts.by_name.items():
@@ -205,19 +204,19 @@ def sum_counts(*counts: OperatorCounts) -> Mapping[str, int]:
 
 # --- From an answer object to a candidate: schema, keys, parse, legality, acyclicity, in the published order of checks
 STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
-"""What a submission has to pass, in this order; one that passes all is valid."""
+"""The stages of validity, in their order; a submission that passes all is valid."""
 
 
-MAX_CACHED_LISTS = 256  # lists of roots, well formed, in any order, that are known again
+MAX_CACHED_LISTS = 256  # well-formed lists of roots that are cached
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """Why a submission is not valid.
 
-    stage: the first stage it failed
-    reason: one line that names the culprit and what was allowed
-    fields: the keys that the published scorer reports beside the verdict, where they apply
+    stage: the first failed stage
+    reason: one line that names the fault and what is allowed
+    fields: keys that the published scorer reports beside the verdict
     """
 
     stage: str
@@ -226,9 +225,9 @@ class Rejection:
 
 
 class Submission(NamedTuple):
-    """A valid answer: its mechanisms in latent order, in which order they are evaluated, and the roots it leaves.
+    """A valid answer: its mechanisms in latent order, their evaluation order, and its roots.
 
-    wrong: the mismatches, where reading the texts has computed them; else None
+    wrong: variable -> wrong rows, if compiled code computed them while reading the texts; else None
     """
 
     mechanisms: Mapping[str, Mechanism]
@@ -238,7 +237,7 @@ class Submission(NamedTuple):
 
     @property
     def candidate(self) -> Candidate:
-        """The map to replay."""
+        """Formulas and evaluation order, for replay."""
         return Candidate({variable: mechanism.formula for variable, mechanism in self.mechanisms.items()}, self.order)
 
 
@@ -246,10 +245,10 @@ _Shelves: TypeAlias = dict[tuple[str, frozenset[str]], TextCache["Mechanism | Re
 
 
 class MapChecker:
-    """Checks mechanism maps against one disclosure with known roots. Made once per problem, used for every answer.
+    """Checks mechanism maps (variable -> text) against one disclosure with known roots; one serves all answers.
 
-    shelves: what was read of texts, by variable and admissible parents; one for all root sets of a problem
-    panel: all worlds of the problem, for compiled code to judge the map at once
+    shelves: (variable, admissible parents) -> cache of parsed texts; shared by all root sets of a problem
+    panel: all worlds of the problem, for compiled code; None: it is not used
     """
 
     def __init__(
@@ -268,39 +267,41 @@ class MapChecker:
         self._keys = frozenset(self.endogenous)
         self._variables = frozenset(disclosure.variables)
         self._allowed = {v: disclosure.admissible_parents(v) for v in self.endogenous}
-        self._shelves = {v: shelves.setdefault((v, self._allowed[v]), READ.shelf()) for v in self.endogenous}
+        self._shelves = {
+            v: shelves.setdefault((v, self._allowed[v]), MECHANISM_BUDGET.shelf()) for v in self.endogenous
+        }
         self._bits = {variable: 1 << index for index, variable in enumerate(natural(disclosure.variables))}
         self._fixed_order = None if disclosure.order is None else self.endogenous
         # evaluation follows the latent order wherever the mentions leave a choice; within blocks, block by block
         self._key = {v: (disclosure.group_index(v), position[v]) for v in self.endogenous}
         self._first_order = tuple(sorted(self.endogenous, key=self._key.__getitem__))
         self._all = sum(self._bits[v] for v in self.endogenous)
-        self._spelled: dict[int, tuple[str, ...]] = {}  # variables by their bits
+        self._names_by_bits: dict[int, tuple[str, ...]] = {}  # variables by their bits
 
     def check(self, mechanisms: Any) -> Submission | Rejection:
-        """Return the candidate, or the first reason why the map is not one."""
+        """Return the submission, or the first reason why the map is not valid."""
         if not isinstance(mechanisms, dict):
             return Rejection("schema", f"'mechanisms' is {short_repr(mechanisms)}, not an object of variable: formula")
         if mechanisms.keys() != self._keys:
             return _wrong_keys(mechanisms, self.endogenous)
         checked: dict[str, Mechanism] = {}
-        NOVELTY.asked += len(self._keys)
-        is_untried = self._panel is not None
+        NOVELTY.num_checked += len(self._keys)
+        may_compile = self._panel is not None
         for variable, shelf in self._shelves.items():
             text = mechanisms[variable]
             mechanism = shelf.made.get(text) if isinstance(text, str) else None
             if mechanism is None:
-                mechanism = READ.again(shelf, text) if isinstance(text, str) else None
+                mechanism = MECHANISM_BUDGET.again(shelf, text) if isinstance(text, str) else None
             if mechanism is None:
-                if is_untried and NOVELTY.is_usual:
-                    is_untried = False
+                if may_compile and NOVELTY.justifies_compiling:
+                    may_compile = False
                     judged = self._judge_plain(mechanisms)
                     if judged is not None:
                         return judged
-                NOVELTY.new += 1
-                mechanism = self._mechanism(variable, text)
+                NOVELTY.num_new += 1
+                mechanism = self._parse_mechanism(variable, text)
                 if isinstance(text, str):
-                    READ.store(shelf, text, mechanism)
+                    MECHANISM_BUDGET.store(shelf, text, mechanism)
             if isinstance(mechanism, Rejection):
                 return mechanism
             checked[variable] = mechanism
@@ -311,62 +312,59 @@ class MapChecker:
         return Submission(checked, order, self.roots)
 
     def _judge_plain(self, mechanisms: Mapping[str, Any]) -> Submission | None:
-        """Judge a plain map by compiled code, mismatches included; None for any other map."""
-        order, judge = self._least_order, self._judge
+        """Read and replay a map of plain texts by compiled code; None for any other map."""
+        order, judge = self._preferred_order, self._judge
         try:
             verdict = judge.judge([mechanisms[variable] for variable in order])
         except TypeError:  # not all of them are texts
             return None
         if verdict is None:
             return None
-        wrong, places = verdict
+        wrong, judged_order = verdict
         facts = judge.facts()
         checked: dict[str, Mechanism] = {}
-        for place, (variable, shelf) in zip(self._places, self._shelves.items(), strict=True):
+        for index, (variable, shelf) in zip(self._judged_indices, self._shelves.items(), strict=True):
             text = mechanisms[variable]
             mechanism = shelf.made.get(text)
             if not isinstance(mechanism, Mechanism):
-                NOVELTY.new += 1
-                mechanism_facts = facts[place]
-                names = self._spelled.get(mechanism_facts[2]) or self._names(mechanism_facts[2])
-                rows = 0 if wrong is None else wrong[place]
+                NOVELTY.num_new += 1
+                mechanism_facts = facts[index]
+                names = self._names_by_bits.get(mechanism_facts[2]) or self._names(mechanism_facts[2])
+                rows = 0 if wrong is None else wrong[index]
                 mechanism = JudgedMechanism(text, self.grammar, self._bits[variable], names, mechanism_facts, rows)
-                READ.store(shelf, text, mechanism)
+                MECHANISM_BUDGET.store(shelf, text, mechanism)
             checked[variable] = mechanism
-        if places is not None:
-            order = tuple([order[place] for place in places])
+        if judged_order is not None:
+            order = tuple([order[index] for index in judged_order])
         if wrong is None:
             return Submission(checked, order, self.roots, dict.fromkeys(order, 0))
-        rows_of = wrong if places is None else [wrong[place] for place in places]
+        rows_of = wrong if judged_order is None else [wrong[index] for index in judged_order]
         return Submission(checked, order, self.roots, dict(zip(order, rows_of, strict=True)))
 
     @property
-    def _least_order(self) -> tuple[str, ...]:
-        """In which mechanisms are evaluated wherever what they mention leaves that choice."""
+    def _preferred_order(self) -> tuple[str, ...]:
+        """Evaluation order, unless mentions require another one."""
         return self._fixed_order or self._first_order
 
     @cached_property
     def _judge(self) -> Judge:
         assert self._panel is not None
-        return Judge(natural(self._variables), self._least_order, self.grammar, self._allowed, self._panel)
+        return Judge(natural(self._variables), self._preferred_order, self.grammar, self._allowed, self._panel)
 
     @cached_property
-    def _places(self) -> list[int]:
-        """Return the position of each endogenous variable, in latent order, in the judged order."""
-        return [*map(self._least_order.index, self.endogenous)]
+    def _judged_indices(self) -> list[int]:
+        """Index of each endogenous variable, in latent order, among the judged texts."""
+        return [*map(self._preferred_order.index, self.endogenous)]
 
     def _names(self, mentions: int) -> tuple[str, ...]:
         """Return the variables with these bits."""
-        if len(self._spelled) >= MAX_CACHED_LISTS:
-            self._spelled.clear()
-        names = self._spelled[mentions] = tuple(v for v, bit in self._bits.items() if bit & mentions)
+        if len(self._names_by_bits) >= MAX_CACHED_LISTS:
+            self._names_by_bits.clear()
+        names = self._names_by_bits[mentions] = tuple(v for v, bit in self._bits.items() if bit & mentions)
         return names
 
     def _order(self, mechanisms: Mapping[str, Mechanism]) -> tuple[str, ...]:
-        """Return the smallest topological order.
-
-        Most answers admit the smallest order of all, which is quickly seen.
-        """
+        """Return the smallest topological order; `CycleError` without one. Most answers admit the preferred order."""
         later = self._all
         for variable in self._first_order:
             mechanism = mechanisms[variable]
@@ -376,14 +374,14 @@ class MapChecker:
             later ^= mechanism.bit
         return self._first_order
 
-    def _mechanism(self, variable: str, text: Any) -> Mechanism | Rejection:
+    def _parse_mechanism(self, variable: str, text: Any) -> Mechanism | Rejection:
         if not isinstance(text, str):
-            return _unreadable(variable, f"is {short_repr(text)}, not a text")
+            return _parse_rejection(variable, f"is {short_repr(text)}, not a text")
         text = text.strip()
         if not text:
-            return _unreadable(variable, "is blank")
+            return _parse_rejection(variable, "is blank")
         if "\n" in text or "\r" in text or "\t" in text:
-            return _unreadable(variable, "contains a line break or tab")
+            return _parse_rejection(variable, "contains a line break or tab")
         try:
             formula = parse(text, self.grammar, self._allowed[variable])
         except ParseError as error:
@@ -393,7 +391,7 @@ class MapChecker:
         return Mechanism(self._bits[variable], mentions(formula, self._bits.__getitem__), formula)
 
 
-def _unreadable(variable: str, problem: str) -> Rejection:
+def _parse_rejection(variable: str, problem: str) -> Rejection:
     return Rejection("parse", f"mechanism of '{variable}' {problem}", {"variable": variable})
 
 
@@ -402,15 +400,15 @@ def _wrong_keys(mechanisms: Mapping[str, Any], endogenous: Sequence[str]) -> Rej
     assert violation is not None
     unknown = violation.kind == "unknown_keys"
     key = "unknownMechanismKeys" if unknown else "missingMechanismKeys"
-    culprits = ", ".join(map(short_repr, violation.variables[:5]))
-    reason = f"{violation.reason}; found {culprits}" if unknown else violation.reason
+    offending = ", ".join(map(short_repr, violation.variables[:5]))
+    reason = f"{violation.reason}; found {offending}" if unknown else violation.reason
     return Rejection("keys", reason, {key: list(violation.variables), "expectedKeys": list(endogenous)})
 
 
 class SubmissionChecker:
     """Checks answers of any task kind for one problem.
 
-    panel: all worlds of the problem; without it nothing is judged by compiled code
+    panel: all worlds of the problem; None: compiled code is not used
     """
 
     def __init__(self, problem: Problem, panel: Panel | None = None) -> None:
@@ -426,27 +424,27 @@ class SubmissionChecker:
             self.map = self._map(task.disclosure.roots)
 
     def mechanisms(self, answer: Mapping[str, Any]) -> Submission | Rejection:
-        """Ordered, Block, Hidden-order: `{"mechanisms": {...}}`."""
+        """Check an answer under Ordered, Block or Hidden-order: `{"mechanisms": {...}}`."""
         return self.map.check(answer.get("mechanisms"))
 
     def alternative(self, answer: Mapping[str, Any]) -> Submission | Rejection:
-        """Alternative-SCM: `{"alternative": {"mechanisms": {...}}, ...}`."""
+        """Check an Alternative-SCM answer: `{"alternative": {"mechanisms": {...}}, ...}`."""
         inner = answer.get("alternative")
         if not isinstance(inner, dict) or not isinstance(inner.get("mechanisms"), dict):
             return Rejection("schema", "expected a top-level key 'alternative' with a 'mechanisms' object")
         return self.map.check(inner["mechanisms"])
 
     def roots(self, answer: Mapping[str, Any]) -> tuple[str, ...] | Rejection:
-        """Hidden-roots: the predicted root set, in latent order, if it is well formed."""
-        listed, mechanisms = answer.get("roots"), answer.get("mechanisms")
-        named_before = self._met_before(listed, mechanisms)
-        if named_before is not None:
-            return named_before
-        if not isinstance(listed, list):
-            return Rejection("schema", f"'roots' is {short_repr(listed)}, not a list")
+        """Return the predicted roots of a Hidden-roots answer, in latent order, if roots and keys are well formed."""
+        stated_roots, mechanisms = answer.get("roots"), answer.get("mechanisms")
+        cached_roots = self._find_cached_roots(stated_roots, mechanisms)
+        if cached_roots is not None:
+            return cached_roots
+        if not isinstance(stated_roots, list):
+            return Rejection("schema", f"'roots' is {short_repr(stated_roots)}, not a list")
         if not isinstance(mechanisms, dict):
             return Rejection("schema", f"'mechanisms' is {short_repr(mechanisms)}, not an object of variable: formula")
-        root_names = [entry if isinstance(entry, str) else str(entry) for entry in listed]
+        root_names = [entry if isinstance(entry, str) else str(entry) for entry in stated_roots]
         if len(set(root_names)) < len(root_names):
             return Rejection("keys", "a root is listed twice", {"predictedRoots": root_names})
         strangers = [name for name in root_names if name not in self.disclosure.variables]
@@ -462,25 +460,29 @@ class SubmissionChecker:
             reason = "mechanism keys are not exactly the complement of the roots"
             return Rejection("keys", reason, {"unknownMechanismKeys": unknown, "missingMechanismKeys": missing})
         roots = tuple(v for v in self.latent if v in root_names)
-        if root_names == listed and len(self._named) < MAX_CACHED_LISTS:
+        if root_names == stated_roots and len(self._named) < MAX_CACHED_LISTS:
             self._named[" ".join(root_names)] = roots, frozenset(endogenous)
         return roots
 
-    def _met_before(self, listed: Any, mechanisms: Any) -> tuple[str, ...] | None:
-        """Return the roots of a list that was well formed before, with the keys that it asks for; None for all others.
+    def _find_cached_roots(self, stated_roots: Any, mechanisms: Any) -> tuple[str, ...] | None:
+        """Return the roots of a list that was well formed before, if the keys match; None otherwise.
 
-        A kept spelling has a space between names and none in them, so as many entries that come to it are these names.
+        Names have no spaces, so a list of num_roots entries with the cached joined text has the cached names.
         """
-        if type(listed) is not list or type(mechanisms) is not dict or len(listed) != self.disclosure.num_roots:
+        if (
+            type(stated_roots) is not list
+            or type(mechanisms) is not dict
+            or len(stated_roots) != self.disclosure.num_roots
+        ):
             return None
         try:
-            cached_roots = self._named.get(" ".join(listed))
+            cached_roots = self._named.get(" ".join(stated_roots))
         except TypeError:  # not all of them are texts
             return None
         return cached_roots[0] if cached_roots is not None and mechanisms.keys() == cached_roots[1] else None
 
     def given_roots(self, roots: tuple[str, ...], mechanisms: Any) -> Submission | Rejection:
-        """Hidden-roots: the map, judged as Hidden-order under the predicted roots."""
+        """Check the map of a Hidden-roots answer, as in Hidden-order with the predicted roots."""
         if roots not in self._maps:
             self._maps[roots] = self._map(roots)
         return self._maps[roots].check(mechanisms)
@@ -491,7 +493,7 @@ class SubmissionChecker:
 
 
 def illegality(task: Task, model: Scm) -> str | None:
-    """Why an SCM is no answer to a task whatever the evidence: its roots, its parents, its operators; None if legal."""
+    """Return why an SCM is no legal answer to a task (roots, parents, operators), or None; evidence is ignored."""
     if len(model.roots) != task.disclosure.num_roots:
         return f"{len(model.roots)} roots where {task.disclosure.num_roots} are disclosed"
     violation = task.disclosure.violation(model.mechanisms)

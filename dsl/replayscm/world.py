@@ -1,4 +1,4 @@
-"""Worlds: tables of unit rows under one hard intervention; panels of them as bit columns and as words."""
+"""Worlds: tables of unit rows under one hard intervention; panels (many worlds) as bit columns and as words."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from calibrant.dsl.formulas.table import WORD_BITS
 Column: TypeAlias = int
 """One variable's values: bit r is its value in row r."""
 
-MAX_CACHED_ORDERS = 16  # orders of variables in which what a candidate without mistakes comes to is kept
+MAX_CACHED_ORDERS = 16  # evaluation orders for which the results of a candidate without wrong cells are cached
 
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """A hard intervention: which variables are clamped and how.
+    """A hard intervention: its targets, and how they are set.
 
     constants: variable -> the one bit it has in the whole world (mode hard_constant)
     assigned: variables whose value is set row by row (mode hard_assigned); the row shows the value
@@ -44,17 +44,14 @@ class Intervention:
 
     @property
     def mode(self) -> str:
-        """Kind of the intervention: none | hard_constant | hard_assigned.
-
-        The latter wherever a target is set row by row.
-        """
+        """None | hard_constant | hard_assigned; the last if some target is set row by row."""
         if self.assigned:
             return "hard_assigned"
         return "hard_constant" if self.constants else "none"
 
     @property
     def signature(self) -> tuple[str, tuple[tuple[str, int], ...], tuple[str, ...]]:
-        """The identity of an intervention for held-out separation (paper, section B.2.2)."""
+        """Key by which interventions of training and held-out worlds have to differ (paper, section B.2.2)."""
         return self.mode, tuple(sorted(self.constants.items())), tuple(sorted(self.targets))
 
     def __str__(self) -> str:
@@ -97,13 +94,13 @@ class World:
         return (self.row(index) for index in range(self.num_rows))
 
     def row_texts(self, variables: Sequence[str] | None = None) -> list[str]:
-        """One string of 0 and 1 per row, a character per variable in column order, or in that of `variables`."""
+        """Return a string of 0 and 1 for each row, a character per variable in the order of `variables`, else columns."""
         columns = self.columns if variables is None else [self.column(variable) for variable in variables]
         return ["".join(str(column >> r & 1) for column in columns) for r in range(self.num_rows)]
 
 
 def columns_from_rows(rows: Sequence[str], num_vars: int) -> tuple[Column, ...]:
-    """Bit columns of row strings, one character 0 or 1 per variable. The caller has checked widths and characters."""
+    """Return the bit columns of row strings; requires num_vars characters 0 or 1 in each."""
     if not rows:
         return (0,) * num_vars
     return tuple(int("".join(column)[::-1], 2) for column in zip(*rows, strict=True))
@@ -125,7 +122,7 @@ class Panel:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Row at which each world begins, and the total number of rows at the end."""
+        """First row of each world, then the total number of rows."""
         starts = [0]
         for world in self.worlds:
             starts.append(starts[-1] + world.num_rows)
@@ -146,7 +143,7 @@ class Panel:
 
     @cached_property
     def clamped(self) -> Mapping[str, Column]:
-        """Rows in which each variable is an intervention target; its other rows are the ones that are scored."""
+        """Variable -> rows in which it is an intervention target; its other rows are scored."""
         packed = dict.fromkeys(self.variables, 0)
         for world, start in zip(self.worlds, self.starts, strict=False):
             rows = ((1 << world.num_rows) - 1) << start
@@ -164,24 +161,21 @@ class Panel:
 
     @cached_property
     def num_scored(self) -> Mapping[str, int]:
-        """In how many rows each variable is scored."""
+        """Variable -> number of rows in which it is scored."""
         return {variable: self.scored_rows(variable).bit_count() for variable in self.variables}
 
-    def all_right(self, variables: tuple[str, ...]) -> dict[str, float | None]:
-        """Return the accuracy of each where every scored cell is right.
-
-        None where it is never scored. Not to be changed.
-        """
-        accuracies = self._all_right.get(variables)
+    def perfect_accuracies(self, variables: tuple[str, ...]) -> dict[str, float | None]:
+        """Return variable -> accuracy if all scored cells are right: 1, or None if never scored. Do not mutate it."""
+        accuracies = self._perfect_accuracies.get(variables)
         if accuracies is None:
             accuracies = {variable: 1.0 if self.num_scored[variable] else None for variable in variables}
-            if len(self._all_right) >= MAX_CACHED_ORDERS:
-                self._all_right.clear()
-            self._all_right[variables] = accuracies
+            if len(self._perfect_accuracies) >= MAX_CACHED_ORDERS:
+                self._perfect_accuracies.clear()
+            self._perfect_accuracies[variables] = accuracies
         return accuracies
 
     @cached_property
-    def _all_right(self) -> dict[tuple[str, ...], dict[str, float | None]]:
+    def _perfect_accuracies(self) -> dict[tuple[str, ...], dict[str, float | None]]:
         return {}
 
     @cached_property
@@ -194,7 +188,7 @@ class Panel:
         return {}
 
     def scored_counts(self, endogenous: frozenset[str]) -> tuple[int, int]:
-        """Scored cells, and worlds with at least one, when these variables are the endogenous ones."""
+        """Return the numbers of scored cells, and of worlds with one, if these variables are the endogenous ones."""
         counts = self._scored_counts.get(endogenous)
         if counts is None:
             cells = [w.num_rows * len(endogenous - w.intervention.targets) for w in self.worlds]
@@ -205,8 +199,10 @@ class Panel:
         """Return the world that a row of the panel belongs to, and its index there."""
         if not 0 <= row < self.num_rows:
             raise IndexError(row)
-        place = bisect_right(self.starts, row) - 1  # the last that begins there or before: those without rows end there
-        return self.worlds[place], row - self.starts[place]
+        index = (
+            bisect_right(self.starts, row) - 1
+        )  # the last world that begins at or before the row; earlier ones there are empty
+        return self.worlds[index], row - self.starts[index]
 
     def __reduce__(self) -> tuple[type[Panel], tuple[object, ...]]:
         return Panel, (self.variables, self.worlds)
@@ -254,7 +250,8 @@ def row_words(columns: Sequence[Column], num_rows: int) -> U64:
 class PackedPanels(NamedTuple):
     """Several panels (training, held-out) as words: rows of all of them one after another, 64 a word.
 
-    scored_cells: [variables, panels] how many rows are scored
+    scored_cells: [variables, panels] number of scored rows; world_words: [worlds, 2] first word and end
+    world_masks, panel_masks: [worlds or panels, words] their rows; world_panel: [worlds] index of the panel
     observed, scored: [variables, words]; unused rows of the last word are 0 in `scored` and in all masks
     """
 

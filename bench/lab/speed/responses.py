@@ -34,7 +34,7 @@ from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.training import Worth, attributed, in_turns, lesson, shaped, verdict
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.score import SCORED, Evaluator
+from calibrant.dsl.replayscm.score import SCORE_BUDGET, Evaluator
 
 # --- An evaluation by Inspect, in processor seconds a sample: the adapter's own share, the whole, its log read back
 TOPIC = "inspect"
@@ -222,7 +222,7 @@ def _rules(bench: Benchmark[Any], item: Any) -> tuple[AnswerRules, Judge]:
 
 
 def _read_all(rules: AnswerRules, judge: Judge, texts: Sequence[str]) -> None:
-    SCORED.clear()  # a text of an earlier round is no new one
+    SCORE_BUDGET.clear()  # a text of an earlier round is no new one
     for text in texts:
         reading = read_response(rules, Response(text), DEFAULT_READING)
         assert reading.answer is not None
@@ -230,7 +230,7 @@ def _read_all(rules: AnswerRules, judge: Judge, texts: Sequence[str]) -> None:
 
 
 def _read_plainly(rules: AnswerRules, judge: Judge, texts: Sequence[str]) -> None:
-    SCORED.clear()
+    SCORE_BUDGET.clear()
     read = rules.read_published if rules.is_one_rule else rules.read
     for text in texts:
         answer = read(text).answer

@@ -34,11 +34,11 @@ from calibrant.dsl.replayscm.pools.records import (
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 
-BENCHMARK = "replayscm"  # native files of it name none
+BENCHMARK = "replayscm"  # headers of its native files need not name it
 
 
 def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
-    """Read the pool in a file; `PoolError` names file, instance and field of whatever cannot be meant.
+    """Read the pool in a file; `PoolError` names file, instance and field of invalid input.
 
     keep_results: keep embedded model results (official files: as text, parsed on demand)
     """
@@ -61,7 +61,7 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
 
 
 def _read_native(first: Line, lines: Iterator[Line], plain: IO[bytes], name: str, *, keep_results: bool) -> Pool:
-    _require_own(first.text)
+    _require_replayscm(first.text)
     header = decode_line(first.text, HeaderRecord, where="line 1")
     if header.format != FORMAT or header.version != VERSION:
         actual_format = f"{short_repr(header.format)} version {header.version}"
@@ -76,7 +76,7 @@ def _read_native(first: Line, lines: Iterator[Line], plain: IO[bytes], name: str
             num_extended += problem.task.extension is not None
             yield line, problem
 
-    problems = stored_items(plain, read(), partial(_problem_again, keep_results=keep_results))
+    problems = stored_items(plain, read(), partial(_parse_line, keep_results=keep_results))
     return Pool(header.name or name, problems, header.metadata, num_extended)
 
 
@@ -86,12 +86,12 @@ def _problem(record: ProblemRecord, keep_results: bool) -> Problem:
         return problem_from_record(record)
 
 
-def _problem_again(line: str, *, keep_results: bool) -> Problem:
+def _parse_line(line: str, *, keep_results: bool) -> Problem:
     return _problem(decoded_again(line, ProblemRecord), keep_results)
 
 
-def _require_own(header: str) -> None:
-    """`PoolError` if a header names another benchmark; whatever else is wrong with it is said by its own reader."""
+def _require_replayscm(header: str) -> None:
+    """Raise `PoolError` if a header names another benchmark; other faults are left to the header's reader."""
     try:
         decoded_header = load_json(header)
     except TooLargeError as error:
@@ -117,7 +117,7 @@ def write_pool(pool: Pool, path: Path | str) -> None:
 
 
 def native_lines(pool: Pool) -> Iterator[bytes]:
-    """Header and instances as JSON lines."""
+    """Yield header and instances as JSON lines."""
     encode = msgspec.json.Encoder(order="deterministic").encode
     yield encode(HeaderRecord(FORMAT, VERSION, pool.name, dict(pool.metadata)))
     for problem in pool.problems:
@@ -159,7 +159,7 @@ def _record(problem: Problem, variables: tuple[str, ...]) -> ProblemRecord:
         training=[_world_record(world, variables, units, environments) for world in task.training.worlds],
         sealed=SealedRecord(
             heldout=[_world_record(world, variables, units, environments) for world in sealed.heldout.worlds],
-            gold=_texts(sealed.gold),
+            gold=_formula_texts(sealed.gold),
             gold_size=sealed.gold_size,
             latent_order=list(sealed.latent_order),
             max_predecessors=sealed.max_predecessors,
@@ -171,7 +171,7 @@ def _record(problem: Problem, variables: tuple[str, ...]) -> ProblemRecord:
         operators=list(task.grammar.operators),
         allow_constants=task.grammar.allow_constants,
         shares_units=task.shares_units,
-        reference=_texts(task.reference),
+        reference=_formula_texts(task.reference),
         # the default itself: msgspec compares by identity what it omits
         wording="standard" if task.wording == "standard" else task.wording,
         **extension_fields(task.extension),
@@ -183,15 +183,12 @@ def _record(problem: Problem, variables: tuple[str, ...]) -> ProblemRecord:
 
 
 def as_written(problem: Problem) -> Problem:
-    """Return the problem as its line in a native file says it, which is what anybody else will count.
-
-    `PoolError` if none.
-    """
+    """Return the problem as read back from its line in a native file; `PoolError` if the line is invalid."""
     line = msgspec.json.encode(record_from_problem(problem)).decode()
     return problem_from_record(decode_line(line, ProblemRecord, where=problem.id))
 
 
-def _texts(model: Scm | None) -> dict[str, str] | None:
+def _formula_texts(model: Scm | None) -> dict[str, str] | None:
     return None if model is None else {v: render(mechanism) for v, mechanism in model.mechanisms.items()}
 
 

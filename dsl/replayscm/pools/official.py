@@ -2,7 +2,7 @@
 
 Sizes and SHA-256 digests are those of the frozen release; settings are the labels of the paper's Table A.1.
 
-Each record becomes a native one, so every check of meaning is the one in dsl.replayscm.pools.records; here are only the
+Each record is converted to a native one, whose checks are in dsl.replayscm.pools.records; here are only the
 checks of official fields against each other.
 """
 
@@ -18,11 +18,11 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.item import ModelResult, Problem, TaskKind
 from calibrant.dsl.replayscm.pools import records
 
-# --- The benchmark's official pool files: how they are recognised, and the name of their row in published tables ------
+# --- The benchmark's official pool files: digests, and settings in published tables -----------------------------------
 
 
 class OfficialFile(NamedTuple):
-    """One file of the release. In `setting`, -CEx marks the counterexample audit pools."""
+    """One file of the release; settings that end in -CEx are of counterexample audit pools."""
 
     name: str
     num_bytes: int
@@ -98,7 +98,7 @@ BY_NAME: Mapping[str, OfficialFile] = {file.name: file for file in OFFICIAL_FILE
 
 
 def table_setting(digest: str, setting: str) -> str:
-    """Return the label of a pool's row: the published one for an official file, else that of its disclosure."""
+    """Return the setting of a pool in tables: the published one for an official file, else `setting`."""
     return BY_DIGEST[digest].setting if digest in BY_DIGEST else setting
 
 
@@ -121,38 +121,38 @@ def cut_results(text: str) -> tuple[str, ResultsCut]:
     cut = ResultsCut()
     if _KEY not in text:
         return text, cut
-    return "\n".join(cut.lean(text.split("\n"))), cut
+    return "\n".join(cut.remove_results(text.split("\n"))), cut
 
 
 class ResultsCut:
-    """Takes model results out of the lines of a file.
+    """Removes model results from the lines of a file, and collects them.
 
     Works on block-style YAML, which the official files are: a record's block ends at the first line that is not
-    indented deeper than its key. Anything else stays in the text and is parsed with it. The cut is right if there are
-    as many blocks as records, and none holds an alias of an anchor that stands elsewhere.
+    indented deeper than its key. Anything else stays in the text and is parsed with it. The cut is valid if there are
+    as many blocks as records, and none has an alias of an anchor outside of it.
 
-    blocks: the text of each record's results, empty where it has none; complete up to the last line that was yielded
-    is_whole: no line was left out so far
+    blocks: text of each record's results, empty without any; complete up to the last yielded line
+    is_whole: whether no line was removed so far
     """
 
     def __init__(self) -> None:
         self.blocks: list[str] = []
         self.is_whole = True
         self._anchors: set[str] = set()
-        self._foreign: set[str] = set()  # aliases in blocks that have no such anchor
+        self._foreign_aliases: set[str] = set()  # aliases in blocks that have no such anchor
 
-    def lean(self, lines: Iterable[str]) -> Iterator[str]:
+    def remove_results(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield the other lines."""
         cut: list[str] | None = None
         indent = -1  # column of the record's keys, known from its first line
-        for line in lines:  # which end at line feeds alone: responses contain other separators
+        for line in lines:  # split at line feeds only: responses contain other separators
             stripped = line.lstrip(" ")
             column = len(line) - len(stripped)
             if cut is not None:
                 if column > indent or not stripped.strip():
                     cut.append(line)
                     continue
-                self._keep("\n".join(cut))
+                self._store_block("\n".join(cut))
                 cut = None
             if "&" in line:
                 self._anchors.update(_ANCHOR.findall(f"\n{line}"))
@@ -166,17 +166,17 @@ class ResultsCut:
                 continue
             yield line
         if cut is not None:
-            self._keep("\n".join(cut))
+            self._store_block("\n".join(cut))
 
-    def _keep(self, block: str) -> None:
+    def _store_block(self, block: str) -> None:
         self.blocks[-1] = block
         block_anchors = set(_ANCHOR.findall(block)) if "&" in block else set()
         self._anchors |= block_anchors
         if "*" in block:
-            self._foreign.update(set(_ALIAS.findall(block)) - block_anchors)
+            self._foreign_aliases.update(set(_ALIAS.findall(block)) - block_anchors)
 
     def take(self, record: int) -> str:
-        """Return the block of a record, which is kept no longer; empty if there is no such one."""
+        """Return and forget the block of a record; empty if there is none."""
         if record >= len(self.blocks):
             return ""
         block, self.blocks[record] = self.blocks[record], ""
@@ -184,8 +184,8 @@ class ResultsCut:
 
     @property
     def are_self_contained(self) -> bool:
-        """Return whether no anchor or alias crosses the border of the blocks; False in doubt."""
-        return self._anchors.isdisjoint(self._foreign)
+        """Whether no alias refers across a block's border; may be False where none does."""
+        return self._anchors.isdisjoint(self._foreign_aliases)
 
 
 _ANCHOR = re.compile(r"&(?<=[\s\[,{]&)([^\s\[\]{},]+)")
@@ -193,7 +193,7 @@ _ALIAS = re.compile(r"\*(?<=[\s\[,{]\*)([^\s\[\]{},]+)")
 
 
 class EmbeddedResults:
-    """Results of one record, as YAML text or as the mapping it parses to; a value that can be sent to a worker."""
+    """Results of one record, as YAML text or as the parsed mapping; picklable."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -206,7 +206,7 @@ class EmbeddedResults:
         return results
 
     def __call__(self) -> tuple[ModelResult, ...]:
-        """Return the results in file order; `PoolError` if they are not what the format says."""
+        """Return the results in file order; `PoolError` if they break the format."""
         if self._mapping is None:
             from calibrant.dsl.yaml_text import load_yaml  # 12 ms, which scoring need not wait for
 
@@ -217,7 +217,7 @@ class EmbeddedResults:
         return tuple(_result(model if isinstance(model, str) else short_repr(model), raw) for model, raw in results)
 
     def as_text(self) -> str:
-        """YAML that says the same; whatever its writer raises if these results do not fit it."""
+        """Return the results as YAML; errors of the YAML writer are raised as they are."""
         if not self._text:
             import yaml
 
@@ -226,7 +226,7 @@ class EmbeddedResults:
         return self._text
 
 
-VERDICT = ("valid", "correct")  # what a result says of itself, beside its evaluation
+VERDICT = ("valid", "correct")  # keys of a result beside its evaluation
 
 
 def _result(model: str, raw: Any) -> ModelResult:
@@ -256,19 +256,19 @@ WORLD_FIELDS |= {"intervention", "interventions", "interventionSummary"}
 WORLD_FIELDS |= {"domain", "domainSize", "predicates", "events", "targetLabels"}
 SUMMARY_FIELDS = {"do", "interventionMode", "InterventionMode", "InterventionTargetsAssigned"}
 SUMMARY_FIELDS |= {"InterventionTargetsConstant", "InterventionTargetsAll"}
-OWN_LABELS = "calibrantLabels"  # all labels, where files that we wrote have other ones than the fields below say
+OWN_LABELS = "calibrantLabels"  # all labels, in files that Calibrant wrote, if they are not those of `_labels`
 
 
 def problem_from_official(raw: Any, index: int) -> Problem:
-    """Return the problem of one official record, as the YAML parser gives it; `index` names records without an id."""
+    """Return the problem of one official record, as parsed from YAML; `index` names records without an id in errors."""
     return OfficialRecord(raw, index).problem
 
 
 class OfficialRecord:
-    """One official record, as the YAML parser gives it; `PoolError` with the instance.
+    """One official record, as parsed from YAML; `PoolError` with the instance if it is invalid.
 
-    problem: what it means; native: its record in the native format, without the stored results
-    results: those that it holds, or those that are given in their place
+    problem: the record's problem; native: its record in the native format, without the stored results
+    results: those that it holds, or the given ones in their place
     """
 
     def __init__(self, raw: Any, index: int, results: records.Results | None = None) -> None:
@@ -375,7 +375,7 @@ def _labels(record: records.Fields, problem: records.Fields, parameters: records
 
 
 def _alternative_sources(problem: records.Fields) -> str | None:
-    """Return as a JSON list whose answers held the known alternative of an Alternative-SCM record; None without one."""
+    """Return, as a JSON list, the models that gave the known alternative of an Alternative-SCM record, or None."""
     pair = problem.child("goldAnswer").child("scm_alt_exp")
     listed = pair.get("alternativeSupport")
     if not isinstance(listed, list):
@@ -394,7 +394,7 @@ def _kill_coverage(extra: records.Fields) -> str | None:
 
 
 class _World:
-    """One world of an official record, as a native record and the split it belongs to."""
+    """One world of an official record: its native record, and whether it is a training world."""
 
     def __init__(self, raw: records.Fields, variables: list[str], units: list[str]) -> None:
         raw.only(WORLD_FIELDS)
@@ -420,7 +420,7 @@ class _World:
 def _rows(
     raw: records.Fields, extra: records.Fields, variables: list[str], units: list[str]
 ) -> tuple[list[str], list[str] | None]:
-    """Row strings in `variables` order, and the unit ids where the world has its own."""
+    """Return row strings in `variables` order, and unit ids if the world has its own, else None."""
     compact = raw.get("rows")
     verbose = raw.get("rowsVerbose", extra.get("rows"))
     if (compact is None) == (verbose is None):
@@ -448,7 +448,7 @@ def _rows(
 
 
 def _intervention(raw: records.Fields, extra: records.Fields) -> tuple[dict[str, int], list[str]]:
-    """Constants and row-wise targets: the structured fields where present, else the older intervention entry."""
+    """Return constants and row-wise targets, from the structured fields if present, else the older entry."""
     summary = raw.child("interventionSummary")
     summary.only(SUMMARY_FIELDS)
     source = summary if "InterventionMode" in summary else extra

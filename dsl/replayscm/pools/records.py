@@ -1,4 +1,4 @@
-"""Records of the native pool format, and every check of what one may mean."""
+"""Records of the native pool format, and all checks of their content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from calibrant.dsl.text import Wording, is_name
 # --- The native pool format: one JSON object a line, a header first, and the disclosure of each problem ---------------
 # `schema()` gives it as JSON Schema. Unknown fields are refused. Bits are the integers 0 and 1, a row is a string of
 # the characters 0 and 1 with one character per variable in the order of `variables`.
-# --- Disclosures in pool files: the record of each, what it means, and how it is written ------------------------------
+# --- Records of disclosures -------------------------------------------------------------------------------------------
 
 
 class OrderedRecord(msgspec.Struct, forbid_unknown_fields=True, tag="ordered", tag_field="type"):
@@ -58,7 +58,7 @@ DISCLOSURE_TYPES = tuple(str(record.__struct_config__.tag) for record in get_arg
 
 
 def disclosure_from_record(record: DisclosureRecord, variables: tuple[str, ...]) -> Disclosure:
-    """Return the disclosure of a record; `PoolError` with the field that contradicts itself."""
+    """Return the disclosure of a record; `PoolError` names an inconsistent field."""
     ordered = natural(variables)
     if isinstance(record, HiddenRootsRecord):
         if not 1 <= record.root_count <= len(variables):
@@ -78,7 +78,7 @@ def disclosure_from_record(record: DisclosureRecord, variables: tuple[str, ...])
 
 
 def record_from_disclosure(disclosure: Disclosure) -> DisclosureRecord:
-    """`TypeError` for a disclosure that has no record."""
+    """Return the record of a disclosure; `TypeError` if it has none."""
     match disclosure:
         case Ordered(order, roots):
             return OrderedRecord(list(order), list(roots))
@@ -91,7 +91,7 @@ def record_from_disclosure(disclosure: Disclosure) -> DisclosureRecord:
     raise TypeError(f"pool files have no record of the disclosure {disclosure.label}")
 
 
-# --- lists of names -------------------------------------------------------------------------------------------------
+# --- lists of names ---------------------------------------------------------------------------------------------------
 
 
 def distinct(names: Iterable[str], field: str) -> list[str]:
@@ -178,7 +178,7 @@ TASK_KINDS = ", ".join(kind.value for kind in TaskKind)
 
 
 class ProblemRecord(extensions_records.ExtensionRecord, forbid_unknown_fields=True, omit_defaults=True):
-    """One instance: what solvers see, and `sealed` apart from it."""
+    """One instance: the public part, and `sealed`."""
 
     EXAMPLES: ClassVar[dict[str, str]] = {
         "$.disclosure.type": f"allowed: {', '.join(DISCLOSURE_TYPES)}",
@@ -210,13 +210,13 @@ class ProblemRecord(extensions_records.ExtensionRecord, forbid_unknown_fields=Tr
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a header line and of an instance line."""
+    """Return the JSON Schema of a header line or an instance line."""
     header, instance = (msgspec.json.schema(record) for record in (HeaderRecord, ProblemRecord))
     return {"header": header, "instance": instance}
 
 
-# --- From a pool record to a `Problem`: fields of untrusted mappings, and every check of what a record may mean -------
-# Whatever contradicts itself is refused with the field named; no row is dropped in silence.
+# --- From a pool record to a `Problem` --------------------------------------------------------------------------------
+# Inconsistent input is refused with the field named; no row is dropped silently.
 # --- Reading fields of untrusted mappings: every wrong type becomes a `PoolError` that names the field ----------------
 _REQUIRED: Any = object()
 _INTEGER_BITS = 64  # what JSON readers hold; hexadecimal YAML can say millions of digits that Python never prints
@@ -235,7 +235,7 @@ def error_location(*, file: str = "", instance: str = "", field: str = "") -> It
 
 
 class Fields:
-    """A mapping of unknown content, asked field by field."""
+    """An untrusted mapping, read field by field; a wrong type is a `PoolError`."""
 
     def __init__(self, raw: Any, name: str) -> None:
         if not isinstance(raw, Mapping):
@@ -250,7 +250,7 @@ class Fields:
         return self._raw.get(key, default)
 
     def only(self, allowed: Collection[str]) -> None:
-        """Refuse fields that are not known: they might mean something that would be lost."""
+        """Refuse unknown fields, whose content would otherwise be lost."""
         for key in self._raw:
             if key not in allowed:
                 raise PoolError(
@@ -295,7 +295,7 @@ class Fields:
         )
 
     def child(self, key: str) -> Fields:
-        """Return the fields of a nested mapping; empty where it is absent."""
+        """Return the fields of a nested mapping; empty if it is absent."""
         value = self._raw.get(key)
         return Fields({} if value is None else value, key)
 
@@ -337,7 +337,7 @@ class Fields:
         return dict(value)
 
 
-# --- From a pool record to a `Problem`: every check of what a record may mean, in one place ---------------------------
+# --- From a pool record to a `Problem`: all checks of a record's content ----------------------------------------------
 MAX_VARIABLES = 60  # far above every benchmark of this kind; keeps sets of variables in one signed word
 MAX_ALTERNATIVE_VARIABLES = MAX_TABLE_VARS + 1  # a mechanism over all others still has a truth table to compare
 
@@ -345,7 +345,7 @@ Results = Callable[[], tuple[ModelResult, ...]]
 
 
 def problem_from_record(record: ProblemRecord, results: Results | None = None) -> Problem:
-    """Return the problem that a record describes; `PoolError` with the field that cannot be meant otherwise."""
+    """Return the problem of a record; `PoolError` names an invalid field."""
     if not record.id.strip():
         raise PoolError("an instance needs an id", field="id")
     variables = _variables(record.variables)
@@ -398,7 +398,7 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
 
 
 class ResultsInMemory:
-    """Results that are already in memory."""
+    """Model results that are already parsed, as a callable."""
 
     def __init__(self, results: tuple[ModelResult, ...]) -> None:
         self._results = results
@@ -448,7 +448,7 @@ def _grammar(record: ProblemRecord) -> Grammar:
 def _latent_order(
     record: ProblemRecord, variables: tuple[str, ...], disclosure: Disclosure, gold: Scm | None
 ) -> tuple[str, ...]:
-    """Return the order that is stated or disclosed, else one in which gold has causes before effects."""
+    """Return the stated or disclosed order, else a topological order of gold."""
     if record.sealed.latent_order is not None:
         order = permutation(record.sealed.latent_order, variables, "sealed.latent_order")
     else:

@@ -1,4 +1,4 @@
-"""Official runtime YAML as text: read a record at a time where it is plain, and written in its compact form."""
+"""Official runtime YAML as text: read record by record if it is plain, and written in its compact form."""
 
 from __future__ import annotations
 
@@ -34,21 +34,20 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.dsl.yaml_text import UNREADABLE, ListedRecords, NotPlainError, load_yaml
 
-# --- The benchmark's official runtime files: one YAML document, read a record at a time where it is plain -------------
-# Official files are 34 to 86 MB because they embed model results. Those blocks are cut out by indentation before the
-# YAML parser sees them and are parsed when somebody asks. Of a large pool the records are put, as native ones, into an
-# unnamed file, where items stay (dsl.records). What only the whole document tells is left to `load_yaml`: the same
-# problems come of it, and the same errors.
+# --- The benchmark's official runtime files: one YAML document, read record by record if it is plain ------------------
+# Official files are 34 to 86 MB because they embed model results. Those blocks are removed by indentation before the
+# YAML parser, and are parsed on demand. Records of a large pool are stored, as native ones, in an unnamed file
+# (dsl.records). A document that cannot be read record by record is left to `load_yaml`, with equal problems and errors.
 RECORDS = "problems"
-_FORGOTTEN = ResultsInMemory(())
-_LINES = 512  # that are handed to the parser together
+_NO_RESULTS = ResultsInMemory(())
+_LINES = 512  # lines that the parser gets at once
 
 
 def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> Pool:
     """Read the pool of an official runtime file; `PoolError` names instance and field.
 
-    file: that can be read from any place again
-    keep_results: keep the embedded model results (as text, parsed on demand); otherwise they are forgotten
+    file: seekable
+    keep_results: keep the embedded model results (as text, parsed on demand)
     """
     cut = ResultsCut()
     try:
@@ -58,16 +57,16 @@ def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> P
     except PoolError:
         if cut.is_whole:
             raise
-    try:  # perhaps an unusual layout: let the parser see everything
+    try:  # perhaps an unusual layout, so the error came from the cut: parse the uncut text
         return _stream_pool(file, name, None, keep_results=keep_results)
     except NotPlainError:
         return read_official_whole(file, name, keep_results=keep_results)
 
 
 def raw_records(path: Path) -> Iterator[Any]:
-    """Yield the records of an official file as the YAML parser gives them, their results left out where they can be.
+    """Yield the records of an official file as parsed from YAML, without their results if these can be cut out.
 
-    The file has been read without error before.
+    Requires a file that was read without error.
     """
     with plain_pool(path) as file:
         index = 0
@@ -81,33 +80,33 @@ def raw_records(path: Path) -> Iterator[Any]:
 
 
 class _Text:
-    """Lines of a text as the parser reads them; `failed` is what kept it from being read to the end."""
+    """Lines of a text as a file for the YAML parser; failed: the error that ended the text early, or None."""
 
-    name = "<unicode string>"  # which errors of texts in memory say
+    name = "<unicode string>"  # as in YAML errors of texts in memory
 
     def __init__(self, lines: Iterator[str]) -> None:
         self.failed: PoolError | OSError | None = None
         self._lines = lines
-        self._some = BytesIO()
-        self._between = ""
+        self._chunk = BytesIO()
+        self._separator = ""
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read at most so many bytes; b"" only at the end of the text."""
-        if chunk := self._some.read(size):
+        """Read at most `size` bytes; b"" only at the end of the text."""
+        if chunk := self._chunk.read(size):
             return chunk
         try:
             lines = list(islice(self._lines, _LINES))
-        except (PoolError, OSError) as error:  # which would get lost in the parser
+        except (PoolError, OSError) as error:  # stored, because the parser would swallow it
             self.failed = error
             return b""
         if not lines:
             return b""
-        self._some = BytesIO((self._between + "\n".join(lines)).encode())
-        self._between = "\n"
+        self._chunk = BytesIO((self._separator + "\n".join(lines)).encode())
+        self._separator = "\n"
         return self.read(size)
 
     def require_read(self, lines: Iterable[str]) -> None:
-        """Raise what is wrong with the text itself, up to its end, which is reported before anything else."""
+        """Read the remaining lines; raise an error of the text itself, which takes precedence over others."""
         if self.failed is None:
             for _ in lines:
                 pass
@@ -119,7 +118,7 @@ class _Text:
 def _open_records(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRecords]:
     file.seek(0)
     lines = text_lines(file)
-    text = _Text(lines if cut is None else cut.lean(lines))
+    text = _Text(lines if cut is None else cut.remove_results(lines))
     try:
         yield ListedRecords(text, RECORDS)
     except (NotPlainError, PoolError):
@@ -128,7 +127,7 @@ def _open_records(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRec
     text.require_read(lines)
 
 
-def _top(raw: Any) -> Fields:
+def _top_fields(raw: Any) -> Fields:
     """Return the outermost fields of an official file."""
     if not isinstance(raw, Mapping):
         content = "it is empty" if raw is None else f"it is {short_repr(raw)}"
@@ -138,8 +137,10 @@ def _top(raw: Any) -> Fields:
 
 def _stream_pool(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_results: bool) -> Pool:
     with rare_collections(), _open_records(file, cut) as document:
-        problems = copied_items(_parse_records(document, cut, keep_results), attrgetter("problem"), _line, _again)
-        top = _top(document.rest)
+        problems = copied_items(
+            _parse_records(document, cut, keep_results), attrgetter("problem"), _stored_line, _parse_stored
+        )
+        top = _top_fields(document.rest)
         top.sequence(RECORDS)
         if cut is not None and not cut.is_whole and not (cut.are_self_contained and len(cut.blocks) == len(problems)):
             raise PoolError("results that belong to no record", field="modelResults")
@@ -153,7 +154,7 @@ def _parse_records(document: Iterable[Any], cut: ResultsCut | None, keep_results
         if refusal is not None:
             continue
         block = cut.take(index) if cut is not None else ""
-        results = (EmbeddedResults(block) if block else None) if keep_results else _FORGOTTEN
+        results = (EmbeddedResults(block) if block else None) if keep_results else _NO_RESULTS
         try:
             record = OfficialRecord(raw, index, results)
         except PoolError as error:
@@ -182,15 +183,15 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _parse_whole(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
-    """Parse the whole text; `blocks` are the results that were cut out of it, empty where it still holds them."""
-    top = _top(load_yaml(text))
+    """Parse the whole text; blocks: the results that were cut out of it, empty if it still has them."""
+    top = _top_fields(load_yaml(text))
     records = top.sequence(RECORDS)
     if blocks and len(blocks) != len(records):
         raise PoolError(f"results of {len(blocks)} records, but {len(records)} records", field="modelResults")
     problems = []
     for index, raw in enumerate(records):
         results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
-        problems.append(OfficialRecord(raw, index, results if keep_results else _FORGOTTEN).problem)
+        problems.append(OfficialRecord(raw, index, results if keep_results else _NO_RESULTS).problem)
     return Pool(name, tuple(problems), top.mapping("metadata", {}), num_extended=0)
 
 
@@ -204,7 +205,7 @@ class _Stored(msgspec.Struct):
     results: str
 
 
-def _line(official: OfficialRecord) -> bytes:
+def _stored_line(official: OfficialRecord) -> bytes:
     try:
         results = official.results.as_text() if isinstance(official.results, EmbeddedResults) else ""
     except UNREADABLE:  # such as an integer of more digits than are written
@@ -212,16 +213,15 @@ def _line(official: OfficialRecord) -> bytes:
     return msgspec.json.encode(_Stored(official.native, results))
 
 
-def _again(line: str) -> Problem:
+def _parse_stored(line: str) -> Problem:
     stored = msgspec.json.decode(line, type=_Stored)
     return problem_from_record(stored.record, EmbeddedResults(stored.results) if stored.results else None)
 
 
-# --- Pools as the benchmark's official runtime YAML, in its compact form, so that they go back to the official
-# scorer
+# --- Writing pools as official runtime YAML, in its compact form, for the official scorer -----------------------------
 #
-# Written is what a scorer or a prompt reads: signature, task, worlds, gold, reference, results. What the generator's
-# own diagnostics say is not known here and is left out. Every record is read back before a byte is written.
+# Records have what a scorer or a prompt reads: signature, task, worlds, gold, reference, results; the generator's
+# diagnostics are not known. Every record is read back and compared before it is written.
 SUFFIXES = (".yaml", ".yml")
 _METADATA = {
     "runtimeSchemaVersion": "cind-a-scm-runtime-v2",
@@ -232,7 +232,7 @@ _NUMBER = re.compile(r"0|-?[1-9]\d{0,17}")
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes equal objects twice instead of once and a reference: official files have no references."""
+    """YAML writer without aliases, which official files do not have."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -241,11 +241,11 @@ class _Dumper(yaml.CSafeDumper):
 def write_official(pool: Pool, path: Path) -> None:
     """Write the official runtime YAML; the file appears complete or not at all.
 
-    `PoolError` names an instance that official files cannot say: several results of one model
+    `PoolError` names an instance that official files cannot express, such as one with two results of one model.
     """
     try:
         with whole_file(path) as file:
-            for text in _texts_of(pool):
+            for text in _yaml_texts(pool):
                 file.write(text.encode())
     except OSError as error:
         raise PoolError(f"cannot be written: {error.strerror or error}", file=path.name) from None
@@ -253,7 +253,7 @@ def write_official(pool: Pool, path: Path) -> None:
         raise PoolError(f"does not fit YAML: {' '.join(str(error).split())}", file=path.name) from None
 
 
-def _texts_of(pool: Pool) -> Iterator[str]:
+def _yaml_texts(pool: Pool) -> Iterator[str]:
     yield _dump({"metadata": {**pool.metadata, **_METADATA}})
     yield "problems:\n" if pool.problems else "problems: []\n"
     for index, problem in enumerate(pool.problems):
@@ -270,7 +270,7 @@ def _dump(value: Any) -> str:
 
 
 def official_record(problem: Problem) -> dict[str, Any]:
-    """Return the record that reads as this problem."""
+    """Return the official record of a problem."""
     task, sealed, labels = problem.task, problem.sealed, problem.sealed.labels
     splits = {
         "train": [world.id for world in task.training.worlds],
@@ -278,7 +278,7 @@ def official_record(problem: Problem) -> dict[str, Any]:
     }
     units = task.training.worlds[0].units
     are_shared = all(world.units == units for world in problem.worlds)
-    lists = _lists(problem)
+    lists = _latent_lists(problem)
     record: dict[str, Any] = {
         "problem": {
             "instanceId": problem.id,
@@ -307,7 +307,7 @@ def official_record(problem: Problem) -> dict[str, Any]:
                 "budgetDeltas": list(sealed.budget_deltas),
                 "worldSplits": splits,
                 "scm": _gold(problem, lists),
-                **({"scm_alt_exp": {"referenceMechanisms": _texts(task.reference)}} if task.reference else {}),
+                **({"scm_alt_exp": {"referenceMechanisms": _formula_texts(task.reference)}} if task.reference else {}),
             },
         },
         "problemDescription": {"difficulty": labels.get("difficulty"), "seed": _number(labels.get("seed"))},
@@ -324,11 +324,11 @@ def official_record(problem: Problem) -> dict[str, Any]:
     return record
 
 
-def _lists(problem: Problem) -> dict[str, list[str]]:
-    """Roots and endogenous variables in latent order, as far as they are known."""
+def _latent_lists(problem: Problem) -> dict[str, list[str]]:
+    """Return topological order, roots and endogenous variables, in latent order, as far as they are known."""
     order = list(problem.sealed.latent_order)
-    gold, disclosed = problem.sealed.gold, problem.task.disclosure.roots
-    roots = gold.roots if gold is not None else disclosed
+    gold, disclosed_roots = problem.sealed.gold, problem.task.disclosure.roots
+    roots = gold.roots if gold is not None else disclosed_roots
     if roots is None:
         return {"topologicalOrder": order}
     return {
@@ -376,7 +376,7 @@ def _world(world: World, split: str, levels: Mapping[str, float], *, has_units: 
     constants, assigned = dict(world.intervention.constants), list(world.intervention.assigned)
     targets = [*constants, *assigned]
     mode = world.intervention.mode
-    says = [f"{v}={constants[v]}" for v in constants] + [f"{v}=assigned_per_row" for v in assigned]
+    do_texts = [f"{v}={constants[v]}" for v in constants] + [f"{v}=assigned_per_row" for v in assigned]
     plain = "hard_constant" if mode == "none" else mode  # the field with a small letter has no "none"
     world_record: dict[str, Any] = {
         "worldId": world.id,
@@ -386,7 +386,7 @@ def _world(world: World, split: str, levels: Mapping[str, float], *, has_units: 
         "envProfile": dict(levels),
         "rows": world.row_texts(),
         "interventionSummary": {
-            "do": f"do({', '.join(says)})" if says else "none",
+            "do": f"do({', '.join(do_texts)})" if do_texts else "none",
             "interventionMode": plain,
             "InterventionMode": mode,
             "InterventionTargetsAssigned": assigned,
@@ -402,12 +402,12 @@ def _gold(problem: Problem, lists: Mapping[str, Any]) -> dict[str, Any]:
     gold_record: dict[str, Any] = dict(lists)
     if gold is not None:
         parents = {variable: sorted(mechanism.mentioned) for variable, mechanism in gold.mechanisms.items()}
-        gold_record |= {"mechanisms": _texts(gold), "parentsByVar": parents}
+        gold_record |= {"mechanisms": _formula_texts(gold), "parentsByVar": parents}
         gold_record["totalEdges"] = sum(map(len, parents.values()))
     return gold_record | ({} if size is None else {"totalAst": size})
 
 
-def _texts(model: Scm) -> dict[str, str]:
+def _formula_texts(model: Scm) -> dict[str, str]:
     return {variable: render(mechanism) for variable, mechanism in model.mechanisms.items()}
 
 

@@ -23,7 +23,7 @@ from calibrant.bench.core.registry import benchmark_of, bundled_sample
 from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.pages.charts import looks
 from calibrant.bench.replayscm import chance_and_best
-from calibrant.bench.replayscm.figures import apart, report_plots
+from calibrant.bench.replayscm.figures import report_plots, spread_equal_points
 from calibrant.bench.replayscm.paper import DIFFERENCES, HELDOUT_EXACT
 from calibrant.bench.replayscm.report import compare_systems
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
@@ -74,7 +74,7 @@ def test_no_two_of_130_systems_look_alike_and_a_look_does_not_depend_on_order() 
 
 
 def test_points_at_one_place_are_drawn_apart_and_the_first_stays() -> None:
-    drawn = apart([(1.0, 0.5)] * 20 + [(0.2, 0.2)])
+    drawn = spread_equal_points([(1.0, 0.5)] * 20 + [(0.2, 0.2)])
     assert drawn[0] == (1.0, 0.5)
     assert drawn[-1] == (0.2, 0.2)
     assert min(dist(a, b) for a, b in combinations(drawn, 2)) > 0.01

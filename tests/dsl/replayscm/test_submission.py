@@ -22,7 +22,7 @@ from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.submission import (
-    MANY,
+    MIN_NEW,
     NOVELTY,
     JudgedMechanism,
     Rejection,
@@ -60,7 +60,7 @@ def _rejection(disclosure: Disclosure, answer: dict[str, Any], **given: Any) -> 
     return found
 
 
-# --- one stage after the other -----------------------------------------------------------------------------------
+# --- one stage after the other ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answer", [{}, {"mechanisms": None}, {"mechanisms": []}, {"mechanisms": "{}"}, {"X1": "X3"}])
@@ -181,7 +181,7 @@ def test_if_and_constants_only_where_the_grammar_has_them() -> None:
         assert _rejection(ORDERED, answer, grammar=grammar).stage == "parse"
 
 
-# --- Hidden-roots ------------------------------------------------------------------------------------------------
+# --- Hidden-roots -----------------------------------------------------------------------------------------------------
 
 # one answer for every check, in the published order; each passes the earlier checks
 WRONG: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
@@ -255,7 +255,7 @@ def test_a_submitted_root_set_poses_its_own_problem() -> None:
     assert circle.fields == {"cycleVariables": ["X1", "X3"]}
 
 
-# --- Alternative-SCM ---------------------------------------------------------------------------------------------
+# --- Alternative-SCM --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_an_alternative_is_an_object_with_mechanisms(answer: dict[str, Any]) -> 
     assert isinstance(_checker(ORDERED).alternative({"alternative": {"mechanisms": GOOD}}), Submission)
 
 
-# --- drawn -------------------------------------------------------------------------------------------------------
+# --- drawn ------------------------------------------------------------------------------------------------------------
 
 PROBLEMS = problems(settings=("Ordered", "Block", "Hidden-order", "Hidden-roots"))
 
@@ -504,10 +504,15 @@ def test_too_many_variables_are_left_to_the_parser() -> None:
 def test_compiled_code_reads_once_a_share_of_many_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     model = written_scm("A B", C="(or A B)")
     problem = written_problem(HiddenOrder(("A", "B", "C"), ("A", "B")), model, [written_world("w", "A B C", "000 011")])
-    few = MANY - 3
-    for new, asked, is_judged in ((0, 0, False), (MANY, MANY, True), (few, few, False), (MANY, 5 * MANY, False)):
-        monkeypatch.setattr(NOVELTY, "new", new)
-        monkeypatch.setattr(NOVELTY, "asked", asked)
+    few = MIN_NEW - 3
+    for new, asked, is_judged in (
+        (0, 0, False),
+        (MIN_NEW, MIN_NEW, True),
+        (few, few, False),
+        (MIN_NEW, 5 * MIN_NEW, False),
+    ):
+        monkeypatch.setattr(NOVELTY, "num_new", new)
+        monkeypatch.setattr(NOVELTY, "num_checked", asked)
         score = Evaluator(problem).score_answer({"mechanisms": {"C": "(or B (and A B))"}})
         assert score.submission is not None
         assert isinstance(score.submission.mechanisms["C"], JudgedMechanism) == is_judged

@@ -41,8 +41,8 @@ from calibrant.dsl.memory import CacheBudget
 from calibrant.dsl.replayscm.item import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.score import SCORED, Evaluator, Score
-from calibrant.dsl.replayscm.submission import MANY, NOVELTY, READ
+from calibrant.dsl.replayscm.score import SCORE_BUDGET, Evaluator, Score
+from calibrant.dsl.replayscm.submission import MECHANISM_BUDGET, MIN_NEW, NOVELTY
 
 # --- A pool of many instances and a file of responses of several models to them, as large as asked for ----------------
 RESPONSE_SEED = 14
@@ -179,26 +179,26 @@ def _comparison(setting: str, stratum: str, problem: Problem) -> Comparison:
     def keys(texts: Sequence[str], *cleared: CacheBudget, score: Callable[[str], Score] = parsed) -> None:
         for store in cleared:
             store.clear()
-        NOVELTY.asked = NOVELTY.new = MANY  # as where many were new before
+        NOVELTY.num_checked = NOVELTY.num_new = MIN_NEW  # as where many were new before
         for text in texts:
             score(text).to_dict()
-        NOVELTY.asked = NOVELTY.new = 0
+        NOVELTY.num_checked = NOVELTY.num_new = 0
 
     def scores(texts: Sequence[str]) -> None:
-        SCORED.clear()
+        SCORE_BUDGET.clear()
         for text in texts:
             parsed(text)
 
     calls: dict[str, Callable[[], object]] = {
-        "bare JSON, to_dict": partial(keys, bare, SCORED),
+        "bare JSON, to_dict": partial(keys, bare, SCORE_BUDGET),
         "bare JSON": partial(scores, bare),
-        "fenced JSON, to_dict": partial(keys, fenced, SCORED),
+        "fenced JSON, to_dict": partial(keys, fenced, SCORE_BUDGET),
         "fenced JSON": partial(scores, fenced),
         "met again, to_dict": partial(keys, bare),
-        "nothing kept, to_dict": partial(keys, bare, SCORED, READ, score=compiled),
-        "nothing kept, parser, to_dict": partial(keys, bare, SCORED, READ),
-        "all new, to_dict": partial(keys, new, SCORED, READ, score=compiled),
-        "all new, parser, to_dict": partial(keys, new, SCORED, READ),
+        "nothing kept, to_dict": partial(keys, bare, SCORE_BUDGET, MECHANISM_BUDGET, score=compiled),
+        "nothing kept, parser, to_dict": partial(keys, bare, SCORE_BUDGET, MECHANISM_BUDGET),
+        "all new, to_dict": partial(keys, new, SCORE_BUDGET, MECHANISM_BUDGET, score=compiled),
+        "all new, parser, to_dict": partial(keys, new, SCORE_BUDGET, MECHANISM_BUDGET),
     }
     rivals = [Rival(name, call, len(answers), least_times_published=_target(name)) for name, call in calls.items()]
     counts = {"gold size": gold_of(problem).size, "characters": len(bare[0])}
