@@ -2,8 +2,8 @@
 
 Compiled code is cached in a folder that is named by a digest of all kernel sources (dsl.kernel_cache): numba's own
 cache does not notice that a kernel in another file, or a constant imported from one, has changed.
-A wheel may have kernels that were compiled when it was built (docs/decisions/0008-kernels-in-wheels.md); a kernel that
-is not among them, or none that fits this processor and these versions, is compiled on first use.
+A wheel may contain kernels compiled at its build (docs/decisions/0008-kernels-in-wheels.md); a kernel that is not among
+them, or that does not fit this processor and these versions, is compiled on first use.
 Nothing outside kernel files may import this module; importing it imports numba.
 """
 
@@ -33,17 +33,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _own_folder(named: str) -> str:
-    """Return the folder that NUMBA_CACHE_DIR names, if it is there and only this user can write to it; else ours."""
+def _cache_folder(named: str) -> str:
+    """Return the folder of NUMBA_CACHE_DIR if it exists and only this user can write to it, else Calibrant's."""
     folder = Path(named).absolute().resolve()
     return str(folder if named and folder.is_dir() and is_private(folder) else cache_folder(numba.__version__))
 
 
-config.CACHE_DIR = _own_folder(config.CACHE_DIR)  # type: ignore[attr-defined]
-_turn = CompileLock(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
+config.CACHE_DIR = _cache_folder(config.CACHE_DIR)  # type: ignore[attr-defined]
+_compile_lock = CompileLock(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
 
 
-# what a processor must have for kernels that were compiled for these names of LLVM
+# LLVM's name of a processor -> features that kernels compiled for it need
 BASELINES: Mapping[str, tuple[str, ...]] = {
     "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt"),
     "generic": (),
@@ -54,14 +54,14 @@ _pickled: Callable[[object], bytes] = dumps
 
 
 def shipped_file() -> Path:
-    """Return the file of kernels compiled at build: named by sources, compiler, Python and system."""
+    """Return the path of kernels compiled at build; its name depends on sources, compiler, Python and system."""
     system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     name = f"{cache_name(numba.__version__)}-{sys.implementation.cache_tag}-{system}.pickle"
     return Path(__file__).with_name(name)
 
 
 def write_compiled(path: Path) -> int:
-    """Write the kernels that this process has compiled; return how many. NUMBA_CPU_NAME must be one of BASELINES."""
+    """Write the kernels compiled in this process; return their number. NUMBA_CPU_NAME must be one of BASELINES."""
     kernels = {
         (_kernel_name(dispatcher), str(signature)): _pickled(result._reduce())
         for dispatcher in _dispatchers
@@ -74,7 +74,7 @@ def write_compiled(path: Path) -> int:
 
 @cache
 def _shipped() -> Mapping[tuple[str, str], bytes]:
-    """Return the kernels of the installation that run on this processor; none in a checkout."""
+    """Return the installed kernels that run on this processor: (name, signature) -> pickle; none in a checkout."""
     path = shipped_file()
     if not path.is_file():
         return {}
@@ -88,42 +88,42 @@ def _kernel_name(dispatcher: Any) -> str:
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that gets arrays and numbers, never objects, and never raises."""
+    """Compile a function of arrays and numbers that never raises."""
     no_entry_for_c: Any = {"no_cfunc_wrapper": True}  # an option that numba's annotations leave out
     compiler = numba.njit(nogil=True, boundscheck=False, **no_entry_for_c)
-    return cast("Callable[P, R]", _in_turn(compiler(function)))
+    return cast("Callable[P, R]", _compile_once(compiler(function)))
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a part of a kernel into its callers, as if it stood there, and alone only if Python calls it."""
+    """Compile a function inline into the kernels that call it; separately only if Python calls it."""
     compiler = numba.njit(nogil=True, boundscheck=False, inline="always")
-    return cast("Callable[P, R]", _in_turn(compiler(function)))
+    return cast("Callable[P, R]", _compile_once(compiler(function)))
 
 
-def _in_turn(dispatcher: Any) -> Any:
-    """Wrap a dispatcher to compile once: not per literal type of an argument, nor in two processes at a time."""
+def _compile_once(dispatcher: Any) -> Any:
+    """Make a dispatcher compile only once for all literal types of an argument, and in one process at a time."""
     _dispatchers.append(dispatcher)
     compiled = dispatcher.compile
 
     def compile_in_turn(signature: Any) -> Any:
         types = tuple(map(unliteral, signature)) if isinstance(signature, tuple) else signature
-        with global_compiler_lock, _turn, gc_paused():  # what a compiler makes lives on
+        with global_compiler_lock, _compile_lock, gc_paused():  # the compiler's objects are long-lived
             if dispatcher._cache.load_overload is not load_or_wait:
-                dispatcher.enable_caching()  # looks at files: only those of a kernel that is called
+                dispatcher.enable_caching()  # reads files, so only for kernels that are called
                 dispatcher._cache.load_overload = load_or_wait
             return compiled(types)
 
     def load_or_wait(signature: Any, context: Any) -> Any:
-        rtsys.initialize(context)  # all that running takes; what compiling takes as well is 0.3 s, with scipy
+        rtsys.initialize(context)  # enough to run; the rest of the initialisation, for compiling, takes 0.3 s
         shipped = _shipped().get((_kernel_name(dispatcher), str(signature)))
         if shipped is not None:
             return _result._rebuild(context, *pickle.loads(shipped))
         overload = load_compiled(signature, context)
         if overload is None:
-            _turn.wait()
-            overload = load_compiled(signature, context)  # unless nobody else has compiled it meanwhile
+            _compile_lock.wait()
+            overload = load_compiled(signature, context)  # another process may have compiled it meanwhile
             if overload is None:
-                _turn.notify(dispatcher.py_func.__name__)
+                _compile_lock.notify(dispatcher.py_func.__name__)
         return overload
 
     def load_compiled(signature: Any, context: Any) -> Any:

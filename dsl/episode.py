@@ -1,7 +1,7 @@
 """Interactive items: actions, episodes and their transcripts.
 
-They are plain JSON from the terminal to the record, so that every benchmark's transcripts, players and replays look
-alike; the one place that reads an action is the episode it is given to. An action is untrusted until then.
+Actions are plain JSON from the terminal to the record, so that transcripts, players and replays work alike for every
+benchmark. An action is untrusted until the episode that receives it has read it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class ActionError(CalibrantError):
 def verb_of(action: object, verbs: Mapping[str, frozenset[str]]) -> str:
     """Return the verb of an action, one of `verbs`.
 
-    `ActionError` if it has none, several, or keys that are not its own.
+    `ActionError` if it has none or several verbs, or other keys than its verb requires.
 
-    verbs: for each verb the further keys that its object has to have, e.g. {"set": frozenset({"value"})}
+    verbs: verb -> further required keys, e.g. {"set": frozenset({"value"})}
     """
     if not isinstance(action, Mapping):
         raise ActionError(f"expected a JSON object with one of {_quote_verbs(verbs)}, found {short_repr(action)}")
@@ -42,9 +42,9 @@ def verb_of(action: object, verbs: Mapping[str, frozenset[str]]) -> str:
 
 
 def action_of_text(text: str) -> dict[str, Any]:
-    """Return the JSON object that a line spells.
+    """Parse a line as a JSON object.
 
-    `ActionError` if it spells anything else. Linear time, bounded nesting.
+    `ActionError` for anything else. Linear time, bounded nesting.
     """
     try:
         value = decode(text.strip())
@@ -81,11 +81,11 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[R_co]):
-    """One action and what came of it.
+    """One action and its result.
 
-    reading: what the system showed; None if there was nothing to show (a refusal, a submission)
-    refused: why nothing was done; empty if the action was carried out
-    cost: what the action took from the item's allowance
+    reading: what the system showed; None for a refusal or a submission
+    refused: reason of a refusal; empty if the action was carried out
+    cost: amount taken from the item's allowance
     """
 
     action: Action
@@ -99,11 +99,11 @@ class Step(Generic[R_co]):
 
 
 class Episode(Protocol[T_co, R_co]):
-    """One run of an interactive item. What is sealed stays behind `act`.
+    """One run of an interactive item; the sealed part is used only inside `act`.
 
-    task: all that a solver may read beforehand
-    steps: what happened so far, oldest first. A step that nobody asked for (a first reading) may stand at the front.
-    left: what is left of the item's allowance
+    task: the public part of the item
+    steps: the steps so far, oldest first; the first may be a reading that the episode begins with
+    left: remaining allowance
     closed: whether it is over: a submission was accepted, or the allowance ran out
     """
 
@@ -117,12 +117,12 @@ class Episode(Protocol[T_co, R_co]):
     def closed(self) -> bool: ...
 
     def act(self, action: Action) -> Step[R_co]:
-        """Carry out an action, or refuse it; never raises because of what the action is."""
+        """Carry out an action or refuse it; never raises, whatever the action is."""
         ...
 
 
 class TranscriptError(CalibrantError):
-    """A recorded step is not what the item answers; `number` counts steps from 0."""
+    """A recorded step differs from the item's response; number: index of the step, from 0."""
 
     def __init__(self, number: int, problem: str) -> None:
         self.number = number
@@ -133,17 +133,17 @@ E = TypeVar("E", bound=Episode[Any, Any])
 
 
 def replay_actions(fresh: E, actions: Iterable[Action]) -> E:
-    """Replay actions in a fresh episode, whatever it answers."""
+    """Carry out actions in a fresh episode, without checks; return it."""
     for action in actions:
         fresh.act(action)
     return fresh
 
 
 def replay_transcript(fresh: E, recorded: Sequence[Step[Any]]) -> E:
-    """Replay a transcript in a fresh episode and return that episode; `TranscriptError` where a response differs.
+    """Replay a transcript in a fresh episode and return that episode.
 
-    `TranscriptError` names the first step that differs: its action where the episode begins with steps of its own,
-    otherwise its reading, refusal or cost.
+    `TranscriptError` names the first step whose reading, refusal or cost differs; or the action of a step with which
+    the episode begins.
     """
     opening = len(fresh.steps)
     if len(recorded) < opening:

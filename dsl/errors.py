@@ -1,4 +1,4 @@
-"""Kinds of failure, each with fields a caller can read.
+"""Error classes, with fields for callers.
 
 Every error a user can cause derives from `CalibrantError`; the command turns it into one line and exit code 2.
 """
@@ -26,7 +26,7 @@ def _rebuilt(kind: type[CalibrantError], args: tuple[object, ...], fields: dict[
     return error
 
 
-SHOWN_CHARACTERS = 60  # hostile input may be megabytes long; a message must stay one line
+MAX_REPR_CHARS = 60  # hostile input may be megabytes long; a message must stay one line
 
 
 def short_repr(value: object) -> str:
@@ -35,7 +35,7 @@ def short_repr(value: object) -> str:
 
 
 def readable_repr(value: object) -> str:
-    """Render a name or word of the user's own table in one short line, letters of every script as they are."""
+    """Render a name or word of the user's table in one short line, keeping letters of every script."""
     return _shorten(repr, value)  # escapes what is not printable
 
 
@@ -44,11 +44,11 @@ def _shorten(render: Callable[[object], str], value: object) -> str:
         text = render(value)
     except (ValueError, RecursionError):  # an integer beyond the interpreter's digit limit; a value nested too deeply
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+    return text if len(text) <= MAX_REPR_CHARS else text[: MAX_REPR_CHARS - 3] + "..."
 
 
 def in_one_line(text: str) -> str:
-    """Return a name without what would move a cursor, end a row, or has no bytes."""
+    """Replace characters that are not printable by blanks."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
@@ -66,8 +66,8 @@ class ParseError(CalibrantError):
     kind: empty | unexpected_end | unexpected_close | missing_close | trailing | empty_list | too_deep | too_long |
           unknown_operator | operator_not_allowed | arity_low | arity_high |
           invalid_symbol | variable_not_allowed | constants_forbidden
-    position: 0-based character offset of the culprit (the end of the text if something is missing)
-    allowed: what would have been accepted there
+    position: 0-based character offset of the fault (the end of the text if something is missing)
+    allowed: what is allowed there
     """
 
     def __init__(self, kind: str, culprit: Culprit, message: str, allowed: str) -> None:
@@ -80,7 +80,7 @@ class ParseError(CalibrantError):
 
 
 class CycleError(CalibrantError):
-    """Mechanisms mention each other in a circle; `variables` are those that no topological order can place."""
+    """Mechanisms mention each other in a cycle; variables: those that no topological order can place."""
 
     def __init__(self, variables: tuple[str, ...]) -> None:
         self.variables = variables
@@ -88,13 +88,13 @@ class CycleError(CalibrantError):
 
 
 class TableError(CalibrantError):
-    """A truth table was asked for something it cannot mean (too many variables, sizes that differ)."""
+    """An operation is undefined for a truth table (too many variables, different sizes)."""
 
 
 class PoolError(CalibrantError):
-    """A pool file says something that cannot be meant; names file, instance and field.
+    """A pool file has invalid content; names file, instance and field.
 
-    The message is one printable line, whatever the file calls its instances.
+    The message is one printable line, whatever the names in the file.
     """
 
     def __init__(self, problem: str, *, file: str = "", instance: str = "", field: str = "") -> None:
@@ -106,15 +106,15 @@ class PoolError(CalibrantError):
         super().__init__(_one_line(f"{where}: {problem}" if where else problem))
 
     def with_location(self, *, file: str = "", instance: str = "") -> PoolError:
-        """Return the error with file and instance filled in where they were unknown."""
+        """Return the error with file and instance added if they are missing."""
         return PoolError(self.problem, file=self.file or file, instance=self.instance or instance, field=self.field)
 
 
 class RefusedError(PoolError):
-    """A file of another tool says what is not read, in words that programs can tell apart.
+    """A file of another tool has unsupported content; `reason` is a keyword for programs.
 
-    reason: a word of docs/networks.md or docs/logic.md; line: None of a whole file; name: of the culprit: a node, or a
-    column as the header writes it
+    reason: a keyword of docs/networks.md or docs/logic.md; line: None for the whole file; name: the node, or the column
+    as the header writes it
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class RefusedError(PoolError):
         self.name = name
 
     def with_location(self, *, file: str = "", instance: str = "") -> Self:
-        """Return the error with the file filled in where it was unknown; lines are known where it is raised."""
+        """Return the error with the file added if it is missing."""
         return type(self)(
             self.problem,
             reason=self.reason,
@@ -171,7 +171,7 @@ class UnknownItemError(CalibrantError, KeyError):
 class UnknownNameError(CalibrantError):
     """A name that is none of those allowed.
 
-    name: the unknown one; allowed: the names there are; owners: what else has it, such as other benchmarks
+    name: the unknown name; allowed: the known names; owners: others that have it, such as other benchmarks
     """
 
     def __init__(self, message: str, name: str, allowed: tuple[str, ...], owners: tuple[str, ...] = ()) -> None:

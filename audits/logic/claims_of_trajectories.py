@@ -110,7 +110,7 @@ def _open(evidence: Any, certificate: Certificate) -> str:
     task, data = _task(evidence), msgspec.convert(certificate.data, TwoAnswers, strict=True)
     networks = [parse_model(text) for text in (data.first, data.second)]
     for network in networks:
-        if problem := networks_network.broken_rule(network, task):
+        if problem := networks_network.class_violation(network, task):
             return f"no network of the class: {problem}"
         if not networks_network.fits(network, task):
             return "a network does not give the states of the trajectories"

@@ -126,7 +126,7 @@ class Models:
     def model(self, true: Iterable[Key]) -> Model:
         """Return the model of a solution; `AssertionError` if the reference finds it outside the class."""
         model: Model = frozenset(key[1] for key in true if key[0] == "clause")  # type: ignore[misc]
-        if rule := reference.broken_rule(model, self.case.task):
+        if rule := reference.class_violation(model, self.case.task):
             raise AssertionError(f"the encoding gives a model outside the class ({rule}): {model_words(model)}")
         return model
 

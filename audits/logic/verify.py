@@ -452,7 +452,7 @@ def _not_member(model: item.Model, case: Case, limits: Limits) -> str:
     """Return why a model is no member of the item's family with the stated optimum, "" if it is one."""
     if reason := _other_tolerances(case, limits):
         return reason
-    rule = reference.broken_rule(model, case.task)
+    rule = reference.class_violation(model, case.task)
     if rule:
         return f"a model outside the class: {rule}"
     misfit, size = case.misfit(model), item.model_size(model)
@@ -469,7 +469,7 @@ def _better(evidence: Any, certificate: Certificate) -> str:
     data = msgspec.convert(certificate.data, BetterData, strict=True)
     case = Case(evidence)
     model, better = model_from_texts(data.model), model_from_texts(data.better)
-    rule = reference.broken_rule(better, case.task)
+    rule = reference.class_violation(better, case.task)
     if rule:
         return f"the better model is outside the class: {rule}"
     if not reference.is_acyclic(model):

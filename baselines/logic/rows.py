@@ -16,7 +16,7 @@ from calibrant.dsl.logic.item import Clause, Edge, Model, Task, clause, edges_by
 from calibrant.dsl.logic.reference import clauses_into, contains
 from calibrant.dsl.logic.score import Table
 from calibrant.dsl.logic.trajectories import states_json
-from calibrant.dsl.networks.network import TrajectoryTask, clamped
+from calibrant.dsl.networks.network import TrajectoryTask, clamp_state
 from calibrant.solvers.logic.family import solve_class
 from calibrant.solvers.logic.network import ModelCosts
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
@@ -293,7 +293,7 @@ def majority(task: TrajectoryTask) -> Answer:
 def copy_start(task: TrajectoryTask) -> Answer:
     """Return the last state that is known, the start, for every state that is asked for."""
     question = task.question
-    start = clamped(question.start, task.genes, question.clamps)
+    start = clamp_state(question.start, task.genes, question.clamps)
     return Found(states_json([start] * (question.steps or 1), task))
 
 

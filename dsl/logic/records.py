@@ -117,7 +117,7 @@ def _sealed(record: SealedRecord, task: logic_item.Task) -> logic_item.Sealed:
         gold = frozenset(map(logic_item.parse_clause, record.gold))
     except CalibrantError as error:
         raise PoolError(str(error), field="sealed.gold") from None
-    rule = reference.broken_rule(gold, task)
+    rule = reference.class_violation(gold, task)
     if rule:
         raise PoolError(f"no model of the class: {rule}", field="sealed.gold")
     answers = tuple(reference.predict(gold, task.setup, question) for question in task.questions)

@@ -58,7 +58,7 @@ def _extensions(clauses: Sequence[Clause], first: int, chosen: tuple[Clause, ...
             yield from _extensions(clauses, number + 1, (*chosen, candidate))
 
 
-def broken_rule(model: Iterable[Clause], task: Task) -> str:
+def class_violation(model: Iterable[Clause], task: Task) -> str:
     """Return the first rule of the class that a set of clauses breaks, "" for a model of the class."""
     clauses = set(model)
     edges = set(task.edges)
@@ -137,7 +137,7 @@ def all_models(task: Task) -> Iterator[Model]:
     by_target = edges_by_target(task.edges)
     formulas = [list(formulas_over(clauses_into(edges, task.options.max_clause))) for edges in by_target.values()]
     for candidate in _combinations(formulas, 0, frozenset()):
-        if not broken_rule(candidate, task):
+        if not class_violation(candidate, task):
             yield candidate
 
 

@@ -74,7 +74,7 @@ def _parse_model(texts: object, task: logic_item.Task) -> logic_item.Model:
         model = frozenset(map(logic_item.parse_clause, texts))
     except CalibrantError as error:
         raise AnswerError(f"model: {error}") from None
-    rule = reference.broken_rule(model, task)
+    rule = reference.class_violation(model, task)
     if rule:
         raise AnswerError(f"model: {rule}")
     return model

@@ -25,10 +25,10 @@ from calibrant.dsl.networks.network import (
     Trajectory,
     TrajectoryTask,
     answer_question,
-    broken_rule,
+    class_violation,
     derive_fields,
     fits,
-    rotated,
+    rotate_cycle,
 )
 from calibrant.dsl.networks.text_formats import read_bnet
 from calibrant.dsl.text import Phrases, Wording, reword
@@ -200,7 +200,7 @@ def _sealed_network(record: SealedNetworkRecord, task: TrajectoryTask) -> Trajec
         network = parse_model(record.network)
     except CalibrantError as error:
         raise PoolError(str(error), field="sealed.network") from None
-    if problem := broken_rule(network, task):
+    if problem := class_violation(network, task):
         raise PoolError(f"no network of the class: {problem}", field="sealed.network")
     if not fits(network, task):
         raise PoolError("it does not give the states of the trajectories", field="sealed.network")
@@ -258,7 +258,7 @@ def parse_states(answer: object, task: TrajectoryTask) -> TrajectoryAnswer:
     for state in states:
         if not isinstance(state, str) or len(state) != len(task.genes) or not {*state} <= {"0", "1"}:
             raise AnswerError(f"{key}: {short_repr(state)}; a state has a 0 or 1 for each of {len(task.genes)} genes")
-    return TrajectoryAnswer(tuple(states) if steps else rotated(states))
+    return TrajectoryAnswer(tuple(states) if steps else rotate_cycle(states))
 
 
 def _parse_network(text: object, task: TrajectoryTask) -> TrajectoryAnswer:
@@ -266,7 +266,7 @@ def _parse_network(text: object, task: TrajectoryTask) -> TrajectoryAnswer:
         raise AnswerError("model: a text, a line `gene, formula` for each gene")
     try:
         network = parse_model(text)
-        problem = broken_rule(network, task)
+        problem = class_violation(network, task)
     except CalibrantError as error:
         raise AnswerError(f"model: {error}") from None
     if problem:

@@ -1,4 +1,4 @@
-"""Signed edges as tables: SIF, and tables with a head as regulatory databases publish them."""
+"""Signed edges as tables: SIF, and tables with a header as regulatory databases publish them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GATE = re.compile(r"and[0-9]+", re.IGNORECASE | re.ASCII)
 MAX_EDGES = 50_000  # `family` answers in 3 s; no class of more than 500 nodes between stimuli and readouts is counted
 
 StatedSign: TypeAlias = Literal["both"]
-"""What `--sign` states of a table without a column of signs."""
+"""Value of `--sign`, for a table without a column of signs."""
 
 _SOURCES: Final = ("source", "from", "regulator", "tf", "gene1", "entitya", "sourcegenesymbol")
 _TARGETS: Final = ("target", "to", "gene", "gene2", "entityb", "targetgenesymbol")
@@ -81,7 +81,7 @@ def is_node_name(name: object) -> bool:
 class TableEdge(NamedTuple):
     """A signed edge.
 
-    sign: 1 activates, -1 inhibits
+    sign: 1 for activation, -1 for inhibition
     """
 
     source: str
@@ -91,19 +91,20 @@ class TableEdge(NamedTuple):
 
 @dataclass(frozen=True)
 class EdgeTable:
-    """Edges in the order of the file, equal ones once.
+    """Edges in the order of the file, without duplicates.
 
-    open_pairs: pairs that were read as two edges, sorted
+    open_pairs: sorted pairs (source, target) of unknown sign, which were read as two edges
     """
 
     edges: tuple[TableEdge, ...]
     open_pairs: tuple[tuple[str, str], ...] = ()
 
 
-class _Head(NamedTuple):
+class _Header(NamedTuple):
     """Positions of the columns of a table.
 
-    signs: one column of words, or one of stimulation and one of inhibition; none if a sign is stated for all
+    signs: a column of words, or two of flags for stimulation and inhibition; none if `--sign` states it
+    width: number of columns
     """
 
     source: int
@@ -113,9 +114,9 @@ class _Head(NamedTuple):
 
 
 def parse_edges(text: str, file: str = "", stated_sign: StatedSign | None = None) -> EdgeTable:
-    """Return the edges of a SIF text or of a table with a head; `NetworkError` names the line of what is refused.
+    """Return the edges of a SIF text or of a table with a header; `NetworkError` names the line of a fault.
 
-    stated_sign: `both` makes two edges of each line of a table without a column of signs; others are refused then
+    stated_sign: `both` makes two edges of each line of a table without a column of signs; other tables are refused
     """
     try:
         return _parse(text, stated_sign)
@@ -124,8 +125,8 @@ def parse_edges(text: str, file: str = "", stated_sign: StatedSign | None = None
 
 
 def is_edge_table(text: str) -> bool:
-    """Return whether a text is a SIF or a table of edges by its first line, and no aeon file by the others."""
-    lines = _content(text)
+    """Return whether the first line is one of a SIF or of an edge table, and no line is one of an aeon file."""
+    lines = _content_lines(text)
     if not lines or any(line.lstrip().startswith("$") or _OPEN_REGULATION.search(line) for _, line in lines):
         return False
     number, first = lines[0]
@@ -143,21 +144,21 @@ def is_edge_table(text: str) -> bool:
         return False
 
 
-_OPEN_REGULATION = re.compile(r"\s-[>|?]\?\s")  # of aeon: it may be inessential
+_OPEN_REGULATION = re.compile(r"\s-[>|?]\?\s")  # in aeon: a regulation that may be inessential
 
 
-def _content(text: str) -> list[tuple[int, str]]:
+def _content_lines(text: str) -> list[tuple[int, str]]:
     """Return number and text of the lines that are neither blank nor comments."""
     lines = enumerate(split_lines(text.removeprefix("\ufeff")), 1)
     return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _parse(text: str, stated_sign: StatedSign | None) -> EdgeTable:
-    lines = _content(text)
+    lines = _content_lines(text)
     if not lines:
         raise NetworkError("no edge; a line is: source sign target", reason="empty")
     separator = _separator(lines[0][1])
-    head = _read_head(_split(lines[0][1], separator, lines[0][0]), lines[0][0], stated_sign)
+    head = _read_header(_split(lines[0][1], separator, lines[0][0]), lines[0][0], stated_sign)
     if stated_sign is not None and (head is None or head.signs):
         raise NetworkError(SIGNS_ARE_STATED, reason="header")
     rows = _sif_rows(lines) if head is None else _table_rows(lines[1:], head, separator)
@@ -200,7 +201,7 @@ def _check_name(name: str, line: int) -> None:
 
 
 def read_sign(text: str, line: int) -> tuple[int, ...]:
-    """Return the signs that a word or number stands for: (1,), (-1,), or both."""
+    """Return the signs of a word or number: (1,), (-1,), or (-1, 1) for an unknown sign; `NetworkError` for others."""
     word = text.strip().lower()
     if word in _ACTIVATES or word.startswith("up-regulates"):
         return (1,)
@@ -232,11 +233,11 @@ def _sif_rows(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, tupl
             yield number, source, read_sign(sign, number), target
 
 
-# --- Tables with a head -----------------------------------------------------------------------------------------------
+# --- Tables with a header ---------------------------------------------------------------------------------------------
 
 
 def _separator(line: str) -> str:
-    """Return what separates the fields of a head: a comma, tab or semicolon, "" for blanks."""
+    """Return the separator of fields in a header: tab, comma or semicolon, "" for blanks."""
     return next((mark for mark in "\t,;" if mark in line), "")
 
 
@@ -252,33 +253,33 @@ def _split(line: str, separator: str, number: int) -> list[str]:
 SIGNS_ARE_STATED = "its edges have signs; leave out --sign both, which is for tables without a column of them"
 
 
-def _read_head(fields: Sequence[str], line: int, stated_sign: StatedSign | None) -> _Head | None:
-    """Return the columns of a table; None if the first line is no head."""
+def _read_header(fields: Sequence[str], line: int, stated_sign: StatedSign | None) -> _Header | None:
+    """Return the columns of a table; None if the first line is no header."""
     heads = [re.sub(r"[\s_-]", "", field).lower() for field in fields]
-    source, target = (_first(heads, names) for names in (_SOURCES, _TARGETS))
+    source, target = (_find_column(heads, names) for names in (_SOURCES, _TARGETS))
     if source is None or target is None:
         return None
-    sign = _first(heads, (*_SIGN_HEADS, *_SIGN_HEADS_TOO))
-    stimulates, inhibits = _first(heads, _STIMULATES), _first(heads, _INHIBITS)
+    sign = _find_column(heads, (*_SIGN_HEADS, *_SIGN_HEADS_TOO))
+    stimulates, inhibits = _find_column(heads, _STIMULATES), _find_column(heads, _INHIBITS)
     if sign is not None:
-        return _Head(source, target, (sign,), len(fields))
+        return _Header(source, target, (sign,), len(fields))
     if stimulates is not None and inhibits is not None:
-        return _Head(source, target, (stimulates, inhibits), len(fields))
+        return _Header(source, target, (stimulates, inhibits), len(fields))
     if stated_sign is None:
         problem = (
             "no column of signs (sign, effect, interaction, mor, weight, ...); --sign both makes two edges of each"
         )
         raise NetworkError(problem, reason="header", line=line, name="sign")
-    return _Head(source, target, (), len(fields))
+    return _Header(source, target, (), len(fields))
 
 
-def _first(heads: Sequence[str], names: Iterable[str]) -> int | None:
-    """Return the position of the first of some names that is a head."""
+def _find_column(heads: Sequence[str], names: Iterable[str]) -> int | None:
+    """Return the column of the first of `names` that is a heading, or None."""
     return next((heads.index(name) for name in names if name in heads), None)
 
 
 def _table_rows(
-    lines: Sequence[tuple[int, str]], head: _Head, separator: str
+    lines: Sequence[tuple[int, str]], head: _Header, separator: str
 ) -> Iterator[tuple[int, str, tuple[int, ...], str]]:
     for number, line in lines:
         fields = _split(line, separator, number)
@@ -286,11 +287,11 @@ def _table_rows(
             problem = f"{len(fields)} fields; the head has {head.width}"
             raise NetworkError(problem, reason="fields", line=number)
         cells = [fields[position] for position in head.signs]
-        signs = _flagged(cells, number) if len(cells) == 2 else read_sign(cells[0], number) if cells else (-1, 1)
+        signs = _signs_of_flags(cells, number) if len(cells) == 2 else read_sign(cells[0], number) if cells else (-1, 1)
         yield number, fields[head.source], signs, fields[head.target]
 
 
-def _flagged(cells: Sequence[str], line: int) -> tuple[int, ...]:
+def _signs_of_flags(cells: Sequence[str], line: int) -> tuple[int, ...]:
     """Return the signs of two flags, stimulation and inhibition; equal flags leave the sign open."""
     flags = []
     for cell in cells:

@@ -1,4 +1,4 @@
-"""Boolean networks of published files, and the states that they go through."""
+"""Boolean networks of published files, and their trajectories."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from calibrant.dsl.text import Wording, plural
 
 # --- Boolean networks read from published files: functions, proven signs, what the file declares, and comparison ------
 MAX_COMPARED_INPUTS = 20
-"""Inputs of two functions together up to which they are compared row by row."""
+"""Inputs of two functions together, up to which they are compared row by row; beyond, by SAT."""
 MAX_LINES = 1_000_000
-"""Lines of a text file, an end of CRLF counted twice."""
+"""Lines of a text file; a CRLF counts twice."""
 MAX_WORK = 1 << 34
-"""Operators times rows of all tables of a file: seconds; the longest published formula takes less."""
-OPERATIONS_OF_SIGNS = 64  # operations for the signs of a function of 16 names
+"""Operators times table rows, over all functions of a file: some seconds; the longest published formula takes less."""
+SIGN_OPERATIONS = 64  # cost of the signs of a function, as operators: 4 for each of 16 inputs
 
 # --- Files ------------------------------------------------------------------------------------------------------------
 FORMATS: Final = ("bnet", "booleannet", "rules", "aeon", "sbml-qual", "ginml", "zginml")
@@ -42,7 +42,7 @@ _ENDINGS |= {".ginml": "ginml", ".zginml": "zginml"}
 
 
 def recognize(content: bytes, name: str = "") -> str:
-    """Return the format of a file: by content, then by the ending of its name; "" if neither tells."""
+    """Return the format of a file, by content, else by the suffix of its name; "" if unknown."""
     head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if content.startswith(b"PK\x03\x04") and b"xl/workbook.xml" not in content:
         return "zginml"
@@ -53,17 +53,17 @@ def recognize(content: bytes, name: str = "") -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return ""
-    stranger = text_formats.describe_stranger(text)
+    stranger = text_formats.describe_other_format(text)
     by_content = text_formats.recognize_text(text)
     if stranger is not None and by_content not in ("booleannet", "bnet"):
-        return ""  # a stray character of another format is no hint where every line is a rule
+        return ""
     return by_content or ("" if stranger is not None else _ENDINGS.get(Path(name).suffix.lower(), ""))
 
 
 def read_rules(content: bytes, file: str, chosen: str | None = None, names: str = "id") -> Rules:
-    """Return what a file states; `NetworkError` says what it looks like if it is no network.
+    """Read a network file; `NetworkError` names the format that a file of another kind resembles.
 
-    chosen: one of FORMATS, None for content and ending; names: `id`, or `name` for the names of SBML species
+    chosen: one of FORMATS, None to recognise it; names: `id`, or `name` for the names of SBML species
     """
     if chosen not in (None, *FORMATS):
         raise NetworkError(f"format {short_repr(chosen)}; one of {', '.join(FORMATS)}", reason="format", file=file)
@@ -97,7 +97,7 @@ def _decode(content: bytes) -> str:
 
 
 def _unrecognized(text: str) -> NetworkError:
-    stranger = text_formats.describe_stranger(text)
+    stranger = text_formats.describe_other_format(text)
     if stranger is not None:
         return NetworkError(f"it looks like {stranger[0]}; what reads it: {stranger[1]}", reason="not-a-network")
     lines = (line.strip() for line in text.splitlines())
@@ -130,9 +130,9 @@ class Contradiction(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A node whose functions differ.
+    """A node whose functions differ in two networks.
 
-    row: the first row that shows it, of the inputs of both; first, second: the values there
+    row: the first row, over the inputs of both, in which they differ; first, second: the values there
     """
 
     node: str
@@ -143,9 +143,9 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two networks side by side.
+    """Differences of two networks.
 
-    only_first, only_second: nodes of one alone; differences: of common nodes
+    only_first, only_second: nodes of one network alone; differences: of common nodes
     """
 
     only_first: tuple[str, ...]
@@ -162,10 +162,12 @@ class Comparison:
 class Network(Pictured):
     """A Boolean network.
 
-    nodes: all names, sorted; functions: of nodes with a rule; inputs: nodes that keep their value; no_rule: those of
-    them that the file gives no rule; inessential: names that a rule or the file names and that change nothing
-    declared: signs of the file that the functions refute; unspecified: nodes whose function the file leaves open
-    declared_edges: (source, target) -> the file's word; start: values that the file starts from; notes: words
+    nodes: all names, sorted; functions: node -> function, of nodes with a rule
+    inputs: nodes that keep their value; no_rule: inputs without a rule in the file
+    inessential: node -> names that its rule or the file lists as inputs and that have no effect
+    declared: declared signs that the functions refute; declared_edges: (source, target) -> the file's word
+    unspecified: nodes whose function the file leaves open; start: initial values in the file
+    notes: keys of remarks on how the file was read
     """
 
     format: str
@@ -185,7 +187,7 @@ class Network(Pictured):
         return f"<Network: {len(self.nodes)} nodes, {sum(1 for _ in self.edges())} edges, {len(self.inputs)} inputs>"
 
     def edges(self) -> Iterator[SignedEdge]:
-        """Yield the essential dependencies by target, then source; none of an input on itself without a rule."""
+        """Yield the essential dependencies by target, then source, without self-loops of nodes that have no rule."""
         for target in self.nodes:
             function = self.functions.get(target)
             if function is not None:
@@ -194,7 +196,7 @@ class Network(Pictured):
 
     @cached_property
     def digest(self) -> str:
-        """Digest of nodes and functions: files of one network in other formats and orders have the same."""
+        """Digest of nodes and functions: independent of file format and order."""
         hashed = sha256()
         for name in self.nodes:
             function = self.functions.get(name)
@@ -205,10 +207,10 @@ class Network(Pictured):
         return hashed.hexdigest()
 
     def require_functions(self) -> None:
-        """`NetworkError` if the file leaves functions open."""
+        """Raise `NetworkError` if the file leaves functions open."""
         if self.unspecified:
-            listed = ", ".join(self.unspecified[:5]) + (", ..." if len(self.unspecified) > 5 else "")
-            problem = f"no function of {listed}: the file serves as a prior, not as a model"
+            names = ", ".join(self.unspecified[:5]) + (", ..." if len(self.unspecified) > 5 else "")
+            problem = f"no function of {names}: the file serves as a prior, not as a model"
             raise NetworkError(problem, reason="unspecified", name=self.unspecified[0], file=self.file)
 
     def function(self, name: str) -> Function:
@@ -216,7 +218,7 @@ class Network(Pictured):
         return self.functions.get(name) or Function((name,), "01", ("+",), (name,))
 
     def compare(self, second: Network) -> Comparison:
-        """Return nodes of one network alone, and for each common node that differs the first row that shows it."""
+        """Return nodes of one network alone, and the first differing row of each common node whose functions differ."""
         self.require_functions()
         second.require_functions()
         common = sorted({*self.nodes} & {*second.nodes})
@@ -228,7 +230,7 @@ class Network(Pictured):
         )
 
     def _difference(self, name: str, first: Function, second: Function) -> Difference | None:
-        """Return the first row in which two functions differ."""
+        """Return the first row in which two functions differ, or None."""
         if first.table is not None and (first.inputs, first.table) == (second.inputs, second.table):
             return None
         if len({*first.inputs, *second.inputs}) > MAX_COMPARED_INPUTS:
@@ -301,9 +303,9 @@ class Network(Pictured):
 
 
 def derive_fields(rules: Rules, decide: Decide) -> dict[str, Any]:
-    """Return the fields of the network that a file states.
+    """Return the fields of a `Network`, derived from the content of its file.
 
-    decide: essential inputs and signs of formulas of more names than a table has
+    decide: gives essential inputs and signs of formulas with more names than a table
     """
     _require_tables(rules)
     functions = {target: derive_function(nodes, decide) for target, nodes in rules.formulas.items()}
@@ -324,7 +326,7 @@ def derive_fields(rules: Rules, decide: Decide) -> dict[str, Any]:
         "inputs": tuple(sorted([*no_rule, *keeping])),
         "no_rule": tuple(no_rule),
         "inessential": inessential,
-        "declared": tuple(sorted(_contradictions(rules, functions))),
+        "declared": tuple(sorted(_find_contradictions(rules, functions))),
         "unspecified": tuple(sorted(rules.unspecified)),
         "declared_edges": dict(rules.declared),
         "start": dict(rules.start),
@@ -333,17 +335,17 @@ def derive_fields(rules: Rules, decide: Decide) -> dict[str, Any]:
 
 
 def _require_tables(rules: Rules) -> None:
-    """`NetworkError` if the tables of all functions together take more work than is done."""
+    """Raise `NetworkError` if the tables of all functions together exceed MAX_WORK."""
     work = 0
     for target, nodes in rules.formulas.items():
         num_names = len(mentioned_names(nodes))
-        work += (len(nodes) + OPERATIONS_OF_SIGNS) << num_names if num_names <= MAX_TABLE_INPUTS else 0
+        work += (len(nodes) + SIGN_OPERATIONS) << num_names if num_names <= MAX_TABLE_INPUTS else 0
         if work > MAX_WORK:
             problem = "the tables of the functions take over 2**34 steps (operators times rows); write them shorter"
             raise NetworkError(problem, reason="wide", name=target)
 
 
-def _contradictions(rules: Rules, functions: Mapping[str, Function]) -> Iterator[Contradiction]:
+def _find_contradictions(rules: Rules, functions: Mapping[str, Function]) -> Iterator[Contradiction]:
     for target, function in functions.items():
         for source, proven in zip(function.inputs, function.signs, strict=True):
             declared = rules.declared.get((source, target))
@@ -363,20 +365,20 @@ def read_file(path: Path) -> bytes:
 
 
 def first_names(names: Sequence[str], limit: int = 10) -> str:
-    """Return names for a line, the first of many."""
+    """Return at most `limit` names for a message, with the number of all if there are more."""
     return ", ".join(names[:limit]) + (f", ... ({len(names)} in all)" if len(names) > limit else "")
 
 
-# --- Trajectories of a network under clamps, and what is asked of the next one; the meaning, slow and plain -----------
-# All genes are updated together. A state is a text, a character a gene in their order. A gene's functions are over its
-# candidates: in the class `signed` none that falls where a candidate of sign `+` rises, or rises where one of `-` does.
+# --- Trajectories of a network under clamps, and questions on further ones; reference semantics -----------------------
+# All genes are updated synchronously. A state is a text with a character for each gene, in their order. A gene's
+# functions are over its candidates; in the class `signed` they are monotone in each candidate as its sign states.
 FunctionClass: TypeAlias = Literal["signed", "free"]
 FUNCTION_CLASSES: Final = ("signed", "free")
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """States in the order of time. clamps: genes held throughout, which give no reading."""
+    """States in the order of time; clamps: genes that are held, whose functions have no reading there."""
 
     clamps: Mapping[str, int]
     states: tuple[str, ...]
@@ -384,7 +386,7 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Clamps and a start; steps: how many states are asked for, None for the attractor that is reached."""
+    """Clamps and a start; steps: number of states to predict, None for the attractor."""
 
     clamps: Mapping[str, int]
     start: str
@@ -393,10 +395,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryTask:
-    """All that a solver may read.
+    """The public part of an item: everything that a solver may read.
 
-    genes: in the order of the characters of states; candidates: of each gene, with signs `+`, `-` or `both`
-    function_class: the functions of the candidates that a gene may have; wording: of the prompt
+    genes: in the order of characters of states; candidates: gene -> (candidate, sign `+`, `-` or `both`)
+    function_class: admissible functions of the candidates; wording: variant of the prompt's wording
     """
 
     genes: tuple[str, ...]
@@ -408,14 +410,14 @@ class TrajectoryTask:
 
     @property
     def in_words(self) -> str:
-        """The class of networks, in the words of a claim."""
+        """The class of networks in words, for claims."""
         kind = "monotone as their signs say" if self.function_class == "signed" else "of any kind"
         num_candidates = sum(map(len, self.candidates.values()))
         return f"networks of {len(self.genes)} genes, functions of {num_candidates} candidates, {kind}"
 
 
-def clamped(state: str, genes: Sequence[str], clamps: Mapping[str, int]) -> str:
-    """Return a state with the values of held genes."""
+def clamp_state(state: str, genes: Sequence[str], clamps: Mapping[str, int]) -> str:
+    """Return a state with held genes set."""
     return "".join(str(clamps.get(gene, value)) for gene, value in zip(genes, state, strict=True))
 
 
@@ -429,8 +431,8 @@ def next_state(network: Network, genes: Sequence[str], state: str, clamps: Mappi
 def simulate(
     network: Network, genes: Sequence[str], start: str, clamps: Mapping[str, int], steps: int
 ) -> tuple[str, ...]:
-    """Return the start, with held genes set, and the states of so many steps."""
-    states = [clamped(start, genes, clamps)]
+    """Return the start, with held genes set, and the states of `steps` updates."""
+    states = [clamp_state(start, genes, clamps)]
     for _ in range(steps):
         states.append(next_state(network, genes, states[-1], clamps))
     return tuple(states)
@@ -439,23 +441,23 @@ def simulate(
 def path_to_attractor(
     network: Network, genes: Sequence[str], start: str, clamps: Mapping[str, int]
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the steps before the attractor, and its states from the least one on."""
-    places: dict[str, int] = {}
-    state = clamped(start, genes, clamps)
-    while state not in places:
-        places[state] = len(places)
+    """Return the number of steps before the attractor, and the attractor's states from the least one on."""
+    step_of_state: dict[str, int] = {}
+    state = clamp_state(start, genes, clamps)
+    while state not in step_of_state:
+        step_of_state[state] = len(step_of_state)
         state = next_state(network, genes, state, clamps)
-    return places[state], rotated([*places][places[state] :])
+    return step_of_state[state], rotate_cycle([*step_of_state][step_of_state[state] :])
 
 
-def rotated(cycle: Sequence[str]) -> tuple[str, ...]:
+def rotate_cycle(cycle: Sequence[str]) -> tuple[str, ...]:
     """Return the states of a cycle from the least one on."""
     first = min(range(len(cycle)), key=lambda i: cycle[i])
     return (*cycle[first:], *cycle[:first])
 
 
 def readings(task: TrajectoryTask, gene: str) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the values of a gene's candidates before, and its value after, of each step that does not hold it."""
+    """Yield (values of a gene's candidates before, its value after) for each step that does not hold it."""
     position = task.genes.index(gene)
     sources = [task.genes.index(name) for name, _ in task.candidates[gene]]
     for trajectory in task.evidence:
@@ -464,8 +466,8 @@ def readings(task: TrajectoryTask, gene: str) -> Iterator[tuple[tuple[int, ...],
                 yield tuple(int(before[s]) for s in sources), int(after[position])
 
 
-def broken_rule(network: Network, task: TrajectoryTask) -> str:
-    """Return why a network is not of the class of a task; empty if it is."""
+def class_violation(network: Network, task: TrajectoryTask) -> str:
+    """Return why a network is not in the class of a task; empty if it is."""
     if set(network.nodes) != set(task.genes):
         strange = sorted(set(network.nodes) ^ set(task.genes))
         return f"{strange[0]} is {'no gene' if strange[0] in network.nodes else 'a gene without a function'}"
@@ -480,7 +482,7 @@ def broken_rule(network: Network, task: TrajectoryTask) -> str:
 
 
 def fits(network: Network, task: TrajectoryTask) -> bool:
-    """Return whether a network gives every state of the evidence from the one before."""
+    """Return whether a network reproduces every state of the evidence from the one before."""
     return all(
         next_state(network, task.genes, before, trajectory.clamps) == after
         for trajectory in task.evidence

@@ -1,4 +1,4 @@
-"""Text formats of networks: readers of bnet, booleannet, rules and aeon, and writers, of SBML and GraphML too."""
+"""Text formats of networks: readers of bnet, booleannet, rules and aeon; writers of bnet, SBML-qual and GraphML."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _has_arrow_formula(lines: Sequence[str]) -> bool:
 
 
 def _is_truth_table(lines: Sequence[str]) -> bool:
-    """Return whether the first line, or the one after a head, has nothing but 0, 1 and -."""
+    """Return whether the first line, or the one after a header, has only 0, 1 and -."""
     filled = [line for line in lines[:1] if line] + [line for line in lines[1:] if line][:1]
     rows = [line for line in filled if line[0] in "01" and not line.strip("01- \t")]
     return bool(rows) and len(lines) > 1
@@ -71,10 +71,10 @@ def _any_line(pattern: str) -> Callable[[Sequence[str]], bool]:
     return lambda lines: any(map(compiled.match, lines))
 
 
-# Predicates on lines without blanks around them, each linear in the text: a pattern over the whole text may backtrack
-# for hours.
-_Stranger: TypeAlias = tuple[str, str, Callable[[Sequence[str]], bool]]
-_TABLES: tuple[_Stranger, ...] = (
+# (description, program that reads it, predicate). Predicates get stripped lines and are linear in the text: a pattern
+# over the whole text could backtrack for hours.
+_OtherFormat: TypeAlias = tuple[str, str, Callable[[Sequence[str]], bool]]
+_TABLES: tuple[_OtherFormat, ...] = (
     (
         "MIDAS measurements",
         "calibrant family PRIOR FILE",
@@ -83,8 +83,8 @@ _TABLES: tuple[_Stranger, ...] = (
     ("a table of series", "calibrant family PRIOR FILE", _is_series),
     ("a prior network as SIF", "calibrant family FILE DATA", _begins_with_edge),
 )
-# what a file looks like that is refused -> what reads it; the first that matches counts
-_STRANGERS: tuple[_Stranger, ...] = (
+# formats that are refused; the first match counts
+_OTHER_FORMATS: tuple[_OtherFormat, ...] = (
     *_TABLES,
     ("MaBoSS (`Node A {`)", "MaBoSS; its rates are not read here", _any_line(r"node\s+[^\s{]+\s*\{")),
     ("BLIF", "ABC or SIS", _any_line(r"\.(?:model|names|latch)\b")),
@@ -106,9 +106,9 @@ _STRANGERS: tuple[_Stranger, ...] = (
 
 
 def recognize_text(text: str) -> str:
-    """Return the format of a text by its content, "" if it has none of them."""
+    """Return the format of a text by its content, "" if unknown."""
     lines = [line for line in split_lines(text) if line.strip() and not line.lstrip().startswith("#")]
-    if not lines or _first_stranger(text, _TABLES) is not None:
+    if not lines or _find_format(text, _TABLES) is not None:
         return ""
     if any(_UPDATE.search(line) for line in lines):
         return "booleannet"
@@ -116,23 +116,23 @@ def recognize_text(text: str) -> str:
         return "aeon"
     if all(_has_comma_first(line) for line in lines):
         return "bnet"
-    return "rules" if all("=" in line for line in lines) and describe_stranger(text) is None else ""
+    return "rules" if all("=" in line for line in lines) and describe_other_format(text) is None else ""
 
 
 def _has_comma_first(line: str) -> bool:
-    """Return whether a line is a target, a comma and a formula: no operator of another format is before the comma."""
+    """Return whether a line has a comma and no `=` before it, as `target, formula` in bnet."""
     target, comma, _ = line.partition(",")
     return bool(comma) and "=" not in target
 
 
-def describe_stranger(text: str) -> tuple[str, str] | None:
-    """Return what a text looks like that is not read, and what reads it."""
-    return _first_stranger(text, _STRANGERS)
+def describe_other_format(text: str) -> tuple[str, str] | None:
+    """Return (description, program that reads it) of a text in an unsupported format; None if unknown."""
+    return _find_format(text, _OTHER_FORMATS)
 
 
-def _first_stranger(text: str, strangers: Sequence[_Stranger]) -> tuple[str, str] | None:
+def _find_format(text: str, formats: Sequence[_OtherFormat]) -> tuple[str, str] | None:
     lines = [line.strip() for line in split_lines(text[: 1 << 20])]
-    return next(((looks, reader) for looks, reader, is_so in strangers if is_so(lines)), None)
+    return next(((description, reader) for description, reader, matches in formats if matches(lines)), None)
 
 
 # --- Readers ----------------------------------------------------------------------------------------------------------
@@ -180,22 +180,22 @@ def _check_new(rules: Mapping[str, object], target: str, line: int) -> None:
         raise NetworkError(problem, reason="duplicate-target", line=line, name=target)
 
 
-def _parse_all(rules: Rules, stated: Mapping[str, tuple[int, str]], grammar: Grammar) -> None:
-    """Add the rules of formula texts, which may depend on which names are targets."""
-    for target, (line, formula) in stated.items():
-        nodes = parse_formula(formula, grammar, line, rules, targets=stated)
+def _parse_all(rules: Rules, texts: Mapping[str, tuple[int, str]], grammar: Grammar) -> None:
+    """Add the rules of formula texts; parsed at the end, because parsing depends on the names of targets."""
+    for target, (line, formula) in texts.items():
+        nodes = parse_formula(formula, grammar, line, rules, targets=texts)
         _add_rule(rules, target, nodes, line)
 
 
 def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
-    """Return the rules of a bnet text: `target, formula` a line."""
+    """Return the rules of a bnet text, with lines `target, formula`."""
     rules = Rules("bnet", max_nodes=max_nodes)
-    stated: dict[str, tuple[int, str]] = {}
+    texts: dict[str, tuple[int, str]] = {}
     is_probabilistic = is_headed = False
     for line, content in _content_lines(text, comment_behind=True):
         target, comma, formula = (part.strip() for part in content.partition(","))
         heads = [part.strip().lower() for part in content.split(",")]
-        if not stated and not is_headed and heads in (["targets", "factors"], ["targets", "factors", "probabilities"]):
+        if not texts and not is_headed and heads in (["targets", "factors"], ["targets", "factors", "probabilities"]):
             is_headed, is_probabilistic = True, len(heads) == 3
             continue
         if not comma:
@@ -203,17 +203,17 @@ def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
         _check_target(target, BNET.letters, line)
         if is_probabilistic:
             formula = _certain_formula(formula, target, line)
-            if target in stated:
+            if target in texts:
                 problem = f"{short_repr(target)} has several functions; probabilistic networks are not read"
                 raise NetworkError(problem, reason="probabilistic", line=line, name=target)
-        _check_new(stated, target, line)
-        stated[target] = line, formula
-    _parse_all(rules, stated, BNET)
+        _check_new(texts, target, line)
+        texts[target] = line, formula
+    _parse_all(rules, texts, BNET)
     return _require_content(rules, "target, formula")
 
 
 def _certain_formula(formula: str, target: str, line: int) -> str:
-    """Return a formula without its last field, the probability; refused unless that is 1."""
+    """Return a formula without its last field, the probability; `NetworkError` unless that is 1."""
     body, comma, probability = (part.strip() for part in formula.rpartition(","))
     if not comma or re.fullmatch(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", probability) is None:
         raise NetworkError("a probability is missing behind the formula", reason="syntax", line=line)
@@ -227,9 +227,9 @@ _RANK = re.compile(r"([0-9]+)\s*:\s*")
 
 
 def read_booleannet(text: str) -> Rules:
-    """Return the rules of a booleannet text: `NAME *= formula`, starts, and ranks, which are dropped with a note."""
+    """Return the rules of a booleannet text: `NAME *= formula`, and starts; ranks are dropped with a note."""
     rules = Rules("booleannet")
-    stated: dict[str, tuple[int, str]] = {}
+    texts: dict[str, tuple[int, str]] = {}
     for line, content in _content_lines(text, comment_behind=True):
         ranked = _RANK.match(content)
         if ranked is not None:
@@ -240,14 +240,14 @@ def read_booleannet(text: str) -> Rules:
             _read_start(rules, content, line)
             continue
         _check_target(target, WORDED.letters, line)
-        _check_new(stated, target, line)
-        stated[target] = line, formulas[0]
-    _parse_all(rules, stated, WORDED)
+        _check_new(texts, target, line)
+        texts[target] = line, formulas[0]
+    _parse_all(rules, texts, WORDED)
     return _require_content(rules, "NAME *= formula")
 
 
 def _read_start(rules: Rules, content: str, line: int) -> None:
-    """Read `A = B = True`."""
+    """Read a line of initial values such as `A = B = True`."""
     *names, value = (part.strip() for part in content.split("="))
     if value.startswith("("):
         raise NetworkError(
@@ -265,17 +265,17 @@ def _read_start(rules: Rules, content: str, line: int) -> None:
 
 
 def read_rules(text: str) -> Rules:
-    """Return the rules of a text of lines `NAME = formula`."""
+    """Return the rules of a text with lines `NAME = formula`."""
     rules = Rules("rules")
-    stated: dict[str, tuple[int, str]] = {}
+    texts: dict[str, tuple[int, str]] = {}
     for line, content in _content_lines(text, comment_behind=True):
         target, equals, formula = (part.strip() for part in content.partition("="))
         if not equals:
             raise NetworkError("no =; a line is: NAME = formula", reason="syntax", line=line)
         _check_target(target, WORDED.letters, line)
-        _check_new(stated, target, line)
-        stated[target] = line, formula
-    _parse_all(rules, stated, WORDED)
+        _check_new(texts, target, line)
+        texts[target] = line, formula
+    _parse_all(rules, texts, WORDED)
     return _require_content(rules, "NAME = formula")
 
 
@@ -284,15 +284,15 @@ _FUNCTION = re.compile(r"\$\s*([A-Za-z0-9_{}]+)\s*:(.*)", re.DOTALL)
 
 
 def read_aeon(text: str) -> Rules:
-    """Return the rules of an aeon text: regulations, and functions of some variables."""
+    """Return the rules of an aeon text: regulations, and functions of some or all variables."""
     rules = Rules("aeon", expected={"->": "+", "->?": "+", "-|": "-", "-|?": "-"}, states_all=True)
-    stated: dict[str, tuple[int, str]] = {}
+    texts: dict[str, tuple[int, str]] = {}
     for line, content in _content_lines(text, comment_behind=False):
         function = _FUNCTION.fullmatch(content)
         if function is not None:
-            _check_new(stated, function[1], line)
+            _check_new(texts, function[1], line)
             _add_name(rules, function[1], line)
-            stated[function[1]] = line, function[2]
+            texts[function[1]] = line, function[2]
             continue
         regulation = _REGULATION.fullmatch(content)
         if regulation is None:
@@ -308,13 +308,13 @@ def read_aeon(text: str) -> Rules:
             _check_target(name, AEON.letters, line)
             _add_name(rules, name, line)
     variables = frozenset(rules.names)
-    _parse_all(rules, stated, AEON)
-    strange = {target: sorted(mentioned_names(rules.formulas[target]) - variables) for target in stated}
+    _parse_all(rules, texts, AEON)
+    strange = {target: sorted(mentioned_names(rules.formulas[target]) - variables) for target in texts}
     for target, names in strange.items():
         if names:
             problem = f"{short_repr(names[0])} is no variable: functions with unknown parts are not read"
-            raise NetworkError(problem, reason="uninterpreted", line=stated[target][0], name=names[0])
-    rules.unspecified = {target for target in rules.regulators if target not in stated}
+            raise NetworkError(problem, reason="uninterpreted", line=texts[target][0], name=names[0])
+    rules.unspecified = {target for target in rules.regulators if target not in texts}
     return _require_content(rules, "a -> b, or $b: formula")
 
 
@@ -331,7 +331,7 @@ MAX_COUNT_TERMS = 1_000
 
 
 def unique_ids(names: Iterable[str], allowed: str, *, is_valid: re.Pattern[str]) -> dict[str, str]:
-    """Return an id of each name: itself if valid, else with `_` for other characters, and a number if taken.
+    """Return name -> id: the name if valid, else with `_` for other characters, and a number if taken.
 
     allowed: characters of ids, as a class of a regular expression without brackets
     """
@@ -357,7 +357,7 @@ _VALID_BNET = re.compile(r"(?![01]\Z)(?!.*\[-[0-9]+\]\Z)[^\s!&|(),#\"']+")
 
 
 def bnet_text(functions: Mapping[str, Function]) -> str:
-    """Return functions as bnet, one line a node, in code point order."""
+    """Return functions as bnet, a line for each node, in code point order."""
     ids = unique_ids(sorted(functions), r"\w.+@/-", is_valid=_VALID_BNET)
     comments = [f"# {ids[name]} = {' '.join(name.split())}" for name in sorted(functions) if ids[name] != name]
     lines = [f"{ids[name]}, {_infix(functions[name], ids)}" for name in sorted(functions)]
@@ -365,7 +365,7 @@ def bnet_text(functions: Mapping[str, Function]) -> str:
 
 
 def _infix(function: Function, ids: Mapping[str, str]) -> str:
-    """Return a function as a disjunction of conjunctions, or as the file's formula where it has no table."""
+    """Return a function as a disjunction of conjunctions, or as the file's formula if it has no table."""
     if function.table is None:
         return infix_text(formula_of(function), ids)
     cubes = cover(function.bits, len(function.inputs))
@@ -377,13 +377,13 @@ def _infix(function: Function, ids: Mapping[str, str]) -> str:
 
 
 Pieces: TypeAlias = "str | list[Pieces]"
-"""Text in nested lists: an application refers to the pieces of its arguments, so that no text is copied twice."""
+"""Text as nested lists: an application refers to the pieces of its arguments, so that text is copied only once."""
 
 
 def _render(
     nodes: Nodes, atom: Callable[[str | bool], str], applied: Callable[[Node, Sequence[Pieces]], Pieces]
 ) -> str:
-    """Return the text of a formula: `atom` writes names and constants, `applied` operators."""
+    """Return the text of a formula; `atom` renders names and constants, `applied` operators."""
     stack: list[Pieces] = []
     for node in nodes:
         if isinstance(node, str | bool):
@@ -403,7 +403,7 @@ def _render(
 
 
 def infix_text(nodes: Nodes, ids: Mapping[str, str]) -> str:
-    """Return a formula in the operators of bnet, every application in parentheses."""
+    """Return a formula with bnet's operators, every application in parentheses."""
     return _render(nodes, lambda item: ids[item] if isinstance(item, str) else str(int(item)), _applied_bnet)
 
 
@@ -456,7 +456,7 @@ def _transition(target: str, function: Function, ids: Mapping[str, str]) -> str:
         f' qual:transitionEffect="none" qual:sign="{_SIGNS[sign]}" qual:thresholdLevel="1"/>\n'
         for number, (name, sign) in enumerate(zip(function.inputs, function.signs, strict=True), 1)
     )
-    listed = f"    <qual:listOfInputs>\n{inputs}    </qual:listOfInputs>\n" if inputs else ""
+    input_list = f"    <qual:listOfInputs>\n{inputs}    </qual:listOfInputs>\n" if inputs else ""
     default, term = int(function.table == "1"), ""
     if function.inputs:
         term = (
@@ -464,7 +464,7 @@ def _transition(target: str, function: Function, ids: Mapping[str, str]) -> str:
             f"{_mathml(formula_of(function), ids)}</math></qual:functionTerm>\n"
         )
     return (
-        f'   <qual:transition qual:id="tr_{target}">\n{listed}'
+        f'   <qual:transition qual:id="tr_{target}">\n{input_list}'
         f'    <qual:listOfOutputs><qual:output qual:id="out_{target}" qual:qualitativeSpecies="{target}"'
         ' qual:transitionEffect="assignmentLevel"/></qual:listOfOutputs>\n'
         f'    <qual:listOfFunctionTerms>\n     <qual:defaultTerm qual:resultLevel="{default}"/>\n{term}'
@@ -493,24 +493,24 @@ def _applied_mathml(node: Node, parts: Sequence[Pieces]) -> Pieces:
 
 
 def _count_mathml(node: Count, parts: Sequence[Pieces]) -> Pieces:
-    """Return a count as a disjunction of conjunctions, which MathML has; refused where these are too many."""
+    """Return a count as a disjunction of conjunctions, for MathML; `NetworkError` beyond MAX_COUNT_TERMS."""
     if node.comparison == "=":
-        more = _more_than(parts, node.number - 1), ["<apply><not/>", _more_than(parts, node.number), "</apply>"]
-        return ["<apply><and/>", *more, "</apply>"]
+        bounds = _more_than(parts, node.number - 1), ["<apply><not/>", _more_than(parts, node.number), "</apply>"]
+        return ["<apply><and/>", *bounds, "</apply>"]
     if node.comparison == "<":
         return ["<apply><not/>", _more_than(parts, node.number - 1), "</apply>"]
     return _more_than(parts, node.number)
 
 
 def _more_than(parts: Sequence[Pieces], number: int) -> Pieces:
-    """Return that more than a number of parts are true."""
+    """Return the condition that more than `number` parts are true."""
     if number < 0 or number >= len(parts):
         return "<true/>" if number < 0 else "<false/>"
     if comb(len(parts), number + 1) > MAX_COUNT_TERMS:
         problem = f"a count over {len(parts)} arguments takes over {MAX_COUNT_TERMS:,} terms in SBML; write bnet"
         raise NetworkError(problem, reason="wide")
-    chosen = (["<apply><and/>", *some, "</apply>"] for some in combinations(parts, number + 1))
-    return ["<apply><or/>", *chosen, "</apply>"]
+    conjunctions = (["<apply><and/>", *subset, "</apply>"] for subset in combinations(parts, number + 1))
+    return ["<apply><or/>", *conjunctions, "</apply>"]
 
 
 # --- GraphML ----------------------------------------------------------------------------------------------------------

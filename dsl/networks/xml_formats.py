@@ -1,7 +1,7 @@
 """Network files that are XML: SBML-qual and GINML, and GINML in a .zginml archive.
 
-Elements and attributes count by local name, whatever the prefix. Entities are refused where they are declared, nothing
-external is fetched, and no depth of elements costs stack.
+Elements and attributes are read by local name, whatever the prefix. Declared entities are refused, nothing external is
+fetched, and nested elements are read without recursion.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from calibrant.dsl.networks.formulas import (
 )
 from calibrant.dsl.parse_limits import MAX_FILE_BYTES
 
-# --- A tree of the elements that matter -------------------------------------------------------------------------------
-MAX_DEPTH = 100_000
+# --- The tree of elements ---------------------------------------------------------------------------------------------
+MAX_DEPTH = 100_000  # nested elements
 MAX_ARCHIVE_BYTES = 1 << 23  # a directory of more entries takes seconds to read
-MAX_ELEMENTS = 500_000  # elements of those that are looked at; the largest published model has 60,000
+MAX_ELEMENTS = 500_000  # the largest published model has 60,000
 _IGNORED = {"notes", "annotation", "listOfLayouts", "nodevisualsetting", "edgevisualsetting"}
 
 
 @dataclass(slots=True)
 class Element:
-    """An element of an XML file; text: of `ci` and `cn` alone."""
+    """An element of an XML file; text: its character data, for `ci` and `cn` only."""
 
     name: str
     attributes: dict[str, str]
@@ -51,11 +51,11 @@ class Element:
     text: str = ""
 
     def get(self, name: str, default: str = "") -> str:
-        """Return an attribute without blanks around it."""
+        """Return an attribute, stripped."""
         return self.attributes.get(name, default).strip()
 
-    def listed(self, list_name: str, name: str) -> Iterator[Element]:
-        """Yield the elements of a name inside lists of a name."""
+    def children_of_list(self, list_name: str, name: str) -> Iterator[Element]:
+        """Yield the elements `name` directly inside children `list_name`."""
         return (
             element
             for part in self.children
@@ -65,7 +65,7 @@ class Element:
         )
 
     def find(self, name: str) -> Iterator[Element]:
-        """Yield the elements of a name below this one, in file order."""
+        """Yield the descendants `name`, in file order."""
         waiting = [self]
         while waiting:
             element = waiting.pop()
@@ -112,7 +112,7 @@ class _TreeBuilder:
 
 
 def parse_xml(content: bytes) -> Element:
-    """Return the root element; `NetworkError` for entities, or what is no XML."""
+    """Return the root element; `NetworkError` for declared entities and invalid XML."""
     builder = _TreeBuilder()
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -124,7 +124,7 @@ def parse_xml(content: bytes) -> Element:
         parser.Parse(content, True)
     except expat.ExpatError as error:
         raise NetworkError(f"no XML: {expat.ErrorString(error.code)} in line {error.lineno}", reason="syntax") from None
-    except (ValueError, LookupError) as error:  # encodings that Python has not, or that are not of text
+    except (ValueError, LookupError) as error:  # unknown encodings, and Python's encodings that are not of text
         raise NetworkError(f"no XML: {short_repr(str(error))}", reason="syntax") from None
     return builder.root.children[0]
 
@@ -166,7 +166,7 @@ def read_zginml(content: bytes) -> Rules:
         raise NetworkError(f"no zip archive that can be read: {short_repr(str(error))}", reason="syntax") from None
 
 
-def _add(rules: Rules, name: str) -> None:
+def _add_node(rules: Rules, name: str) -> None:
     if not name or len(name) > MAX_NAME_CHARS:
         raise NetworkError(f"an id of 1 to {MAX_NAME_CHARS} characters is missing", reason="name")
     rules.names.add(name)
@@ -174,22 +174,22 @@ def _add(rules: Rules, name: str) -> None:
         raise NetworkError(f"over {rules.max_nodes:,} nodes", reason="too-large")
 
 
-def _level(text: str, role: str, name: str) -> int:
-    """Return a level, a whole number."""
+def _parse_level(text: str, role: str, name: str) -> int:
+    """Parse a level; `NetworkError` unless it is a whole number."""
     if re.fullmatch(r"[+]?[0-9]{1,6}", text) is None:
         raise NetworkError(f"{role} {short_repr(text)} of {short_repr(name)} is no level", reason="syntax", name=name)
     return int(text)
 
 
-def _multi_level(name: str, role: str) -> NetworkError:
+def _multi_level_error(name: str, role: str) -> NetworkError:
     problem = (
         f"{short_repr(name)} has {role} above 1; models of several levels are not read, convert them to Boolean ones"
     )
     return NetworkError(problem, reason="multi-level", name=name)
 
 
-def _overlap(name: str, parts: Iterable[Nodes], inputs: Iterable[str]) -> NetworkError:
-    """Return the refusal of terms that hold together, with the first row in which they do."""
+def _overlap_error(name: str, parts: Iterable[Nodes], inputs: Iterable[str]) -> NetworkError:
+    """Return the error of terms for 0 and for 1 that both hold, with the first row in which they do."""
     row = ", ".join(f"{source} = {value}" for source, value in _common_row(list(parts), sorted(inputs)))
     problem = f"terms for 0 and for 1 of {short_repr(name)} hold together" + (f", for {row}" if row else "")
     return NetworkError(problem, reason="overlap", name=name)
@@ -212,7 +212,7 @@ def join(parts: Iterable[Nodes], operator: Node) -> Nodes:
 
 
 def combine_levels(name: str, terms: list[tuple[int, Nodes]], default: int) -> Nodes:
-    """Return the formula of terms with levels; `NetworkError` for two levels in one row."""
+    """Return the formula of terms (level, condition); `NetworkError` if terms of two levels hold in one row."""
     ones, zeros = (join([nodes for level, nodes in terms if level == value], OR) for value in (1, 0))
     if default:
         nodes: Nodes = (*zeros, NOT)
@@ -224,11 +224,11 @@ def combine_levels(name: str, terms: list[tuple[int, Nodes]], default: int) -> N
             problem = f"terms for 0 and for 1 of {short_repr(name)} over more than {MAX_OVERLAP_INPUTS} species"
             raise NetworkError(problem, reason="overlap", name=name)
         if table_bits((*ones, *zeros, AND), sorted(inputs)):
-            raise _overlap(name, (ones, zeros), inputs)
+            raise _overlap_error(name, (ones, zeros), inputs)
     return nodes
 
 
-MAX_OVERLAP_INPUTS = 20
+MAX_OVERLAP_INPUTS = 20  # names of terms whose overlap is checked row by row
 
 # --- SBML-qual --------------------------------------------------------------------------------------------------------
 _RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -245,7 +245,7 @@ _JOINS = {"and": (AND, True), "or": (OR, False), "xor": (XOR, False)}
 
 
 class _SbmlReader:
-    """SBML level 3 with the package qual."""
+    """Reader of SBML level 3 with the package qual."""
 
     def __init__(self, root: Element, names: str) -> None:
         self.root = root
@@ -270,36 +270,41 @@ class _SbmlReader:
             name = self.names[element.get("id")]
             if name in self.rules.names:
                 raise NetworkError(f"{short_repr(name)} occurs twice", reason="duplicate-target", name=name)
-            _add(self.rules, name)
+            _add_node(self.rules, name)
             if "initialLevel" in element.attributes:
-                self.rules.start[name] = _level(element.get("initialLevel"), "initialLevel", name)
+                self.rules.start[name] = _parse_level(element.get("initialLevel"), "initialLevel", name)
         for transition in transitions:
             self._read_transition(transition)
         return self.rules
 
     def _check_levels(self, transitions: Iterable[Element]) -> None:
-        """Refuse the first species, in file order, that has a level above 1."""
+        """Raise `NetworkError` for the first species, in file order, with a level above 1."""
         levels: dict[str, str] = {}
         for element in self.species:
             for role in ("maxLevel", "initialLevel"):
-                if _level(element.get(role, "1"), role, element.get("id")) > 1:
+                if _parse_level(element.get(role, "1"), role, element.get("id")) > 1:
                     levels.setdefault(element.get("id"), "a maxLevel" if role == "maxLevel" else "an initialLevel")
         for transition in transitions:
-            outputs = [e.get("qualitativeSpecies") for e in transition.listed("listOfOutputs", "output")]
-            for element in transition.listed("listOfInputs", "input"):
-                if _level(element.get("thresholdLevel", "1"), "thresholdLevel", element.get("qualitativeSpecies")) > 1:
+            outputs = [e.get("qualitativeSpecies") for e in transition.children_of_list("listOfOutputs", "output")]
+            for element in transition.children_of_list("listOfInputs", "input"):
+                if (
+                    _parse_level(
+                        element.get("thresholdLevel", "1"), "thresholdLevel", element.get("qualitativeSpecies")
+                    )
+                    > 1
+                ):
                     levels.setdefault(element.get("qualitativeSpecies"), "a thresholdLevel")
             for part in transition.children:
                 for term in part.children:
                     if (
                         "resultLevel" in term.attributes
-                        and _level(term.get("resultLevel"), "resultLevel", outputs[0] if outputs else "") > 1
+                        and _parse_level(term.get("resultLevel"), "resultLevel", outputs[0] if outputs else "") > 1
                     ):
                         for output in outputs:
                             levels.setdefault(output, "a resultLevel")
         strange = next((e.get("id") for e in self.species if e.get("id") in levels), next(iter(levels), None))
         if strange is not None:
-            raise _multi_level(strange, levels[strange])
+            raise _multi_level_error(strange, levels[strange])
 
     def _take_names(self) -> None:
         names = [element.get("name") for element in self.species]
@@ -314,7 +319,7 @@ class _SbmlReader:
                 raise NetworkError(problem, reason="name", name=element.get("id"))
             self.names[element.get("id")] = name
 
-    def _species(self, identifier: str) -> str:
+    def _species_name(self, identifier: str) -> str:
         if identifier not in self.names:
             problem = f"{short_repr(identifier)} is no qualitative species"
             raise NetworkError(problem, reason="unknown-name", name=identifier)
@@ -323,8 +328,8 @@ class _SbmlReader:
     def _read_transition(self, transition: Element) -> None:
         thresholds: dict[str, int] = {}
         inputs: dict[str, str] = {}
-        for element in transition.listed("listOfInputs", "input"):
-            source = self._species(element.get("qualitativeSpecies"))
+        for element in transition.children_of_list("listOfInputs", "input"):
+            source = self._species_name(element.get("qualitativeSpecies"))
             if element.get("transitionEffect") == "consumption":
                 raise NetworkError(
                     f"{short_repr(source)} is consumed; consumption is not read", reason="consumption", name=source
@@ -332,8 +337,8 @@ class _SbmlReader:
             inputs[source] = element.get("sign")
             if element.get("id"):
                 thresholds[element.get("id")] = int(element.get("thresholdLevel", "1"))
-        outputs = [self._output(element) for element in transition.listed("listOfOutputs", "output")]
-        terms, default = self._terms(transition, thresholds, outputs)
+        outputs = [self._read_output(element) for element in transition.children_of_list("listOfOutputs", "output")]
+        terms, default = self._read_terms(transition, thresholds, outputs)
         for target in outputs:
             if target in self.rules.formulas or target in self.rules.unspecified:
                 problem = f"{short_repr(target)} is the output of two transitions"
@@ -345,35 +350,35 @@ class _SbmlReader:
             elif inputs:
                 self.rules.unspecified.add(target)
 
-    def _output(self, element: Element) -> str:
-        target = self._species(element.get("qualitativeSpecies"))
+    def _read_output(self, element: Element) -> str:
+        target = self._species_name(element.get("qualitativeSpecies"))
         if element.get("transitionEffect") == "production":
             raise NetworkError(
                 f"{short_repr(target)} is produced; production is not read", reason="production", name=target
             )
         return target
 
-    def _terms(
+    def _read_terms(
         self, transition: Element, thresholds: dict[str, int], outputs: list[str]
     ) -> tuple[list[tuple[int, Nodes]], int | None]:
-        """Return levels and formulas of the terms, and the default level, None without any term."""
+        """Return (level, formula) of the terms, and the default level, None without terms."""
         name = outputs[0] if outputs else transition.get("id")
         terms = []
-        for term in transition.listed("listOfFunctionTerms", "functionTerm"):
+        for term in transition.children_of_list("listOfFunctionTerms", "functionTerm"):
             maths = [part for part in term.children if part.name == "math"]
             if len(maths) != 1 or len(maths[0].children) != 1:
                 raise NetworkError(f"a term of {short_repr(name)} has no formula", reason="syntax")
-            level = _level(term.get("resultLevel", "1"), "resultLevel", name)
-            terms.append((level, self._formula(maths[0].children[0], thresholds)))
-        defaults = [*transition.listed("listOfFunctionTerms", "defaultTerm")]
+            level = _parse_level(term.get("resultLevel", "1"), "resultLevel", name)
+            terms.append((level, self._read_formula(maths[0].children[0], thresholds)))
+        defaults = [*transition.children_of_list("listOfFunctionTerms", "defaultTerm")]
         if not defaults and terms:
             raise NetworkError(f"{short_repr(name)} has terms and no default term", reason="syntax")
-        return terms, _level(defaults[0].get("resultLevel", "0"), "resultLevel", name) if defaults else None
+        return terms, _parse_level(defaults[0].get("resultLevel", "0"), "resultLevel", name) if defaults else None
 
-    def _formula(self, root: Element, thresholds: dict[str, int]) -> Nodes:
+    def _read_formula(self, root: Element, thresholds: dict[str, int]) -> Nodes:
         """Return the nodes of a MathML expression."""
         nodes: list[Node] = []
-        waiting: list[Element | Node] = [root]  # reversed postfix: operators wait below their arguments
+        waiting: list[Element | Node] = [root]  # stack: operators lie below their arguments
         while waiting:
             item = waiting.pop()
             if not isinstance(item, Element):
@@ -381,19 +386,19 @@ class _SbmlReader:
             elif item.name in ("true", "false"):
                 nodes.append(item.name == "true")
             elif item.name == "ci":
-                nodes.append(self._species(item.text.strip()))
+                nodes.append(self._species_name(item.text.strip()))
             elif item.name == "apply" and item.children:
-                waiting.extend(reversed(self._applied(item, thresholds)))
+                waiting.extend(reversed(self._postfix_parts(item, thresholds)))
             else:
                 problem = f"<{item.name}> in a formula; allowed: {_ALLOWED}"
                 raise NetworkError(problem, reason="syntax", name=item.name)
         return tuple(nodes)
 
-    def _applied(self, item: Element, thresholds: dict[str, int]) -> list[Element | Node]:
+    def _postfix_parts(self, item: Element, thresholds: dict[str, int]) -> list[Element | Node]:
         """Return the parts of an application in postfix order."""
         head, *arguments = item.children
         if head.name in _RELATIONS and len(arguments) == 2:
-            return [*self._relation(head.name, arguments, thresholds)]
+            return [*self._read_relation(head.name, arguments, thresholds)]
         if head.name in _JOINS:
             operator, neutral = _JOINS[head.name]
             if not arguments:
@@ -406,14 +411,14 @@ class _SbmlReader:
         problem = f"<{head.name}> with {len(arguments)} arguments in a formula; allowed: {_ALLOWED}"
         raise NetworkError(problem, reason="syntax", name=head.name)
 
-    def _relation(self, relation: str, arguments: list[Element], thresholds: dict[str, int]) -> Nodes:
+    def _read_relation(self, relation: str, arguments: list[Element], thresholds: dict[str, int]) -> Nodes:
         """Return the nodes of a relation between a species and a number or the id of an input."""
         first, second = arguments
         if not self._is_species(first):
             first, second, relation = second, first, _MIRRORED.get(relation, relation)
         number = None
         if self._is_species(first) and not self._is_species(second):
-            number = self._number(second, thresholds)
+            number = self._read_number(second, thresholds)
         if number is None:
             texts = " and ".join(short_repr(part.text.strip() or f"<{part.name}>") for part in arguments)
             unknown = next(
@@ -431,14 +436,14 @@ class _SbmlReader:
         values = holds(0, number), holds(1, number)
         name = self.names[first.text.strip()]
         if values[0] == values[1]:
-            # the species stays named, so that it is listed as inessential
+            # the name stays in the formula, so that it is listed as inessential
             return (name, name, NOT, OR) if values[0] else (name, name, NOT, AND)
         return (name,) if values[1] else (name, NOT)
 
     def _is_species(self, element: Element) -> bool:
         return element.name == "ci" and element.text.strip() in self.names
 
-    def _number(self, element: Element, thresholds: dict[str, int]) -> float | None:
+    def _read_number(self, element: Element, thresholds: dict[str, int]) -> float | None:
         text = element.text.strip()
         if element.name == "ci":
             return thresholds.get(text)
@@ -450,7 +455,7 @@ class _SbmlReader:
 
 
 class _GinmlReader:
-    """GINsim's regulatory graphs."""
+    """Reader of GINsim's regulatory graphs."""
 
     def __init__(self, root: Element) -> None:
         self.graphs = list(root.find("graph"))
@@ -469,7 +474,7 @@ class _GinmlReader:
             name = element.get("id")
             if name in self.rules.names:
                 raise NetworkError(f"node {short_repr(name)} occurs twice", reason="duplicate-target", name=name)
-            _add(self.rules, name)
+            _add_node(self.rules, name)
         self._check_levels(nodes)
         for element in self.graphs[0].find("edge"):
             self._read_edge(element)
@@ -485,23 +490,23 @@ class _GinmlReader:
                 ("a value", part.get("val", "1")) for part in element.children if part.name in ("value", "parameter")
             ]
             for role, text in levels:
-                if _level(text, role, name) > 1:
-                    raise _multi_level(name, role)
+                if _parse_level(text, role, name) > 1:
+                    raise _multi_level_error(name, role)
 
     def _read_edge(self, element: Element) -> None:
         source, target = element.get("from"), element.get("to")
         for name in (source, target):
             if name not in self.rules.names:
                 raise NetworkError(f"an edge of {short_repr(name)}, which is no node", reason="unknown-name", name=name)
-        if _level(element.get("minvalue", "1"), "minvalue", source) > 1:
-            raise _multi_level(source, "an edge with a minvalue")
+        if _parse_level(element.get("minvalue", "1"), "minvalue", source) > 1:
+            raise _multi_level_error(source, "an edge with a minvalue")
         self.edges[element.get("id") or f"{source}:{target}"] = source, target
         self.rules.declared[source, target] = element.get("sign")
         self.rules.regulators.setdefault(target, set()).add(source)
 
     def _read_node(self, element: Element) -> None:
         name = element.get("id")
-        terms = [*self._parameters(element, name), *self._expressions(element, name)]
+        terms = [*self._read_parameters(element, name), *self._read_expressions(element, name)]
         if element.get("input").lower() == "true":
             if terms:
                 self.rules.notes.add("input-with-function")
@@ -509,12 +514,12 @@ class _GinmlReader:
             for source, target in [edge for edge in self.rules.declared if edge[1] == name]:
                 del self.rules.declared[source, target]
             return
-        default = _level(element.get("basevalue", "0"), "basevalue", name)
+        default = _parse_level(element.get("basevalue", "0"), "basevalue", name)
         self.rules.regulators.setdefault(name, set()).update(*(mentioned_names(nodes) for _, nodes in terms))
         self.rules.formulas[name] = combine_levels(name, terms, default)
 
-    def _parameters(self, element: Element, name: str) -> Iterator[tuple[int, Nodes]]:
-        """Yield levels and formulas of sets of active edges."""
+    def _read_parameters(self, element: Element, name: str) -> Iterator[tuple[int, Nodes]]:
+        """Yield (level, formula) of parameters, each a set of active edges."""
         into = {identifier: source for identifier, (source, target) in self.edges.items() if target == name}
         sources = sorted(set(into.values()))
         for part in element.children:
@@ -527,14 +532,14 @@ class _GinmlReader:
                 raise NetworkError(problem, reason="unknown-name", name=strange)
             present = {into[identifier] for identifier in active}
             literals: list[Nodes] = [(source,) if source in present else (source, NOT) for source in sources]
-            yield _level(part.get("val", "1"), "a value", name), join(literals, AND) if literals else (True,)
+            yield _parse_level(part.get("val", "1"), "a value", name), join(literals, AND) if literals else (True,)
 
-    def _expressions(self, element: Element, name: str) -> Iterator[tuple[int, Nodes]]:
-        """Yield levels and formulas of expressions."""
+    def _read_expressions(self, element: Element, name: str) -> Iterator[tuple[int, Nodes]]:
+        """Yield (level, formula) of expressions."""
         for part in element.children:
             if part.name != "value":
                 continue
-            level = _level(part.get("val", "1"), "a value", name)
+            level = _parse_level(part.get("val", "1"), "a value", name)
             for expression in part.find("exp"):
                 nodes = parse_formula(expression.get("str"), GINML, None, self.rules, targets=self.rules.names)
                 strange = sorted(mentioned_names(nodes) - self.rules.names)

@@ -94,7 +94,7 @@ class World:
         return (self.row(index) for index in range(self.num_rows))
 
     def row_texts(self, variables: Sequence[str] | None = None) -> list[str]:
-        """Return a string of 0 and 1 for each row, a character per variable in the order of `variables`, else columns."""
+        """Return a string of 0 and 1 for each row, a character per variable, in the order of `variables` or columns."""
         columns = self.columns if variables is None else [self.column(variable) for variable in variables]
         return ["".join(str(column >> r & 1) for column in columns) for r in range(self.num_rows)]
 

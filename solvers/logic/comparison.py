@@ -28,7 +28,7 @@ from calibrant.dsl.logic.item import (
     model_texts,
 )
 from calibrant.dsl.logic.item import clause as make_clause
-from calibrant.dsl.logic.reference import broken_rule
+from calibrant.dsl.logic.reference import class_violation
 from calibrant.dsl.networks.formulas import Function, NetworkError, Nodes, cover, derive_function, formula_of, restrict
 from calibrant.dsl.networks.network import Network, SignedEdge
 from calibrant.solvers.logic.network import NodeFormulas
@@ -128,7 +128,7 @@ def compare_models(family: Counted, listed: Sequence[ListedModel]) -> Comparison
     members = {model for model in distinct if family.fits(model)}
     outside_class, outside_limits, misstatements = [], [], []
     for index, (entry, model) in enumerate(zip(listed, judged, strict=True)):
-        rule = reference.CONSTANT if model is None else reference.broken_rule(model, task)
+        rule = reference.CONSTANT if model is None else reference.class_violation(model, task)
         size = model_size(models[index])
         misfit = None if rule else reference.misfit(models[index], task)
         if rule:
@@ -551,4 +551,4 @@ def _sizes(task: Task, equal: Mapping[str, Sequence[Model]]) -> Counter[int] | N
     if prod(len(formulas) for formulas in equal.values()) > MAX_LISTED_MODELS:
         return None
     models = (frozenset[Clause]().union(*formulas) for formulas in product(*equal.values()))
-    return Counter(model_size(model) for model in models if not broken_rule(model, task))
+    return Counter(model_size(model) for model in models if not class_violation(model, task))

@@ -240,7 +240,7 @@ class LogicFamily(Pictured):
     def condition(self, clause: Clause | str, *, present: bool = True) -> LogicFamily:
         """Return the members that have a clause, or that lack it. `LogicError` for no clause of the class."""
         chosen = parse_clause(clause) if isinstance(clause, str) else clause
-        rule = reference.broken_rule([chosen], self.task)
+        rule = reference.class_violation([chosen], self.task)
         if rule == reference.UNKNOWN:
             raise LogicError(self.task.outside_class(chosen))
         return replace(self, restriction=self.restriction.adding(chosen, present=present))
@@ -249,7 +249,7 @@ class LogicFamily(Pictured):
 
     def fits(self, member: Model) -> bool:
         """Return whether a set of clauses is a member, by the reference."""
-        if reference.broken_rule(member, self.task) or not self.restriction.admits(member):
+        if reference.class_violation(member, self.task) or not self.restriction.admits(member):
             return False
         if self.misfit_limit is not None and reference.misfit(member, self.task) > self.misfit_limit:
             return False

@@ -109,7 +109,7 @@ def _search(task: Task, builder: LatticeBuilder, bounds: _Bounds) -> Lattice:
 
 def certify(model: Model, task: Task, optimum: tuple[int, int]) -> None:
     """`AssertionError` unless the reference gives a model of the class this misfit and size."""
-    measured = (reference.broken_rule(model, task), reference.misfit(model, task), model_size(model))
+    measured = (reference.class_violation(model, task), reference.misfit(model, task), model_size(model))
     if measured != ("", *optimum):
         raise AssertionError(f"a model of misfit and size {optimum} is by the reference {measured}")
 

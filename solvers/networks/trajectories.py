@@ -185,7 +185,7 @@ class FittingNetworks:
     @property
     def _first_path(self) -> tuple[str, ...]:
         question = self.task.question
-        return (networks_network.clamped(question.start, self.task.genes, question.clamps),)
+        return (networks_network.clamp_state(question.start, self.task.genes, question.clamps),)
 
     def share_of_attractor(self, attractor: Sequence[str]) -> Found[Fraction] | OutOfBudget:
         """Return the share of the networks that reach an attractor from the question's start."""
@@ -207,7 +207,7 @@ class FittingNetworks:
                 num_paths += 1
                 if num_paths > self.max_branches:
                     raise _BranchLimitError
-                attractor = networks_network.rotated(path[path.index(path[-1]) : -1])
+                attractor = networks_network.rotate_cycle(path[path.index(path[-1]) : -1])
                 shares[attractor] = shares.get(attractor, Fraction(0)) + share
         except _BranchLimitError:
             return OutOfBudget(f"over {self.max_branches:,} paths of networks that fit")
@@ -252,7 +252,7 @@ class FittingNetworks:
         path, steps = list(self._first_path), self.task.question.steps
         while (path[-1] not in path[:-1]) if steps is None else len(path) <= steps:
             path.append("".join(self._majority(gene, path[-1]) for gene in self.task.genes))
-        return networks_network.rotated(path[path.index(path[-1]) : -1]) if steps is None else tuple(path[1:])
+        return networks_network.rotate_cycle(path[path.index(path[-1]) : -1]) if steps is None else tuple(path[1:])
 
     def _majority(self, gene: str, state: str) -> str:
         clamps = self.task.question.clamps

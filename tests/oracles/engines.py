@@ -258,7 +258,7 @@ def logic_forgeries(folder: Path) -> Iterator[Forgery]:
             )
             text = refusal.partition(" has misfit ")[0] if " has misfit " in refusal else refusal.rpartition(": ")[2]
             model = model_from_texts([] if "empty model" in text else text.split())
-            is_model = not reference.broken_rule(model, case.task)
+            is_model = not reference.class_violation(model, case.task)
             figures = f" has misfit {case.misfit(model)} and size {model_size(model)}"
             yield Forgery(f"logic, {kind}", refusal, is_model and (" has misfit " not in refusal or figures in refusal))
 

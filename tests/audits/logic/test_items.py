@@ -69,7 +69,7 @@ def test_gold_and_labels() -> None:
         assert not set(task.questions) & set(task.experiments)
         limit = fit_limit(sealed.optimum[0], task.tolerance.fit)
         assert limit is not None
-        assert reference.broken_rule(sealed.gold, task) == ""
+        assert reference.class_violation(sealed.gold, task) == ""
         assert reference.misfit(sealed.gold, task) <= limit
         assert model_size(sealed.gold) <= sealed.optimum[1] + 2
         outcome = solve_family(task)
@@ -139,10 +139,10 @@ def test_fast_misfits_are_those_of_the_reference() -> None:
 
 def test_local_search_and_the_genetic_algorithm_give_models_of_the_class() -> None:
     for task in random_tasks(12, 20):
-        assert reference.broken_rule(greedy_model(task), task) == ""
+        assert reference.class_violation(greedy_model(task), task) == ""
         outcome = rows.genetic(task, 3, GeneticPlan(generations=5, population=12))
         assert isinstance(outcome, Found)
-        assert reference.broken_rule(outcome.value, task) == ""
+        assert reference.class_violation(outcome.value, task) == ""
 
 
 def test_a_plan_that_is_refused() -> None:
@@ -314,7 +314,7 @@ def _members(task: Task) -> list[frozenset[Clause]]:
         for chosen in combinations(of, size)
     ]
     models = [frozenset(m) for size in range(6) for m in combinations(clauses, size)]
-    models = [model for model in models if not reference.broken_rule(model, task)]
+    models = [model for model in models if not reference.class_violation(model, task)]
     optimum = min((reference.misfit(model, task), model_size(model)) for model in models)
     limit = fit_limit(optimum[0], task.tolerance.fit)
     assert limit is not None

@@ -38,7 +38,7 @@ from calibrant.dsl.networks.network import (
     Trajectory,
     TrajectoryTask,
     answer_question,
-    broken_rule,
+    class_violation,
     fits,
     simulate,
 )
@@ -163,9 +163,9 @@ def test_counts_and_shares_are_those_of_a_listing() -> None:
         assert best.value == (min(a for a, k in answers.items() if k == most), Fraction(most, total))
         for witness in (fitting.witness(), *fitting.extreme_networks()):
             network = parse_model(witness)
-            assert not broken_rule(network, task)
+            assert not class_violation(network, task)
             assert fits(network, task)
-        assert not broken_rule(parse_model(fitting.draw(generator)), task)
+        assert not class_violation(parse_model(fitting.draw(generator)), task)
 
 
 # --- Items ------------------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_class_edges_and_rules_of_the_vectors() -> None:
         assert is_cyclic(task.edges) == expected["cyclic"]
         for entry in expected["ensemble"]:
             model = model_of(entry["model"])
-            assert reference.broken_rule(model, task) == entry["breaks"]
+            assert reference.class_violation(model, task) == entry["breaks"]
             if not entry["breaks"]:
                 assert reference.misfit(model, task) == entry["misfit"]
 

@@ -15,7 +15,7 @@ from calibrant.audits.logic.trajectories import TRAJECTORY_STRATA, generate_traj
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem, Model, Task, fit_limit, model_size, parse_clause
 from calibrant.dsl.logic.trajectories import TrajectoryItem, parse_model
-from calibrant.dsl.networks.network import answer_question, broken_rule, fits
+from calibrant.dsl.networks.network import answer_question, class_violation, fits
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.networks.published_parts import Source
@@ -90,7 +90,7 @@ def _parsed(texts: Any) -> Model:
 
 
 def _is_member(model: Model, task: Task, limits: Limits) -> bool:
-    return not reference.broken_rule(model, task) and limits.have(reference.misfit(model, task), model_size(model))
+    return not reference.class_violation(model, task) and limits.have(reference.misfit(model, task), model_size(model))
 
 
 def _count_is_true(item: LogicItem, certificate: Certificate) -> bool:
@@ -135,7 +135,7 @@ def _better_is_true(item: LogicItem, certificate: Certificate) -> bool:
         return False
     model, better = _parsed(data["model"]), _parsed(data["better"])
     return (
-        not reference.broken_rule(better, task)
+        not reference.class_violation(better, task)
         and reference.is_acyclic(model)
         and reference.misfit(better, task) < reference.misfit(model, task)
         and certificate.in_words == _class_words(task)
@@ -235,7 +235,7 @@ def _networks_differ(item: TrajectoryItem, certificate: Certificate) -> bool:
     networks = [parse_model(certificate.data[key]) for key in ("first", "second")]
     shares = []
     for network in networks:
-        if broken_rule(network, item.task) or not fits(network, item.task):
+        if class_violation(network, item.task) or not fits(network, item.task):
             return False
         shares.append(answer_question(network, item.task))
     return shares[0] != shares[1] and certificate.in_words == _trajectory_words(item)
