@@ -32,9 +32,9 @@ from calibrant.solvers.blickets.exact import MAX_CHOICES, UniversalSpace
 from calibrant.solvers.blickets.space import StaticSpace
 
 
-# --- Every agent that there is a row for, by name: exact learners, the grid, its presets, and simple ones -------------
+# --- All agents by name: exact learners, the grid of habits, its presets, and simple ones -----------------------------
 class Agent(Protocol):
-    """Plays an episode to its end; what it does depends on the readings and the generator alone."""
+    """Plays an episode to its end; its moves depend only on the readings and the random generator."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LearnerAgent:
-    """An exact learner that submits what it found, or its best guess where its class or the budget is exhausted."""
+    """An exact learner that submits its answer, or its best guess if its class is refuted or the budget is spent."""
 
     name: str
     learner: Callable[[Task], blickets_learner.Learner]
@@ -55,7 +55,7 @@ class LearnerAgent:
 
 @dataclass(frozen=True, slots=True)
 class DrawingLearner:
-    """Agent for a learner that draws among equally good configurations."""
+    """Agent of a learner that breaks ties among configurations at random."""
 
     name: str
     learner: Callable[[Task, Random], blickets_learner.Learner]
@@ -97,7 +97,7 @@ LEARNERS = (
     LearnerAgent("moves-aware", lambda task: _chains(task, 1, SwitchBy.STEPS)),
     LearnerAgent("noisy-switch-aware", lambda task: _chains(task, 1, levels=RELIABILITIES)),
 )
-AT_RANDOM = (  # what ties decide
+AT_RANDOM = (  # the same with random ties, to measure their effect
     DrawingLearner("switch-aware-at-random", lambda task, ties: blickets_learner.SwitchAware(task, ties=ties)),
     *(_drawing(f"{family}-at-random", family) for family in _SPACES),
 )
@@ -111,9 +111,9 @@ _SURE = re.compile(r"([a-z-]+?)(-at-random)?@(0\.\d{1,6})")  # a greedy learner 
 
 
 def agent(name: str) -> Agent:
-    """Return the agent of a name, also with other numbers of confirmations, and greedy learners with another delta.
+    """Return the agent of a name, also FORM/FORM/confirm-N, and greedy learners NAME@P that answer at probability P.
 
-    `CalibrantError` lists the agents.
+    `CalibrantError` for an unknown name lists the agents.
     """
     if name in AGENTS:
         return AGENTS[name]
@@ -130,7 +130,7 @@ def agent(name: str) -> Agent:
 
 
 def learner_for(task: Task) -> str:
-    """Return the exact learner of the condition that the task states; of the mixture where it states none."""
+    """Return the name of the exact learner of the task's condition; of the mixture if the task states none."""
     match task.condition:
         case None:
             return "universal"
@@ -147,16 +147,16 @@ def learner_for(task: Task) -> str:
 
 
 def firings(player: Agent, task: Task, steps: Sequence[Step[str]]) -> dict[str, int] | None:
-    """Return which dynamic behaviours fired for an agent that heeds them, with the moves until then.
+    """Return dynamic behaviour -> moves until it fired, for an agent that has them.
 
-    None for others.
+    None for other agents.
     """
     watches = isinstance(player, GridAgent) and player.revise is Revise.DB
     return first_firings(task, steps) if watches else None
 
 
 def play_agent(name: str, suite: str, episodes: int, seed: int) -> Iterator[PlayedEpisode]:
-    """Play the first items of a suite and seed by an agent; yield the graded episodes.
+    """Play the first `episodes` items of a suite and seed by an agent; yield graded episodes.
 
     Equal arguments give equal episodes, in any process.
     """
@@ -168,7 +168,7 @@ def play_agent(name: str, suite: str, episodes: int, seed: int) -> Iterator[Play
         yield PlayedEpisode(name, item, grade(item, episode.steps), None if fired is None else "DB4" in fired, suite)
 
 
-# --- Blicket items as text environments: replies of a model are played as moves, one a turn ---------------------------
+# --- Items as text environments: a model's replies are played as moves, one a turn ------------------------------------
 def text_episode(
     item: BlicketItem,
     prompting: Prompting = BASE,
@@ -178,10 +178,10 @@ def text_episode(
 ) -> TextEpisode:
     """Return an item as an environment: reward 1 for a correct answer, else 0.
 
-    actions: numbered lists the moves, and a reply may give the number of one
+    actions: `numbered` lists the moves with numbers, which replies may use
     The score has, as `unread`, the share of replies without an action.
 
-    An episode may also end open, when its turns were spent on replies without an action: the score then has `closed`
+    An episode ends open if its turns are spent on replies without an action: the score then has `closed`
     false, and `correct` is null.
     """
     opened: list[Dialogue] = []
@@ -197,22 +197,22 @@ def text_episode(
 
 
 def reward_of_answer(score: Mapping[str, Any]) -> float:
-    """1 for a correct answer, 0 for a wrong one, a timeout and none."""
+    """Return 1 for a correct answer, 0 for a wrong or missing one and for a timeout."""
     return float(is_right(score))
 
 
 class ReplyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of a dialogue that decide what a reply does; the way of prompting decides nothing."""
+    """Options of a dialogue that decide the effect of a reply; prompting has none."""
 
     actions: Actions = "named"
 
 
 def play_replies(
-    item: BlicketItem, replies: Sequence[Any], stated: Mapping[str, Any], thoughts: Thoughts = "strip"
+    item: BlicketItem, replies: Sequence[Any], raw_options: Mapping[str, Any], thoughts: Thoughts = "strip"
 ) -> PlayedReplies:
-    """Play replies, one a turn; `CalibrantError` for one after the end and for unknown options."""
+    """Play one reply a turn; `CalibrantError` for unknown options and for replies after the end."""
     try:
-        options = msgspec.convert(stated, ReplyOptions)
+        options = msgspec.convert(raw_options, ReplyOptions)
     except msgspec.ValidationError as error:
         raise CalibrantError(f"dialogue: {in_one_line(str(error))}; known: actions named or numbered") from None
     dialogue = Dialogue(BlicketEpisode(item), BASE, actions=options.actions, thoughts=thoughts)

@@ -106,7 +106,7 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         prompting: the paper's `base`; `cg` with a context graph (stages of the inquiry), `db` with dynamic behaviours
             (conditions that extend the graph when they are met)
         actions: `numbered` lists the possible moves with numbers, which replies may use
-        thoughts: how thoughts are told from the rest of a reply (dsl.answer_text)
+        thoughts: how thoughts are separated from the rest of a reply (dsl.answer_text)
         """
         from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB
         from calibrant.bench.blickets.agents import text_episode

@@ -1,4 +1,4 @@
-"""Audits of extended blickets: what can be proved about an item, and what its certificates are about."""
+"""Audits of extended blickets: proved findings about an item, and their certificates."""
 
 from __future__ import annotations
 

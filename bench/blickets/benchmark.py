@@ -19,7 +19,7 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
     provides={
         EPISODE_VIEWS: "timeline:EPISODE_VIEWS",
         capabilities.FINDINGS: "audit:FINDINGS",
-        capabilities.LOGS: "scoring:scored_runs",
+        capabilities.LOGS: "scoring:score_runs",
         capabilities.PLAY: "play:PLAY",
         capabilities.REPLIES: "agents:play_replies",
         REMAINING: "report:list_remaining",

@@ -1,4 +1,4 @@
-"""Items of blickets that commands make: generated ones, and variants of others."""
+"""Generated items of blickets, and variants of items."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.dsl.blickets.generation import Plan, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, OrderReading, SwitchBy
 
 # --- Generation of pools of extended blickets, suite by suite, and the options of their items -------------------------
-PART_ITEMS = 64  # drawn in 20 ms
+PART_ITEMS = 64  # items of a part, which are sampled in 20 ms
 
 
 class BlicketSuites(Drawable[BlicketItem]):
@@ -38,14 +38,14 @@ class BlicketSuites(Drawable[BlicketItem]):
         return _draw(SUITE_PLANS[suite], suite, seed, places)
 
 
-def _draw(plan: Plan, suite: str, seed: int, places: range) -> Iterator[BlicketItem]:
-    items = islice(sample_items(plan, seed, places.start), len(places))
-    for place, item in zip(places, items, strict=True):
-        yield replace(item, id=f"{suite}-{seed}-{place}", labels={**item.labels, "stratum": suite})
+def _draw(plan: Plan, suite: str, seed: int, indices: range) -> Iterator[BlicketItem]:
+    items = islice(sample_items(plan, seed, indices.start), len(indices))
+    for index, item in zip(indices, items, strict=True):
+        yield replace(item, id=f"{suite}-{seed}-{index}", labels={**item.labels, "stratum": suite})
 
 
 def plan_with_options(suite: str, options: GeneratedItems) -> Plan:
-    """Return the plan of a suite under options; `OptionError` for what does not go with the suite."""
+    """Return the plan of a suite under options; `OptionError` for options that do not fit the suite."""
     plan = SUITE_PLANS[suite]
     changes: dict[str, Any] = {
         "n": options.objects,
@@ -96,7 +96,7 @@ def _mechanism_changes(plan: Plan, options: GeneratedItems) -> dict[str, Any]:
 
 
 def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Iterator[BlicketItem]:
-    """Draw the items of a suite at these places."""
+    """Sample the items of a suite at these indices."""
     return _draw(plan_with_options(suite, options), suite, seed, places)
 
 
@@ -104,11 +104,10 @@ SUITES = BlicketSuites()
 GENERATE = SuiteGenerator("blickets", draw_with_options)
 
 
-# --- Variants of detectors: other names of the objects, another order of them, other words, a first reading of
-# nothing
+# --- Variants of detectors: renamed or reordered objects, other wordings, a first reading of the empty detector -------
 #
-# Evidence is what a system asks for, but for the reading before the first move. An empty detector is INACTIVE by every
-# rule, order and switch and with any noise, so the item that shows this reading leaves the same hypotheses.
+# A system chooses its evidence, except a reading before the first move. An empty detector is INACTIVE under every
+# rule, order, switch and noise, so an item that shows this reading has the same consistent hypotheses.
 class BlicketVariants(Variable):
     """Implements Variable (bench.variants)."""
 

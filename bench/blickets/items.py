@@ -27,7 +27,7 @@ class BlicketItems(ItemFormats[BlicketItem]):
         "n",
         "objects",
         "budget",
-        "condition",  # an informed item alone has one
+        "condition",  # of informed items alone
         "count",
         "order_reading",
         "informed",
@@ -79,7 +79,7 @@ def _rule(mechanism: Mechanism) -> str:
 
 
 def _steps(item: BlicketItem) -> Iterable[float]:
-    """Return the label `steps` as a number, nothing if it is none: labels are free texts."""
+    """Return the label `steps` as a number; empty if it is no number, as labels are free texts."""
     text = item.labels.get("steps", "")
     return (float(text),) if text.replace(".", "", 1).isdecimal() and text.isascii() else ()
 

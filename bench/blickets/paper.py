@@ -1,4 +1,4 @@
-"""The tables of the blicket paper: printed figures, what they are about, and rows of ours beside them."""
+"""The tables of the blicket paper: printed rows, the items that they are about, and our rows beside them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calibrant.dsl.blickets.score import Exposed
 
 
 def _is_switched(item: BlicketItem, form: Form, size: int, switch: int) -> bool:
-    """Return whether a conjunctive pair becomes another rule of that form and size, with no object in both, after N."""
+    """Return whether a conjunctive pair becomes, after `switch` activations, a disjoint rule of that form and size."""
     if item.condition is not Condition.MODERATOR or len(item.sealed.mechanisms) != 2 or item.task.n != 5:
         return False
     sealed = item.sealed
@@ -37,12 +37,12 @@ def _is_switched(item: BlicketItem, form: Form, size: int, switch: int) -> bool:
 
 
 def is_easy(item: BlicketItem, switch: int) -> bool:
-    """Return whether a single object is enough after N = `switch` activations; 75 steps."""
+    """Return whether any single one of the others suffices after `switch` activations, with a budget of 75 moves."""
     return _is_switched(item, Form.DISJUNCTIVE, 1, switch) and item.task.budget == 75
 
 
 def is_hard(item: BlicketItem) -> bool:
-    """Return whether the other three objects are needed after three activations; any budget."""
+    """Return whether the other three objects are all needed after three activations, with any budget."""
     return _is_switched(item, Form.CONJUNCTIVE, 3, 3)
 
 
@@ -56,7 +56,7 @@ def is_order(item: BlicketItem) -> bool:
     return item.condition is Condition.ORDER and item.task.n == 4
 
 
-# --- Items that the paper's tables are about, in words; `conditions` has the predicates -------------------------------
+# --- Items that the paper's tables are about, in words ----------------------------------------------------------------
 _FIVE = "five objects, all of a pair needed at first"
 _EASY = f"{_FIVE}; after N activations any single one is enough; 75 moves"
 _HARD = f"{_FIVE}; after N = 3 activations the three others are needed"
@@ -76,13 +76,13 @@ WORDS = {
 }
 
 
-# --- The figures that the paper prints, as facts with their places in it. Nothing here is computed --------------------
+# --- Statistics that the paper prints, with their locations in it; nothing here is computed ---------------------------
 
 
 class PrintedComparison(msgspec.Struct, frozen=True):
     """Comparison of the paper, as printed.
 
-    counts: successes and failures of the one and of the other; p, h, odds_ratio (with its interval): as printed
+    counts: successes and failures of the first, then of the second; p, h, odds_ratio (with its interval): as printed
     """
 
     name: str
@@ -115,7 +115,7 @@ class PrintedOdds(msgspec.Struct, frozen=True):
 
 
 class BlicketPaper(Paper, frozen=True, kw_only=True):
-    """Printed tables, and what the paper concludes from them. Of figures, `-` is not printed or not run."""
+    """Printed tables, and the paper's tests on them; `-`: not printed, or not run."""
 
     tests: list[PrintedComparison]
     stratified: PrintedStrata
@@ -134,9 +134,9 @@ OURS = "ours"  # in place of the paper's number of a run
 class PlayedEpisode(NamedTuple):
     """One graded episode of one of our rows.
 
-    fired: whether DB4 did; None for agents without behaviours
-    suite: the name of the plan that the item was drawn from, if it was
-    pool: digest of the item's
+    fired: whether dynamic behaviour DB4 fired; None for agents without behaviours
+    suite: name of the plan that the item was sampled from, or empty
+    pool: digest of the item's pool
     """
 
     agent: str
@@ -148,7 +148,7 @@ class PlayedEpisode(NamedTuple):
 
 
 def paper_tables(our_episodes: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...]:
-    """All of them, each with the episodes that are under its condition; other episodes are in no table."""
+    """Return all tables, each with our episodes under its condition."""
     episodes = list(our_episodes)
     tables = (
         _count_table("5a", episodes, lambda item: is_easy(item, 3)),
@@ -202,7 +202,7 @@ def _count_table(number: str, our_episodes: Sequence[PlayedEpisode], belongs: Ca
 
 
 def printed_counts(number: str) -> list[tuple[list[str], rates.Counts]]:
-    """Labels and counts of the rows of a table that prints counts."""
+    """Return labels and counts of the rows of a printed table."""
     rows = []
     for labels, figures in paper().tables[number].figures:
         values = {column: _count(text) for column, text in figures.items()}
@@ -220,7 +220,7 @@ def _count(text: str) -> int | None:
 
 
 def _count_cells(counts: rates.Counts, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
-    """Return counts and rates; episodes: of rows of ours, whose rates are means over items."""
+    """Return cells of counts and rates; episodes: those of our rows, whose rates are means over items."""
 
     def percent(name: str) -> Cell:
         return _rate_cell(episodes, RATES[name]) if episodes else share_cell(getattr(counts, name))
@@ -241,7 +241,7 @@ def _count_cells(counts: rates.Counts, episodes: Sequence[PlayedEpisode] = ()) -
 
 
 def _rate_cell(episodes: Iterable[PlayedEpisode], read: Callable[[PlayedEpisode], bool | None]) -> Cell:
-    """Return a rate over items in percent: of several episodes to an item the mean counts."""
+    """Return a rate over items in percent; several episodes of an item count with their mean."""
     return rate_cell(
         (((e.pool, e.item.id), e.item.id, None if (value := read(e)) is None else float(value)) for e in episodes),
         lambda rate: percent_cell(rate.mean, rate.interval),
@@ -275,7 +275,7 @@ def _number(count: int | None) -> Cell:
 
 
 def share_cell(share: rates.Share | None, *, with_interval: bool = False) -> Cell:
-    """Return a share in percent with one decimal; an empty cell where there are no episodes."""
+    """Return a share in percent with one decimal; an empty cell without episodes."""
     if share is None or not share.number:
         return NOTHING
     return percent_cell(share.rate, share.interval) if with_interval else Cell(f"{100 * share.rate:.1f}")
@@ -293,7 +293,7 @@ CLASSES = {
 
 
 def _class_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
-    """Figure 2 as counts: what printed counts of Table 6 leave, and our episodes."""
+    """Return Figure 2 as counts: those that follow from the printed Table 6, and our episodes."""
     rows = [TableRow(tuple(labels), _class_cells(counts), Source.PAPER) for labels, counts in printed_counts("6")]
     for agent, episodes in _by_agent(e for e in our_episodes if is_hard(e.item) and e.item.task.budget == 75):
         rows.append(TableRow((agent,), _class_cells(rates.count_classes(e.grade for e in episodes))))
@@ -409,7 +409,7 @@ def _error_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     printed = paper().tables["10"]
     rows = [TableRow((row[0],), tuple(Cell(text) for text in row[1:]), Source.PAPER) for row in printed.rows]
     for agent, episodes in _by_agent(e for e in our_episodes if is_hard(e.item) and e.item.task.budget == 75):
-        rows.append(TableRow((agent,), _error_cells(rates.errors_of(e.grade for e in episodes))))
+        rows.append(TableRow((agent,), _error_cells(rates.count_errors(e.grade for e in episodes))))
     caption = (
         "Wrong and missing answers by class of episode. Errors that are in neither class were made before the switch."
     )
@@ -421,7 +421,7 @@ def _error_cells(errors: rates.Errors) -> tuple[Cell, ...]:
     return (*(Cell(str(count)) for count in counts), Cell(errors.detail) if errors.detail else NOTHING)
 
 
-# --- what all have in common ------------------------------------------------------------------------------------------
+# --- Common parts of all tables ---------------------------------------------------------------------------------------
 
 _HEADINGS = {"agent": "Agent", "run": "Run", "steps": "Steps", "objects": "Objects", "switch_point": "N"}
 
@@ -431,11 +431,11 @@ def _labels(printed: PrintedTable) -> tuple[Heading, ...]:
 
 
 PRINTED_NAMES = {"base": "Base", "cg": "CG", "cg+db": "CG+DB"}
-"""Our agents that the paper has too, by our name."""
+"""Our name of an agent -> the paper's name."""
 
 
 def printed_name(agent: str) -> str:
-    """Return the paper's name of an agent of ours, with its options; other agents keep their name."""
+    """Return the paper's name of our agent, with its options; the agent's own name if the paper lacks it."""
     name, separator, options = agent.partition(" (")
     return PRINTED_NAMES.get(name, name) + separator + options
 
@@ -457,13 +457,13 @@ def _by_labels(
     return group_answers(episodes, labels).items()
 
 
-# --- Tables 1 to 4 of the blicket paper: what agents have, behaviours and classes, from the code; and its runs --------
+# --- Tables 1 to 4 of the blicket paper: agents, behaviours and classes, from the code; and the paper's runs ----------
 AGENTS = (BASE, CG, CG_DB)
 _ACTIVATIONS = {Exposed.PRE: "< N", Exposed.EXACTLY_N: "= N", Exposed.RE: "> N"}
 
 
 def setup_tables() -> tuple[Table, ...]:
-    """Return Tables 1, 2 and 3 as the code has them, and 4 with the headlines that the paper draws from its runs."""
+    """Return Tables 1, 2 and 3, generated from the code, and 4, with the paper's conclusions from its runs."""
     return _agents(), _behaviours(), _classes(), _runs()
 
 

@@ -15,7 +15,7 @@ from calibrant.dsl.blickets.replies import names_in_words, stated_action
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
 from calibrant.dsl.errors import short_repr
 
-# --- Episodes of extended blickets: how they are opened, acted in and submitted ---------------------------------------
+# --- Opening and submitting episodes ----------------------------------------------------------------------------------
 
 
 class BlicketPlay(Playable[BlicketItem]):
@@ -47,7 +47,7 @@ def parse_trace(item: BlicketItem, line: Mapping[str, Any]) -> Sequence[Step[Any
 PLAY = BlicketPlay()
 
 
-# --- Words for people at the detector: place A, remove A, check conjunctive A E ---------------------------------------
+# --- Typed moves at the detector: place A, remove A, check conjunctive A E --------------------------------------------
 FORMS = {
     **dict.fromkeys(("conjunctive", "all", "and"), Form.CONJUNCTIVE),
     **dict.fromkeys(("disjunctive", "any", "one", "or"), Form.DISJUNCTIVE),
@@ -56,7 +56,7 @@ SIGNS = {"+": "place", "-": "remove", "\N{MINUS SIGN}": "remove"}
 
 
 class BlicketWords(Words[BlicketItem]):
-    """Implements Words (bench.core.typed_moves). A draft has `rule` and `blickets`, each as far as it is chosen."""
+    """Implements Words (bench.core.typed_moves). A draft has `rule` and `blickets`, if they are chosen."""
 
     kind = ("detector", "detectors")
 
@@ -74,16 +74,22 @@ class BlicketWords(Words[BlicketItem]):
         )
 
     def readers(self, item: BlicketItem) -> Mapping[str, Reader]:
-        return {"place": _place, "remove": _remove, "check": _check, "submit": _submit, "answer": _answer}
+        return {
+            "place": _read_place,
+            "remove": _read_remove,
+            "check": _read_check,
+            "submit": _read_submit,
+            "answer": _read_answer,
+        }
 
     def read_form(self, item: BlicketItem, position: Position, line: str) -> Act | Edit | None:
         if line[:1] in SIGNS and line[1:].strip():
-            return _move(item, position, SIGNS[line[0]], line[1:].strip())
+            return _read_move(item, position, SIGNS[line[0]], line[1:].strip())
         if line.partition(" ")[0].lower() in FORMS:
-            return _check(item, position, line)
+            return _read_check(item, position, line)
         if line.partition(" ")[0].lower() in self.readers(item):
-            return None  # a verb, whose own reader says what is wrong
-        return _decorated(item, position, line)
+            return None  # a verb; its reader reports the fault
+        return _read_decorated(item, position, line)
 
     def read_json(self, item: BlicketItem, line: str) -> Act:
 
@@ -119,15 +125,15 @@ class BlicketWords(Words[BlicketItem]):
         return {"view": "detector", "objects": list(task.objects), "allowance": task.budget, "graded": task.graded}
 
 
-def _place(item: BlicketItem, position: Position, rest: str) -> Act:
-    return _move(item, position, "place", rest)
+def _read_place(item: BlicketItem, position: Position, rest: str) -> Act:
+    return _read_move(item, position, "place", rest)
 
 
-def _remove(item: BlicketItem, position: Position, rest: str) -> Act:
-    return _move(item, position, "remove", rest)
+def _read_remove(item: BlicketItem, position: Position, rest: str) -> Act:
+    return _read_move(item, position, "remove", rest)
 
 
-def _move(item: BlicketItem, position: Position, verb: str, rest: str) -> Act:
+def _read_move(item: BlicketItem, position: Position, verb: str, rest: str) -> Act:
     if not rest:
         raise WordsError(f"`{verb}` needs an object; type for example {verb} {item.task.objects[0]}")
     name = match_name(rest, item.task.objects, "object")
@@ -141,35 +147,35 @@ def _move(item: BlicketItem, position: Position, verb: str, rest: str) -> Act:
     return Act({verb: name})
 
 
-def _decorated(item: BlicketItem, position: Position, line: str) -> Act | None:
-    """Return the action that a line states as replies may, such as `**ACTION:** place A`; None if it states none."""
+def _read_decorated(item: BlicketItem, position: Position, line: str) -> Act | None:
+    """Return the action of a line in the form of replies, such as `**ACTION:** place A`; None without one."""
     try:
         action = stated_action(line, item.task.objects)
     except ActionError:
         return None
     match dict(action or {}):
         case {"place": str(name)}:
-            return _move(item, position, "place", name)
+            return _read_move(item, position, "place", name)
         case {"remove": str(name)}:
-            return _move(item, position, "remove", name)
+            return _read_move(item, position, "remove", name)
         case {"check": {"rule": str(rule), "blickets": [*names]}} if all(isinstance(name, str) for name in names):
-            return _check(item, position, f"{rule} {', '.join(names)}")
+            return _read_check(item, position, f"{rule} {', '.join(names)}")
     return None
 
 
-def _check(item: BlicketItem, position: Position, rest: str) -> Act:
-    return Act({"check": _stated_rule(item, rest)})
+def _read_check(item: BlicketItem, position: Position, rest: str) -> Act:
+    return Act({"check": _parse_rule(item, rest)})
 
 
-def _answer(item: BlicketItem, position: Position, rest: str) -> Edit:
-    return Edit(_stated_rule(item, rest))
+def _read_answer(item: BlicketItem, position: Position, rest: str) -> Edit:
+    return Edit(_parse_rule(item, rest))
 
 
-def _submit(item: BlicketItem, position: Position, rest: str) -> Act:
-    return Act({"check": _stated_rule(item, rest) if rest else WORDS.answer(item, position.draft)})
+def _read_submit(item: BlicketItem, position: Position, rest: str) -> Act:
+    return Act({"check": _parse_rule(item, rest) if rest else WORDS.answer(item, position.draft)})
 
 
-def _stated_rule(item: BlicketItem, text: str) -> dict[str, Any]:
+def _parse_rule(item: BlicketItem, text: str) -> dict[str, Any]:
     word, _, names = text.partition(" ")
     objects = item.task.objects
     example = f"check conjunctive {' '.join(objects[:2])}"

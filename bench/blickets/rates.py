@@ -24,31 +24,32 @@ class Graded(Protocol):
 
 
 class Share(NamedTuple):
-    """Some of a number of episodes."""
+    """A share of episodes: `hits` of `number`."""
 
     hits: int
     number: int
 
     @property
     def rate(self) -> float:
-        """`ZeroDivisionError` where there is no episode."""
+        """Hits over number; `ZeroDivisionError` without episodes."""
         return self.hits / self.number
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % score interval."""
+        """95 % score (Wilson) interval of the rate."""
         return wilson(self.hits, self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Episodes of one agent under one condition; a count that is not known is None.
+    """Numbers of episodes of one agent under one condition; None if unknown.
 
-    episodes: all, also those without an answer; correct: of these
-    eligible: more than N activations ("reasoning-eligible"); eligible_correct: of these
-    exactly_n: ended with exactly N activations
-    pre_correct: correct before the switch; None: all of them, as the paper reports without a count
-    The three classes exclude each other; the rest ended before the switch.
+    The rule switches after N activations. An episode ends before the switch, at exactly N, or after it.
+
+    episodes: all, also those without an answer; correct: of all
+    eligible: of more than N activations ("reasoning-eligible"); eligible_correct: of these
+    exactly_n: of exactly N activations
+    pre_correct: correct before the switch; None: all of these, as the paper reports without a count
     """
 
     episodes: int
@@ -78,14 +79,14 @@ class Counts:
 
     @property
     def switch_rate(self) -> Share | None:
-        """Episodes with N activations or more, in which the rule switched."""
+        """Share of episodes with at least N activations, in which the rule switched."""
         if self.eligible is None or self.exactly_n is None:
             return None
         return Share(self.eligible + self.exactly_n, self.episodes)
 
     @property
     def pre_switch(self) -> tuple[int, int] | None:
-        """Correct and wrong before the switch: what the other classes leave of all correct and wrong episodes."""
+        """Numbers of correct and wrong episodes before the switch, by subtraction; None if unknown."""
         if self.eligible is None or self.eligible_correct is None or self.exactly_n is None:
             return None
         episodes = self.episodes - self.eligible - self.exactly_n
@@ -94,7 +95,7 @@ class Counts:
 
     @property
     def switched_accuracy(self) -> Share | None:
-        """Over all episodes that the switch came in, whatever the agent did then."""
+        """Accuracy over all episodes in which the rule switched."""
         if self.eligible is None or self.exactly_n is None:
             return None
         switched = self.eligible + self.exactly_n
@@ -103,7 +104,7 @@ class Counts:
 
 
 def count_classes(grades: Iterable[Graded]) -> Counts:
-    """Count episodes by class; one that ended without an answer is not correct. Without a switch, no classes."""
+    """Count episodes by class; an episode without an answer is not correct. Without a switch classes are None."""
     episodes = list(grades)
     correct = sum(grade.correct is True for grade in episodes)
     if not episodes or any(grade.exposed is None for grade in episodes):
@@ -123,9 +124,9 @@ def count_classes(grades: Iterable[Graded]) -> Counts:
 class Detections:
     """Detection of the change of rule by the firing of a behaviour (the paper's appendix B.2).
 
-    switched: episodes that the switch came in; firings: episodes that it fired in
-    true: it fired in an eligible episode whose answer is correct; false: any other firing
-    missed: eligible and correct, and it did not fire
+    switched: episodes in which the rule switched; firings: episodes in which the behaviour fired
+    true: firings in eligible episodes with a correct answer; false: all other firings
+    missed: eligible and correct episodes in which it did not fire
     """
 
     switched: int
@@ -144,7 +145,7 @@ class Detections:
 
 
 def count_detections(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
-    """Count detections from episodes and whether the behaviour fired; one without an answer is not correct."""
+    """Count detections; episodes: (grade, whether the behaviour fired). An episode without an answer is not correct."""
     pairs = list(episodes)
     right = [fired for grade, fired in pairs if grade.exposed is Exposed.RE and grade.correct]
     firings = sum(fired for _, fired in pairs)
@@ -159,7 +160,7 @@ def count_detections(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Episodes without a right answer by class, and what was wrong with the eligible ones."""
+    """Numbers of episodes without a right answer, by class; detail: faults of the eligible ones, as text."""
 
     errors: int
     exactly_n: int
@@ -167,7 +168,7 @@ class Errors:
     detail: str
 
 
-def errors_of(grades: Iterable[Graded]) -> Errors:
+def count_errors(grades: Iterable[Graded]) -> Errors:
     wrong = [grade for grade in grades if grade.correct is not True]
     eligible = [grade for grade in wrong if grade.exposed is Exposed.RE]
     exactly_n = sum(grade.exposed is Exposed.EXACTLY_N for grade in wrong)

@@ -372,8 +372,8 @@ def _entries(item: BlicketItem, space: DetectorSpace) -> Iterator[Hypothesis]:
         return
     verdicts = space.verdicts()
     if item.sealed.p == 1:
-        for rule, number in verdicts.items():
-            yield Hypothesis(rule_text(rule.as_json(objects)), number)
+        for rule, count in verdicts.items():
+            yield Hypothesis(rule_text(rule.as_json(objects)), count)
         return
     posterior = space.posterior()
     for rule in sorted(verdicts, key=lambda rule: -posterior.get(rule, 0.0)):

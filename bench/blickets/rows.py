@@ -1,8 +1,8 @@
-"""Rows of the extended blickets: exact learners, the paper's agents as habits, and rows that calibrate.
+"""Methods of the extended blickets: exact learners, the paper's agents as habits, and simple baselines.
 
-Before the first move nothing tells objects apart, so a row's first choice is arbitrary, and what it meets depends on
-where the blickets stand. The environment, which knows them, puts objects in the order of their roles and shuffles that
-by a seed from the roles alone: all spellings of a detector are shown in one order, which is independent of the roles.
+Before the first move objects are indistinguishable, so a method's first choice is arbitrary, and its success depends on
+the order of objects. The presentation sorts objects by their roles, and shuffles them with a seed that depends on the
+roles alone: all renamings of a detector are presented in one order, which reveals nothing of the roles.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class AgentRow(Protocol, frozen=True):
-    """Base of the rows: an agent plays, and its submission is the answer.
+    """Base of the methods: an agent plays, and its submission is the answer.
 
-    agent: name of the agent, by default that of the row
+    agent: name of the agent, by default that of the method
     """
 
     reads_canonical = True
@@ -40,22 +40,24 @@ class AgentRow(Protocol, frozen=True):
         return agent(self.agent or self.name)
 
     def generator(self, task: Task) -> Random:
-        """Return the generator of draws, seeded by the task alone: nothing else of an item may decide them."""
+        """Return the random generator, seeded by the task alone: nothing else of an item may decide samples."""
         return Random(f"{self.name} {task.objects} {task.budget}")
 
-    def answer(self, given: Episode[Task, str]) -> ProtocolResult:
-        """Play an episode to its answer; the provenance has the behaviours that fired, and after how many moves."""
+    def answer(self, episode: Episode[Task, str]) -> ProtocolResult:
+        """Play an episode to its answer; the provenance has the behaviours that fired, with the moves until then."""
         from calibrant.bench.blickets.agents import firings
 
-        player = self.player(given.task)
-        player.play(given, self.generator(given.task))
-        fired = firings(player, given.task, given.steps)
+        player = self.player(episode.task)
+        player.play(episode, self.generator(episode.task))
+        fired = firings(player, episode.task, episode.steps)
         provenance: dict[str, Any] = {} if fired is None else {"fired": fired}
-        submitted = next((dict(s.action["check"]) for s in given.steps if "check" in s.action and not s.refused), None)
+        submitted = next(
+            (dict(s.action["check"]) for s in episode.steps if "check" in s.action and not s.refused), None
+        )
         outcome: Outcome = "out_of_budget" if submitted is None else "found"
         if submitted is None:
             provenance["reached"] = (
-                f"no answer submitted in {given.task.budget - given.left} of {given.task.budget} moves"
+                f"no answer submitted in {episode.task.budget - episode.left} of {episode.task.budget} moves"
             )
         return ProtocolResult(outcome, submitted, provenance=provenance)
 
@@ -214,7 +216,7 @@ def present(item: BlicketItem) -> Presentation:
     by_role = sorted(range(num_objects), key=lambda index: object_role(item, index))
     canonical = reorder_objects(item, by_role, names)
     content = repr((canonical.condition, canonical.task, canonical.sealed.mechanisms, canonical.sealed.switches))
-    # an empty start is a reading that every rule predicts: it may not move the order
+    # an empty start is left out: every rule predicts its reading, so it must not change the order
     content += repr((canonical.sealed.noise_seed, canonical.sealed.draws, canonical.sealed.start_on or None))
     shuffled = Random(sha256(content.encode()).hexdigest()).sample(range(num_objects), num_objects)
     order = [by_role[place] for place in shuffled]

@@ -1,10 +1,10 @@
-"""Answers of extended blickets: how they are read, scored and attributed, and the fields of a verdict.
+"""Answers of extended blickets: reading, scoring, attribution, and the fields of a verdict.
 
-Rates whose denominator an agent chooses by what it does (RE accuracy, exactly-N) stand beside those that it does not.
+Rates whose denominator depends on the agent's moves (RE accuracy, exactly-N) are shown beside rates over all episodes.
 The terms are those of dsl.blickets.score.
 
-Its answers are not public, only how many of the questions were answered rightly. All of them right is `correct`, and
-decided means that the readings left one set of blickets, for its questions ask for no more.
+Answers of the public text game are not published, only how many of its questions were answered rightly. `correct` means
+all of them; decided means that one set of blickets is consistent with the readings, as its questions ask for no more.
 """
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ class BlicketScoreFields(Struct, frozen=True, kw_only=True, rename={"exposed": "
 class EpisodeProvenance(Struct, frozen=True):
     """Provenance of a row of `run`.
 
-    fired: behaviours with the moves until then; None of agents that have none, and where it was not recorded
+    fired: dynamic behaviour -> moves until it fired; None for agents without behaviours, or if not recorded
     """
 
     fired: dict[str, int] | None = None
 
 
 class PrintedScore(Struct, frozen=True, rename={"faults": "errors", "exposed": "class"}):
-    """The fields of a score, and of its record, that the paper's tables count."""
+    """The fields of a recorded score that the paper's tables count."""
 
     correct: bool | None
     faults: tuple[Fault, ...]
@@ -233,7 +233,7 @@ ERRORS = tuple(Metric(name, name, meaning, _error(name)) for name, meaning in FA
 
 
 def _unread(score: Score) -> float | None:
-    """Share of the replies without an action; None for answers that came without replies."""
+    """Return the share of replies without an action; None for answers without replies."""
     dialogue = score.get("dialogue")
     return dialogue.get("unread_share") if isinstance(dialogue, Mapping) else None
 
@@ -272,7 +272,7 @@ METRICS = MetricSet(
 )
 
 
-# --- Answers of extended blickets: how they are read, scored and attributed -------------------------------------------
+# --- Reading, scoring and attribution of answers ----------------------------------------------------------------------
 
 
 class BlicketScoring(Scorable[BlicketItem]):
@@ -296,7 +296,7 @@ class BlicketScoring(Scorable[BlicketItem]):
         return SHAPE
 
     def read(self, item: BlicketItem, response: str | Mapping[str, Any]) -> ReadAnswer:
-        """Return the one rule that is stated; one that the item cannot take is an answer, too."""
+        """Return the one stated rule; a rule that the item does not accept is an answer too."""
         try:
             return ReadAnswer(answer_of(response, item.task.objects))
         except NoRuleError as error:
@@ -318,7 +318,7 @@ SCORING = BlicketScoring()
 def attribute(
     item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return None for a mechanism that no condition has: there is no class that knows it."""
+    """Return the attribution of an answer; None for a mechanism that no condition has, and so no class."""
     from calibrant.audits.blickets.attribution import attribute_episode
 
     if condition_of(item.sealed) is None:
@@ -329,7 +329,7 @@ def attribute(
 
 
 def _transcript(item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Step[Any]]:
-    """Return the steps; of an answer without any, those of an episode that only submits it."""
+    """Return the steps; without any, those of an episode that only submits the answer."""
     if steps:
         return steps
     episode = BlicketEpisode(item)
@@ -338,32 +338,31 @@ def _transcript(item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[St
     return episode.steps
 
 
-# --- The public text game's question runs under `calibrant score`: replayed, graded, and what their readings
-# had decided
+# --- Runs of the public text game under `calibrant score`: replayed, graded and attributed ----------------------------
 
 
-def scored_runs(path: Path) -> Iterator[ScoredPrediction]:
+def score_runs(path: Path) -> Iterator[ScoredPrediction]:
     """Score every trial of a results file; `CalibrantError` names file and line of an invalid one."""
     file, digest, num_trials = shown_name(path), pool_digest(path), 0
-    for number, raw in numbered_lines(path):
+    for line_number, raw in numbered_lines(path):
         try:
             line = json_object(raw)
             if line is None:
                 raise CalibrantError("not a JSON object in UTF-8")
             if line.get("metric_type") == "trial":
                 num_trials += 1
-                yield _score_run(text_run(line), number, path.name, digest)
+                yield _score_run(text_run(line), line_number, path.name, digest)
         except CalibrantError as error:
-            raise CalibrantError(f"{file}: line {number}: {error}") from None
+            raise CalibrantError(f"{file}: line {line_number}: {error}") from None
     if not num_trials:
         raise CalibrantError(f"{file}: no line with the metric_type trial in it")
 
 
-def _score_run(run: TextRun, number: int, file: str, digest: str) -> ScoredPrediction:
+def _score_run(run: TextRun, line_number: int, file: str, digest: str) -> ScoredPrediction:
     """Return the score of a logged run; poolSize is 0, as a log is not a pool."""
     from calibrant.audits.blickets.attribution import attribute_run  # scoring answers of a pool needs no audit
 
-    item = run.item(f"line {number}")
+    item = run.item(f"line {line_number}")
     grade_record = grade(item, [_as_played(step) for step in run.steps]).as_json(item.task.objects)
     attributed = attribute_run(run)
     times = {"decided_at": attributed.decided_at, "submitted_at": attributed.submitted_at}
@@ -390,5 +389,5 @@ def _score_run(run: TextRun, number: int, file: str, digest: str) -> ScoredPredi
 
 
 def _as_played(step: Step[str]) -> Step[str]:
-    """Return the step as the episode replays it: an action that the text game refused becomes unreadable."""
+    """Return the step in the form of an episode: an action that the text game refused becomes unreadable."""
     return Step({"unreadable": str(dict(step.action))}, None, step.refused, step.cost) if step.refused else step

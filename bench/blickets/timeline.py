@@ -1,4 +1,4 @@
-"""Episodes at a detector as timelines: what stood on it, what it read, and which rules were left after every move."""
+"""Episodes at a detector as timelines: objects on it, its readings, and the consistent rules after every move."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DETECTOR = "detector"
 
 
 def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str) -> Timeline:
-    """Return the timeline of an episode; `TranscriptError` if the item does not answer so.
+    """Return the timeline of an episode; `TranscriptError` if the steps do not replay on the item.
 
     Hypotheses are those of the class that knows the item's condition.
     """
@@ -74,7 +74,7 @@ def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str)
 
 
 WITH_BEHAVIOURS = "cg+db"
-"""In the name of a system: a context graph, and dynamic behaviours that extend it."""
+"""Part of the name of systems with a context graph and dynamic behaviours that extend it."""
 
 
 def _context_graphs(item: BlicketItem, steps: Sequence[Step[str]]) -> Iterator[StateGraph]:
@@ -90,7 +90,7 @@ def _context_graphs(item: BlicketItem, steps: Sequence[Step[str]]) -> Iterator[S
 
 
 def _context_graph(title: str, graph: Graph, added: str) -> StateGraph:
-    """Return a context graph to draw. added: name of the state that a behaviour just added, marked with its edges."""
+    """Return a context graph to draw; added: state that a behaviour just added, which is marked with its edges."""
     names = {state.name for state in graph.states}
     edges = [edge for edge in graph.edges if {edge.source, edge.target} <= names]
     return StateGraph(
@@ -104,19 +104,19 @@ def _context_graph(title: str, graph: Graph, added: str) -> StateGraph:
 
 
 def _list_rules(n: int) -> tuple[list[Rule], list[Rule], list[Rule]]:
-    """List the distinct rules: of one blicket, conjunctive, disjunctive; small sets first."""
-    rules = sorted(all_rules(n), key=lambda rule: (rule.blickets.bit_count(), _places(rule)))
+    """Return the distinct rules: of one blicket, conjunctive and disjunctive ones; small sets first."""
+    rules = sorted(all_rules(n), key=lambda rule: (rule.blickets.bit_count(), _object_indices(rule)))
     single = [rule for rule in rules if rule.blickets.bit_count() == 1]
     by_form = [[rule for rule in rules if rule.form is form and rule.blickets.bit_count() > 1] for form in Form]
     return single, by_form[0], by_form[1]
 
 
-def _places(rule: Rule) -> tuple[int, ...]:
+def _object_indices(rule: Rule) -> tuple[int, ...]:
     return tuple(k for k in range(rule.blickets.bit_length()) if rule.blickets >> k & 1)
 
 
 def _labels(objects: Sequence[str]) -> tuple[str, ...]:
-    """Return a letter of each name, or the part in which names differ; numbers from 1 where that is longer."""
+    """Return short labels: a letter of each name, or the part in which names differ; else numbers from 1."""
     columns = [set(letters) for letters in zip(*objects, strict=False)]
     start = next((k for k, letters in enumerate(columns) if len(letters) > 1), len(columns))
     labels = tuple(in_one_line(name[start:]) for name in objects)
@@ -124,7 +124,7 @@ def _labels(objects: Sequence[str]) -> tuple[str, ...]:
 
 
 def _phases(item: BlicketItem, steps: Sequence[Step[str]]) -> list[int]:
-    """Return which mechanism reads next, before the first step and after each."""
+    """Return the index of the mechanism of the next reading, before the first step and after each."""
     actions = [step.action for step in steps]
     history = run(item, actions if item.sealed.start_on is None else actions[1:])
     return [0, *(item.sealed.phase(moment.activations, moment.t) for moment in history.moments)]
@@ -136,7 +136,16 @@ def _before(item: BlicketItem, space: DetectorSpace, numbers: Mapping[Rule, int]
     remark = f"{_hypotheses(space.count)}, {plural(len(answers), 'answers')}."
     caption = f"Before the first of {item.task.budget} moves"
     return Moment(
-        caption, "", Light.NONE, (), (), space.count, answers, News.NONE, remark, *_behind(mechanism, item.task.objects)
+        caption,
+        "",
+        Light.NONE,
+        (),
+        (),
+        space.count,
+        answers,
+        News.NONE,
+        remark,
+        *_rule_in_force(mechanism, item.task.objects),
     )
 
 
@@ -153,16 +162,16 @@ def _moment(item: BlicketItem, narrowing: Narrowing, numbers: Mapping[Rule, int]
         answers,
         news,
         remark,
-        *_behind(item.sealed.mechanisms[phase], item.task.objects),
+        *_rule_in_force(item.sealed.mechanisms[phase], item.task.objects),
     )
 
 
-def _behind(mechanism: Mechanism, objects: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-    """Return the rule that the next reading concerns, in words, and its objects."""
+def _rule_in_force(mechanism: Mechanism, objects: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """Return the rule of the next reading in words, and the indices of its objects."""
     words = _describe_rule(mechanism.rule, objects)
     if mechanism.order is not None:
         words += f", placed in the order {', '.join(in_one_line(objects[k]) for k in mechanism.order)}"
-    return words, _places(mechanism.rule)
+    return words, _object_indices(mechanism.rule)
 
 
 def _describe_rule(rule: Rule, objects: Sequence[str]) -> str:
@@ -196,10 +205,10 @@ def _light(step: Step[str]) -> Light:
 
 
 def _answers(space: DetectorSpace, numbers: Mapping[Rule, int]) -> dict[int, float]:
-    """Return the probability of each answer that remains; its share of members where the class has no weights."""
+    """Return answer number -> posterior probability; its share of members if the class has no weights."""
     try:
         shares: Mapping[Rule, float] = space.posterior() if space.count else {}
-    except ValueError:  # the mixture is not weighed for many objects
+    except ValueError:  # the mixture has no weights for many objects
         shares = {rule: members / space.count for rule, members in space.verdicts().items()}
     return dict(sorted((numbers[rule], share) for rule, share in shares.items()))
 
@@ -209,7 +218,7 @@ def _hypotheses(count: int) -> str:
 
 
 def _news(narrowing: Narrowing, answers: int) -> tuple[News, str]:
-    """Return whether the reading could have been another one, and what it ruled out."""
+    """Return whether the reading was informative, and a sentence on what it ruled out."""
     before, after = narrowing.before.count, narrowing.after.count
     if narrowing.step.reading is None:
         return News.NONE, f"{in_one_line(narrowing.step.refused)[:200]}." if narrowing.step.refused else ""
@@ -234,7 +243,7 @@ def _decision(
 ) -> Decision:
     objects = item.task.objects
     answer_number = None if result.answer is None else numbers[result.answer.canonical]
-    truth, _ = _behind(Mechanism(result.rule_in_force), objects)
+    truth, _ = _rule_in_force(Mechanism(result.rule_in_force), objects)
     nothing = "nothing; the moves were spent" if result.ending is Ending.TIMEOUT else "nothing; the episode is open"
     return Decision(
         nothing if result.answer is None else _describe_rule(result.answer, objects),

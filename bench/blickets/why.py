@@ -1,4 +1,4 @@
-"""Explanations of detectors: the page, its strip and the text of a `DetectorWhy`."""
+"""Explanations of detectors: page, strip of moves, and text of a `DetectorWhy`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 
 # --- The strip of a detector's moves: when each object is on it, its light, and bars of the hypotheses that are left
-STEP, WIDE = 46, 66  # width of a move; of the first so many moves
+STEP, WIDE = 46, 66  # pixels a move; with at most FEW_MOVES moves
 FEW_MOVES = 10
-ROW, TOP, BARS = 23, 8, 64  # height of an object's row, border, height of the tallest bar
+ROW, TOP, BARS = 23, 8, 64  # pixels: height of an object's row, border, height of the tallest bar
 LIT = "ACTIVE"
 
 
 def strip(why: DetectorWhy) -> str:
-    """Return the strip as an SVG; empty without a move."""
+    """Return the strip as an SVG; empty without moves."""
     if not why.moves:
         return ""
     counts = [int(why.count.total or why.count.lower), *(int(move.remaining) for move in why.moves)]
@@ -64,9 +64,9 @@ def _short(move: str) -> str:
     return {"place": f"+{name}", "remove": f"\N{MINUS SIGN}{name}"}.get(verb, verb)
 
 
-def _row(why: DetectorWhy, number: int, margin: float, step: float) -> str:
+def _row(why: DetectorWhy, object_index: int, margin: float, step: float) -> str:
     """Return the row of an object: a bar over the moves during which it is on the detector."""
-    name, y = why.objects[number], TOP + ROW * (number + 0.5)
+    name, y = why.objects[object_index], TOP + ROW * (object_index + 0.5)
     end = margin + step * (len(why.moves) + 1)
     parts = [
         f'<text x="{margin - 10:.0f}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>',
@@ -95,8 +95,8 @@ def _light(reading: str, x: float, y: float, step: float) -> str:
     )
 
 
-# --- The page of a `DetectorWhy`: strip of moves, the toggle that decides, every next move, and the rules as chips ----
-MAX_CHIPS = 200  # rules that are shown one by one; in larger classes answers with their shares are
+# --- The page of a `DetectorWhy`: strip of moves, the deciding move, all next moves, and the rules as chips -----------
+MAX_CHIPS = 200  # rules shown one by one; larger classes show answers with their shares
 MAX_ANSWERS = 60  # answers that a page lists
 NOT_POSSIBLE = "\N{EN DASH}"
 
@@ -129,7 +129,7 @@ def drawing(why: DetectorWhy) -> str:
 
 
 def advice(why: DetectorWhy) -> list[str]:
-    """Return heading and sentences about the best next move; before the first also the moves of exact learners."""
+    """Return heading and sentences about the best next move; before the first move also those of exact learners."""
     lines = list(pages_why.best_advice(why.experiments, "move", "hypotheses"))
     if why.learner_moves is not None and why.state == "open":
         least, most = why.learner_moves
@@ -142,7 +142,7 @@ def advice(why: DetectorWhy) -> list[str]:
 
 
 def decider_rows(why: DetectorWhy) -> list[dict[str, str]]:
-    """Return what each reading of the deciding move leaves, where that is one answer of a class of one rule."""
+    """Return the answer that each reading of the deciding move leaves, if it leaves one, in a class of one rule."""
     best = next(iter(why.experiments), None)
     if best is None or not best.decides or len(why.answers) != 2 or why.witness is None:
         return []
@@ -150,7 +150,7 @@ def decider_rows(why: DetectorWhy) -> list[dict[str, str]]:
 
 
 def move_table(why: DetectorWhy) -> WhyTable:
-    """Return every next move with what each reading would leave; moves that leave the same share a row."""
+    """Return the table of next moves with the hypotheses left by each reading; moves of equal effect share a row."""
     readings = sorted(
         {o.reading for e in why.experiments for o in e.outcomes}, key=lambda word: (word != "ACTIVE", word)
     )
@@ -158,7 +158,7 @@ def move_table(why: DetectorWhy) -> WhyTable:
     for entry in why.experiments:
         groups.setdefault(_move_cells(entry, readings), []).append(entry.in_words)
     revealed = any(entry.sealed is not None for entry in why.experiments)
-    rows = tuple((merged(names), *cells[: len(cells) if revealed else -1]) for cells, names in groups.items())
+    rows = tuple((merge_moves(names), *cells[: len(cells) if revealed else -1]) for cells, names in groups.items())
     columns = len(readings)
     headings = ("move", *(f"if {reading}" for reading in readings), "effect", *(["sealed: here"] if revealed else []))
     sealed = frozenset({columns + 2} if revealed else ())
@@ -181,8 +181,8 @@ def _move_cells(entry: Experiment, readings: list[str]) -> tuple[str, ...]:
     return (*(numbers.get(reading, NOT_POSSIBLE) for reading in readings), effect, entry.sealed or "")
 
 
-def merged(moves: list[str]) -> str:
-    """Return moves as one text: place B, C or D."""
+def merge_moves(moves: list[str]) -> str:
+    """Return moves as one text, such as `place B, C or D`."""
     by_verb: dict[str, list[str]] = {}
     for move in moves:
         verb, _, name = move.partition(" ")
@@ -195,7 +195,7 @@ def merged(moves: list[str]) -> str:
 
 
 def chips(why: DetectorWhy) -> list[dict[str, Any]]:
-    """Return the rules in groups, each with its chips; nothing for classes that are shown as answers."""
+    """Return the rules in groups of chips; empty for classes that are shown as answers."""
     if not 0 < len(why.rules) <= MAX_CHIPS:
         return []
     names = {"one": "one is enough", "conjunctive": "all are needed", "disjunctive": "any is enough"}
@@ -208,7 +208,7 @@ def chips(why: DetectorWhy) -> list[dict[str, Any]]:
 
 
 def answer_table(why: DetectorWhy) -> WhyTable:
-    """Return the answers that fit with their share of the hypotheses."""
+    """Return the table of consistent answers with their shares of the hypotheses."""
     total = max(1, int(why.count.lower))
     rows = tuple(
         (share.answer, number_text(int(share.number)), f"{100 * int(share.number) / total:.1f} %")
@@ -249,7 +249,7 @@ MAX_RIVALS = 2  # wrong rules beside the right one in a vote
 
 
 def lesson(item: BlicketItem, why: DetectorWhy) -> Lesson:
-    """Return a detector in steps: an open one asks for a light that rules disagree on, a decided one for its rule."""
+    """Return a detector as a lesson that asks for a reading on which rules disagree, or for its rule if decided."""
     objects = item.task.objects
     lights = {LIT: "on", INACTIVE: "off"}
     rows = tuple(

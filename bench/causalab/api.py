@@ -1,4 +1,4 @@
-"""CausaLab behind the public names, and for trainers."""
+"""Public item functions of CausaLab (`calibrant.score`, `solve`, ...), and what training needs of them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from calibrant.bench.episodes import TextEpisode
 
 
-# --- CausaLab behind the public names ---------------------------------------------------------------------------------
+# --- Public item functions --------------------------------------------------------------------------------------------
 
 
 class LabScore(ItemScore[RunScore]):
-    """The score of a run in a laboratory; correct is a frequency within 5."""
+    """The score of a run in a laboratory; correct if the submitted frequency is within 5 of the true one."""
 
 
 class LabFunctions(ItemApi[LabItem]):
@@ -40,7 +40,7 @@ class LabFunctions(ItemApi[LabItem]):
     def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
         """Return the score of an answer.
 
-        steps: settings before the answer, which are replayed first; without them it is submitted at once
+        steps: interventions before the answer, which are replayed first; without them it is submitted at once
         """
         item, parsed = self.check_item(item), parse_answer(answer)
         replay = replay_answer(self.benchmark, item, parsed or {}, steps)
@@ -66,9 +66,9 @@ class LabFunctions(ItemApi[LabItem]):
         return Found(Solution(answer, solution.mechanism, None, provenance, tuple(episode.steps)))
 
     def version_space(self, item: LabItem, *, steps: Sequence[Step[Any]] = (), bounded: bool = False) -> LabSpace:
-        """Return the mechanisms that agree with the records and the readings of some steps.
+        """Return the mechanisms consistent with the records and the readings of `steps`.
 
-        bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them
+        bounded: whether bases are integers from 0 to 100, as the benchmark samples them
         """
         from calibrant.audits.causalab.attribution import space_of
 
@@ -91,8 +91,8 @@ class LabFunctions(ItemApi[LabItem]):
     ) -> TextEpisode:
         """Return an episode in messages.
 
-        schema, verify: what comes back to the agent; aid: what is shown after readings; carry: repeats the notebook
-        thoughts: which part of a reply is thoughts
+        schema, verify, aid, carry: see bench.causalab.dialogues.DialogueOptions
+        thoughts: how thoughts are separated from the rest of a reply (dsl.answer_text)
         """
         from calibrant.bench.causalab.dialogues import DialogueOptions, text_episode
 
@@ -111,7 +111,7 @@ FUNCTIONS = LabFunctions(BENCHMARK, LabItem)
 
 
 class LabTraining:
-    """The frequency, and the edges of the graph, are what a share counts."""
+    """Implements Trainable (bench.core.capabilities); `share` is over the frequency and the edges of the graph."""
 
     @property
     def stages(self) -> Sequence[str]:
@@ -125,7 +125,7 @@ class LabTraining:
         return {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
 
     def share(self, item: LabItem, verdict: LabScore) -> float:
-        """Half for a frequency within 5, half for the F1 of the edges."""
+        """Return .5 for a frequency within 5, plus half of the F1 of the edges."""
         return (verdict.details.accurate + verdict.details.hypothesis.all_edge.f1) / 2
 
     def fits(self, verdict: LabScore) -> bool:
@@ -138,20 +138,20 @@ class LabTraining:
 TRAINING = LabTraining()
 
 
-# --- Sets of frequencies of the reactor crystal, before the first setting ---------------------------------------------
+# --- Sets of frequencies of the reactor crystal, before the first intervention ----------------------------------------
 
 
 def hypotheses(item: LabItem) -> Hypotheses:
-    """Return the frequencies that mechanisms of the class predict, to two decimals, each with its share of them."""
+    """Return the frequencies that consistent mechanisms predict, to two decimals, weighted by their number."""
     space = FUNCTIONS.version_space(item)
     numbers: dict[str, int] = {}
-    for frequency, number in space.verdicts().items():
+    for frequency, count in space.verdicts().items():
         if not isfinite(frequency):
             continue  # mechanisms that predict no frequency are not answers
         text = f"{frequency:.2f}"
-        numbers[text] = numbers.get(text, 0) + number
-    return weighted_hypotheses("frequencies", space.in_words, numbers, _key)
+        numbers[text] = numbers.get(text, 0) + count
+    return weighted_hypotheses("frequencies", space.in_words, numbers, _answer_key)
 
 
-def _key(score: Mapping[str, Any]) -> str | None:
+def _answer_key(score: Mapping[str, Any]) -> str | None:
     return None if score["frequency"] is None else f"{score['frequency']:.2f}"

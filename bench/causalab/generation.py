@@ -1,4 +1,4 @@
-"""Items of CausaLab that commands make: generated ones, and variants of others."""
+"""Generated items of CausaLab, and variants of items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from calibrant.dsl.causalab.reference import SettingMeaning
 from calibrant.dsl.errors import CalibrantError
 
 # --- Generation of pools of CausaLab, suite by suite, and the options of their items ----------------------------------
-LEAST_PART, MOST_PARTS = 8, 8  # items that are labelled together; parts of a suite, each of which draws all topologies
+MIN_PART_ITEMS, MAX_PARTS = 8, 8  # parts share the labelling of a suite's items; each samples all topologies
 
 
 class LabSuites(Drawable[LabItem]):
@@ -34,22 +34,22 @@ class LabSuites(Drawable[LabItem]):
         return tuple(PLANS)
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[LabItem]:
-        """With their difficulty labels, which are sealed."""
+        """Sample the items of suites, with their sealed difficulty labels."""
         return tuple(item for suite in suites for item in self.draw_part(suite, seed, range(count)))
 
     def draw_part(self, suite: str, seed: int, places: range) -> Sequence[LabItem]:
-        """Topologies depend on the earlier ones, but it is labels that take the time."""
+        """Sample the items at these indices. Topologies of earlier items are sampled too, but labels take the time."""
         from calibrant.audits.causalab.items import generate_labelled
 
         return tuple(generate_labelled(PLANS[suite], seed, places.stop, places.start))
 
     def parts(self, count: int) -> Sequence[range]:
-        size = max(LEAST_PART, -(-count // MOST_PARTS))
+        size = max(MIN_PART_ITEMS, -(-count // MAX_PARTS))
         return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 def plan_with_options(suite: str, options: GeneratedItems) -> Plan:
-    """Return the plan of a suite under options; `OptionError` for what does not go with the suite."""
+    """Return the plan of a suite under options; `OptionError` for options that do not fit the suite."""
     plan = PLANS[suite]
     changes: dict[str, Any] = {
         "records": options.records,
@@ -84,14 +84,14 @@ def _noise_plan(noise: NoisePlan | None, options: GeneratedItems) -> NoisePlan |
 
 
 def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[LabItem]:
-    """Draw the items of a suite at these places, with their labels."""
+    """Sample the items of a suite at these indices, with their labels."""
     from calibrant.audits.causalab.items import generate_labelled
 
     return tuple(generate_labelled(plan_with_options(suite, options), seed, places.stop, places.start))
 
 
 def variant_of(options: ConvertedItems) -> Variant:
-    """Return the terms of items on a released suite."""
+    """Return the variant of items on a released suite: records, allowance, reading and the like."""
     return Variant(
         NUM_RECORDS if options.records is None else options.records,
         bool(options.released),
@@ -104,7 +104,7 @@ def variant_of(options: ConvertedItems) -> Variant:
 
 
 class SuiteConverter:
-    """Implements ItemConvertible: released suites under options, which the header of the pool keeps."""
+    """Implements ItemConvertible: released suites under options, which the pool's header records."""
 
     def convert_with_options(self, source: Path, target: Path, options: ItemOptions) -> int:
         from calibrant.dsl.causalab.configs import is_suite, suite_pool
@@ -123,7 +123,7 @@ SUITES = LabSuites()
 GENERATE = SuiteGenerator("causalab", draw_with_options)
 
 
-# --- Variants of laboratories: other names, orders and words, and an earlier crystal that is shown twice --------------
+# --- Variants of laboratories: other names, orders and wordings, and a repeated record --------------------------------
 class LabVariants(variants.Variable):
     """Implements Variable (bench.variants)."""
 
@@ -174,17 +174,17 @@ class LabVariants(variants.Variable):
 
 
 def _repeat_record(record: variants.Record, random: Random) -> ItemVariant | None:
-    """Return the item with one of the earlier crystals shown twice; None without any."""
+    """Return the item with one of its records (earlier crystals) shown twice; None without records."""
     if not record["records"]:
         return None
-    place, to = random.randrange(len(record["records"])), random.randint(0, len(record["records"]))
+    index, new_index = random.randrange(len(record["records"])), random.randint(0, len(record["records"]))
     bases = record["sealed"]["bases"]
-    sealed = {**record["sealed"], "bases": {**bases, "records": _repeated(bases["records"], place, to)}}
-    return ItemVariant({**record, "records": _repeated(record["records"], place, to), "sealed": sealed})
+    sealed = {**record["sealed"], "bases": {**bases, "records": _repeated(bases["records"], index, new_index)}}
+    return ItemVariant({**record, "records": _repeated(record["records"], index, new_index), "sealed": sealed})
 
 
-def _repeated(listed: Sequence[Any], place: int, to: int) -> list[Any]:
-    return [*listed[:to], listed[place], *listed[to:]]
+def _repeated(entries: Sequence[Any], index: int, new_index: int) -> list[Any]:
+    return [*entries[:new_index], entries[index], *entries[new_index:]]
 
 
 VARIANTS = LabVariants()

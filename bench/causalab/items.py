@@ -1,6 +1,6 @@
 """Items of CausaLab as pool files, records, prompts and pictures, and statistics of a pool.
 
-Before anything is done the picture is of the item: what its records alone prove.
+The picture of an item, before any step, has what its records prove.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from calibrant.dsl.item import Message, Pool
 from calibrant.dsl.records import Header, convert_object
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- Items of CausaLab as pool files, records and prompts -------------------------------------------------------------
+# --- Items as pool files, records and prompts -------------------------------------------------------------------------
 
 
 class LabItems(ItemFormats[LabItem]):
@@ -62,7 +62,7 @@ class LabItems(ItemFormats[LabItem]):
         return Header, LabRecord
 
     def read_pool(self, path: Path) -> Pool[LabItem]:
-        """Return a native pool, or a released suite: its configs with fresh crystals of seed 0."""
+        """Read a native pool, or a released suite, whose configs get crystals sampled with seed 0."""
         return suite_pool(path, seed=0) if is_suite(path) else read_pool(path)
 
     def write_pool(self, pool: Pool[LabItem], path: Path) -> None:
@@ -120,16 +120,16 @@ def _num_edges(item: LabItem) -> tuple[int]:
 
 
 def _motifs(end: int) -> PoolStatistic[LabItem]:
-    """Mean number of pairs of edges that share an end: 0, of children of one node (forks); 1, of parents (colliders).
+    """Return the mean number of pairs of edges that share an end; end 0: forks, end 1: colliders.
 
-    Pairs whose other ends are joined count too.
+    Pairs whose other ends are adjacent count too.
     """
 
-    def number(item: LabItem) -> tuple[int]:
+    def num_pairs(item: LabItem) -> tuple[int]:
         degrees = Counter(edge[end] for edge in item.sealed.mechanism.edges)
         return (sum(comb(degree, 2) for degree in degrees.values()),)
 
-    return PoolStatistic(number, _mean)
+    return PoolStatistic(num_pairs, _mean)
 
 
 COLUMNS: Mapping[str, PoolStatistic[LabItem]] = {
@@ -155,11 +155,11 @@ COLUMNS: Mapping[str, PoolStatistic[LabItem]] = {
 STATISTICS = PoolStatistics(COLUMNS, lambda item: item.stratum)
 
 
-# --- The graph that a run stated, beside what its evidence proves: a picture made from the run's attribution ----------
+# --- The graph that a run stated, beside the edges that its evidence proves, from the run's attribution ---------------
 
 
 def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
-    """Return what a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
+    """Return the picture of a run's stated graph; `BudgetSpent` if the consistent mechanisms are too many to count."""
     from calibrant.audits.causalab.attribution import attribute_run  # scoring answers of a pool needs no audit
 
     attribution = attributions_record(attribute_run(item, steps), item.task.nodes)
@@ -169,21 +169,21 @@ def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPic
 
 
 def item_picture(item: LabItem, *, reveal_sealed: bool) -> GraphPicture:
-    """Return what is certain before anything is set; `BudgetSpent` as above.
+    """Return the picture of the edges that are certain before any intervention; `BudgetSpent` as for `run_picture`.
 
-    reveal_sealed: with the true edges as if they were stated
+    reveal_sealed: whether the true edges are drawn as stated
     """
     title = f"{item.id}, {'the true edges' if reveal_sealed else 'edges'} beside what the first measurements prove"
     truth = {"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}
     picture = run_picture(title, item, replay_actions(LabEpisode(item), [truth] if reveal_sealed else []).steps)
-    remainder = picture.remark.split("; ")[1]  # of a run there would be kinds before it
+    remainder = picture.remark.split("; ")[1]  # without the attribution kinds, which need a run
     return replace(picture, remark=f"{'the truth' if reveal_sealed else 'nothing'} stated; {remainder}")
 
 
 def lab_picture(title: str, attribution: Mapping[str, Any], nodes: Iterable[str] = ()) -> GraphPicture | None:
-    """None if the attribution was recorded without edges.
+    """Return the picture of a recorded attribution; None if it was recorded without edges.
 
-    said: the attribution as records keep it; nodes: all there are, where they are known, else those of the edges
+    nodes: all nodes if known; else those of the edges are drawn
     """
     graph = attribution[GRAPH]
     if any(str(kind) not in graph for kind in EdgeStatus):
@@ -210,11 +210,11 @@ def _shorten_number(number: str) -> str:
     return f"{int(number):,}" if len(number) <= 7 else f"{Decimal(number):.1e}".replace("e+", "e")
 
 
-# --- Laboratories of CausaLab as text: the graph that their records prove, and with gold the true one -----------------
+# --- Laboratories as text: the graph that their records prove, and the true one if it is revealed ---------------------
 
 
 def drawing(item: LabItem, *, reveal_sealed: bool) -> str:
-    """Return the graph in text, empty where the mechanisms that fit are not counted."""
+    """Return the graph as text; empty if the consistent mechanisms are too many to count."""
     try:
         return graph_text(item_picture(item, reveal_sealed=reveal_sealed))
     except BudgetSpent:
@@ -223,7 +223,7 @@ def drawing(item: LabItem, *, reveal_sealed: bool) -> str:
 
 @contextmanager
 def refuse_uncounted(item: LabItem) -> Iterator[None]:
-    """Turn a spent budget into a line about the item."""
+    """Turn `BudgetSpent` into a `CalibrantError` about the item."""
     try:
         yield
     except BudgetSpent as spent:

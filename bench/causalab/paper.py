@@ -1,7 +1,7 @@
-"""Tables 3 to 12 of the paper: printed figures, the laboratories that they are about, and rows of ours.
+"""Tables 3 to 12 of the paper: printed rows, the laboratories that they are about, and our rows.
 
-The paper's crystals and noise are not reproducible, so ours stand beside the printed rows for the same suites, not for
-the same episodes. An answer belongs where the suite of its item does.
+The paper's crystals and noise are not reproducible, so our rows are about the same suites, not the same episodes. An
+answer belongs to the tables of its item's suite.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from calibrant.dsl.causalab.configs import NUM_RECORDS
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.item import LabItem
 
-# --- Items that the paper's tables are about: which laboratories belong beside their printed rows ---------------------
+# --- Items that the paper's tables are about --------------------------------------------------------------------------
 _HIDDEN = [*(f"hidden_n{n}" for n in (1, 2, 3)), *(f"hidden_vrange_pm{s}" for s in ("0p5", "5", "50"))]
 
 
 class LabFacts(NamedTuple):
     """Properties of a laboratory on which printed rows depend.
 
-    budget: records shown, without the manipulator crystal as it is, and settings allowed
+    budget: (records shown, without the manipulator's unset crystal; interventions allowed)
     """
 
     suite: str
@@ -40,7 +40,8 @@ class LabFacts(NamedTuple):
 class Declared(NamedTuple):
     """Items of one table.
 
-    suites: of its rows, in their order; any_budget: False where the released one is meant
+    suites: those of its rows, in order; any_budget: False if it is about the released budget alone
+    words: description of these items, for the note below the table
     """
 
     suites: tuple[str, ...]
@@ -79,9 +80,9 @@ DECLARED: dict[str, Declared] = {
 
 
 def lab_facts(context: AnswerContext, item: LabItem | None, score: Mapping[str, Any]) -> LabFacts | None:
-    """Return the facts of an answered item: its own, or those of the released suite of its name; None for neither.
+    """Return the facts of an answered item, else of the released suite of its name; None if both are unknown.
 
-    score: states the budget, unless an earlier version wrote it
+    score: has the budget, unless an earlier version wrote it
     """
     if item is not None:
         return LabFacts(item.suite, len(item.task.nodes), (len(item.task.records), item.task.allowance))
@@ -103,23 +104,23 @@ def _released_budget(suite: str) -> tuple[int, int]:
     return NUM_RECORDS, 0 if plan.golden else allowance
 
 
-def fits(number: str, facts: LabFacts | None) -> bool:
-    """Return whether an item is one that a table is about."""
-    declared = DECLARED[number]
+def fits(table_id: str, facts: LabFacts | None) -> bool:
+    """Return whether a table is about items with these facts."""
+    declared = DECLARED[table_id]
     if facts is None or facts.suite not in declared.suites or PLANS[facts.suite].nodes != facts.nodes:
         return False
     return declared.any_budget or facts.budget == _released_budget(facts.suite)
 
 
-# --- Tables 3 to 12 of the paper, with rows of ours beside the printed ones -------------------------------------------
-NUMBERS = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12")
+# --- Tables 3 to 12 of the paper, with our rows beside the printed ones -----------------------------------------------
+TABLE_NUMBERS = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12")
 
 
 def paper() -> Paper:
     return read_paper("causalab", Paper)
 
 
-_NOTES = {"4": 2, "7": 0}  # of the facts, the note that is about the table
+_NOTES = {"4": 2, "7": 0}  # table -> index of the paper's note about it
 _HEADINGS = {
     "setting": "Setting",
     "suite": "Suite",
@@ -130,12 +131,12 @@ _HEADINGS = {
     "n": "n",
     "source": "Rows",
 }
-ALL_SYSTEMS = "all systems"  # beginning of rows of Table 8 by properties set
+ALL_SYSTEMS = "all systems"  # prefix of rows of Table 8 by number of properties set
 _PERCENT = ("accuracy_percent", "within_percent")
 
 
 def _metric(key: str, heading: str, meaning: str, field: str = "", **options: Any) -> tuple[str, Metric]:
-    """Return a column of ours. field: of a score, where it has another name."""
+    """Return (key, metric) of a column; field: its key in scores, if that differs."""
     return key, Metric(key, heading, meaning, figure_if_recorded(field or key), **options)
 
 
@@ -172,9 +173,9 @@ _IMEC_CAPTION = (
 
 
 def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] | None = None) -> tuple[Table, ...]:
-    """Return every table: printed rows, then ours about items that fit it; none of ours where none fits.
+    """Return every table: printed rows, then ours about items that fit the table.
 
-    items: those of the pools at hand; of others the suite of that name counts
+    items: those of the given pools; other items are looked up by the name of their suite
     """
     at_hand = items or {}
     facts = [
@@ -182,7 +183,7 @@ def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] |
         for answer in answers
     ]
     tables = []
-    for number in NUMBERS:
+    for number in TABLE_NUMBERS:
         fitting = [
             (answer, of) for answer, of in zip(answers, facts, strict=True) if of is not None and fits(number, of)
         ]
@@ -194,16 +195,16 @@ def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] |
 
 
 def without_printed(table: Table) -> Table:
-    """Return the table without printed rows, what is only compared with them, and the notes on them."""
+    """Return the table without printed rows, the rows that are only compared with them, and their notes."""
     rows = tuple(row for row in table.rows if row.source is Source.OURS and not row.labels[0].startswith(ALL_SYSTEMS))
     about_them = (*paper().notes, paper().where(table.id))
     return replace(table, rows=rows, notes=tuple(note for note in table.notes if note not in about_them))
 
 
 def _row_keys(number: str, answer: NamedAnswer, facts: LabFacts) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Yield order and labels of the rows that an answer belongs to.
+    """Yield (sort key, labels) of the rows that an answer belongs to.
 
-    Printed budgets come in their order, then those that the paper has not.
+    Printed budgets come first, in their order.
     """
     printed, system = paper().tables[number], answer.system
     if number == "7":
@@ -224,14 +225,14 @@ def _row_keys(number: str, answer: NamedAnswer, facts: LabFacts) -> Iterator[tup
 
 
 def _num_properties_set(answer: NamedAnswer) -> int | None:
-    """Return how many distinct properties a run set; None where its attribution was not recorded."""
+    """Return the number of distinct properties that a run set; None if its attribution was not recorded."""
     attribution = answer.score.get(KEY)
     settings = attribution.get("set") if isinstance(attribution, Mapping) else None
     return None if settings is None else len({name for name, _ in settings})
 
 
 def _budget_labels(budget: tuple[int, int]) -> tuple[str, str]:
-    """Return regime and budget, as Tables 9 to 12 name them."""
+    """Return the labels of regime and budget in Tables 9 to 12."""
     records, settings = budget
     mixed = "mixed intervention" if records else "pure intervention"
     return (mixed if settings else "pure observation"), f"{records}o{settings}i"
@@ -266,7 +267,7 @@ def _table(number: str, groups: Sequence[tuple[tuple[str, ...], list[NamedAnswer
 
 
 def _title(printed: PrintedTable) -> str:
-    """Return the title without the model that its printed rows are of, which stands beside each of them."""
+    """Return the title without the model's name, which every printed row has as a label."""
     _, colon, about = printed.title.partition(": ")
     return f"{about[0].upper()}{about[1:]}" if colon else printed.title
 
@@ -286,7 +287,7 @@ def _our_row(row_labels: tuple[str, ...], answers: Sequence[NamedAnswer], keys: 
 
 
 def _frame(answers: Sequence[NamedAnswer], suite: str, keys: Sequence[str]) -> AnswerFrame:
-    """Return the answers to a suite, or to all where it is empty, with the values of these columns."""
+    """Return the answers to a suite, or to all if it is empty, with the values of these columns."""
     return AnswerFrame.of(
         (_item_of(answer), answer.context.instance, tuple(_COLUMNS[key].value(answer.score) for key in keys))
         for answer in answers
@@ -295,18 +296,18 @@ def _frame(answers: Sequence[NamedAnswer], suite: str, keys: Sequence[str]) -> A
 
 
 def _item_of(answer: NamedAnswer) -> tuple[str, str, str]:
-    """Return an item as one of a system: rows of all systems count each system's answers to it."""
+    """Return an item id that is distinct for each system, so that rows over all systems count each one's answers."""
     return answer.system, answer.context.pool_digest, answer.context.instance
 
 
 def _suite_of(key: str) -> str:
-    """Return the suite that a column is about; empty for any."""
+    """Return the suite in a column's key; empty for a column about all suites."""
     return f"{key[5]}nodes" if key.startswith("imec") else ""
 
 
-def _cell(frame: AnswerFrame, place: int, key: str) -> Cell:
+def _cell(frame: AnswerFrame, column_index: int, key: str) -> Cell:
     column = _COLUMNS[key]
-    rate = frame.estimate(place, is_share=column.is_share)
+    rate = frame.estimate(column_index, is_share=column.is_share)
     if rate is None:
         return NOTHING
     if key in _PERCENT:

@@ -26,7 +26,7 @@ from calibrant.dsl.causalab.prompt import facts, shown_step
 from calibrant.dsl.causalab.replies import is_paper_reply, paper_action
 from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
 
-# --- Episodes of CausaLab: how they are opened, acted in and submitted ------------------------------------------------
+# --- Opening and submitting episodes ----------------------------------------------------------------------------------
 
 
 class LabPlay(Playable[LabItem]):
@@ -39,7 +39,7 @@ class LabPlay(Playable[LabItem]):
         return f"{shown_step(step)} Settings left: {episode.left}.".replace("\n", " ")
 
     def submission(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
-        """Return the actions of a submission: dial the frequency unless it is there, then submit the hypothesis."""
+        """Return the actions of a submission: set the reactor's frequency if needed, then submit the hypothesis."""
         dial = (
             ()
             if answer.get("frequency") in (None, last_dialled_frequency(steps))
@@ -65,7 +65,7 @@ class LabPlay(Playable[LabItem]):
 PLAY = LabPlay()
 
 
-# --- Words for people in the laboratory: set ph 3, reactor 288, ph -> conductivity, submit ----------------------------
+# --- Typed moves in the laboratory: set ph 3, reactor 288, ph -> conductivity, submit ---------------------------------
 _EDGE = re.compile(r"(\S{1,80})\s*(?:->|\N{RIGHTWARDS ARROW}|\bcauses\b)\s*(\S{1,80})", re.IGNORECASE)
 _SETTING = re.compile(r"(.{1,80}?)(?:\s*=\s*|\s+to\s+|\s+)(\S{1,40})", re.IGNORECASE)
 DRAFT_KEYS = {"edges", "base", "weights", "squares"}
@@ -74,7 +74,7 @@ DRAFT_KEYS = {"edges", "base", "weights", "squares"}
 class LabWords(Words[LabItem]):
     """Implements Words (bench.core.typed_moves).
 
-    A draft has `edges`, a list of [cause, effect], and of the frequency's equation `base`, `weights` and `squares`.
+    A draft has `edges`, a list of [cause, effect], and for the frequency's equation `base`, `weights` and `squares`.
     """
 
     kind = ("laboratory", "laboratories")
@@ -100,8 +100,13 @@ class LabWords(Words[LabItem]):
         return (*verbs, Verb("submit", "send the graph and the equation that are written; it ends the item"))
 
     def readers(self, item: LabItem) -> Mapping[str, Reader]:
-        readers: dict[str, Reader] = {"set": _set, "reactor": _dial, "not": _remove_edge, "submit": _submit}
-        readers |= {"base": _write_base, "weight": _weight_reader("weights", "weight")}
+        readers: dict[str, Reader] = {
+            "set": _read_set,
+            "reactor": _read_reactor,
+            "not": _read_remove,
+            "submit": _read_submit,
+        }
+        readers |= {"base": _read_base, "weight": _weight_reader("weights", "weight")}
         if item.task.family is Family.QUADRATIC:
             readers["square"] = _weight_reader("squares", "square")
         return readers
@@ -110,7 +115,7 @@ class LabWords(Words[LabItem]):
         match = _EDGE.fullmatch(line)
         if match is None or line.lower().startswith("not "):
             return None
-        edge = _edge(item, match)
+        edge = _read_edge(item, match)
         edges = [*position.draft.get("edges", ())]
         return Edit({**position.draft, "edges": edges if edge in edges else [*edges, edge]})
 
@@ -122,7 +127,7 @@ class LabWords(Words[LabItem]):
             raise WordsError(str(error)) from None
 
     def answer(self, item: LabItem, draft: Draft) -> dict[str, Any]:
-        """Return the hypothesis; an empty draft states no edges."""
+        """Return the hypothesis of a draft; an empty draft has no edges."""
         edges = [{"from": cause, "to": effect} for cause, effect in sorted(draft.get("edges", ()))]
         weights, squares = draft.get("weights", {}), draft.get("squares", {})
         summands = [f"c_{name}*{name}" for name in sorted(weights)] + [f"c2_{n}*{n}**2" for n in sorted(squares)]
@@ -186,7 +191,7 @@ class LabWords(Words[LabItem]):
 
 
 def _measurements(item: LabItem) -> str:
-    """Return what the task shows as a table, a line for each crystal."""
+    """Return the task's records as a table, a line for each crystal."""
     task = item.task
     rows = [(f"crystal {number}", record) for number, record in enumerate(task.records, 1)]
     for entry in task.trace:
@@ -202,7 +207,7 @@ def _measurements(item: LabItem) -> str:
     return "\n".join("  ".join(row).rstrip() for row in aligned)
 
 
-def _set(item: LabItem, position: Position, rest: str) -> Act:
+def _read_set(item: LabItem, position: Position, rest: str) -> Act:
     settable = item.task.settable
     if position.num_left <= 0:
         raise WordsError("no settings are left; type `reactor F` to try a frequency, or `submit`")
@@ -213,37 +218,37 @@ def _set(item: LabItem, position: Position, rest: str) -> Act:
     return Act({"set": name, "value": read_number(match[2], f"set {name} 3")})
 
 
-def _dial(item: LabItem, position: Position, rest: str) -> Act:
+def _read_reactor(item: LabItem, position: Position, rest: str) -> Act:
     used = sum("reactor" in step.action and not step.refused for step in position.steps)
     if used >= item.task.tries:
         raise WordsError(f"all {item.task.tries} tries of the reactor are used; type `submit`")
     return Act({"reactor": read_number(rest, "reactor 288")})
 
 
-def _submit(item: LabItem, position: Position, rest: str) -> Act:
+def _read_submit(item: LabItem, position: Position, rest: str) -> Act:
     if last_dialled_frequency(position.steps) is None and rest.lower() != "anyway":
         message = "no frequency was tried on the reactor; type `reactor F` first, or `submit anyway`"
         raise WordsError(message, page="try a frequency on the reactor first")
     return Act({"submit": {HYPOTHESIS: WORDS.answer(item, position.draft)}})
 
 
-def _edge(item: LabItem, match: re.Match[str]) -> list[str]:
+def _read_edge(item: LabItem, match: re.Match[str]) -> list[str]:
     cause, effect = (match_name(name, item.task.nodes, "quantity") for name in match.groups())
     if cause == effect:
         raise WordsError("no quantity is a cause of itself")
     return [cause, effect]
 
 
-def _remove_edge(item: LabItem, position: Position, rest: str) -> Edit:
+def _read_remove(item: LabItem, position: Position, rest: str) -> Edit:
     match = _EDGE.fullmatch(rest)
     edges = [*position.draft.get("edges", ())]
-    if match is None or (edge := _edge(item, match)) not in edges:
+    if match is None or (edge := _read_edge(item, match)) not in edges:
         listed = ", ".join(f"{cause} -> {effect}" for cause, effect in edges) or "none"
         raise WordsError(f"{rest or 'nothing'} is no cause that is written down; there are {listed}")
     return Edit({**position.draft, "edges": [pair for pair in edges if pair != edge]})
 
 
-def _write_base(item: LabItem, position: Position, rest: str) -> Edit:
+def _read_base(item: LabItem, position: Position, rest: str) -> Edit:
     return Edit({**position.draft, "base": read_number(rest, "base 12")})
 
 

@@ -1,4 +1,4 @@
-"""Section of a report about CausaLab, its figures, and the guide through runs."""
+"""Section of a report about CausaLab, its figures, and its overview of single runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrant.audits.causalab.attribution import RunSpace, frequency_posterior,
 from calibrant.bench.answers.rates import Means, natural, normal_difference
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.items import lab_picture
-from calibrant.bench.causalab.paper import NUMBERS, paper_tables, without_printed
+from calibrant.bench.causalab.paper import TABLE_NUMBERS, paper_tables, without_printed
 from calibrant.bench.causalab.scoring import GRAPH, METRICS
 from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.core.metrics import Item
@@ -51,14 +51,14 @@ from calibrant.solvers.causalab.evidence import predict_frequency
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- Guide of a report through runs in the laboratory: classes of the frequency, levels of chance, a run in words -----
-LAST_STEPS = 6
-MAX_VALUES = 8  # values of a reading
+# --- Overview of single runs: attribution of the frequency, levels of chance, a run in words --------------------------
+LAST_STEPS = 6  # steps of a run that are shown
+MAX_VALUES = 8  # values of a reading that are shown
 _HEADINGS = ("Step", "Action", "Read")
 
 
 class LabGuide:
-    """Answers are frequencies; a draw takes the prediction of one mechanism that fits, all of them alike."""
+    """Implements AnswerGuide (bench.report.overview.contract); chance: the prediction of a random mechanism."""
 
     words = Words(
         task="set dials, and state what causes a crystal's frequency",
@@ -73,7 +73,7 @@ class LabGuide:
         return score["frequency"] is not None
 
     def levels(self, item: LabItem, steps: Sequence[Step[Any]], score: Score) -> Levels:
-        """Return shares of the mechanisms that fit the readings; none where they are not enumerated."""
+        """Return chance and ceiling as shares of the consistent mechanisms; empty if these are not enumerated."""
         if not steps:
             return Levels()
         try:
@@ -124,9 +124,9 @@ class LabGuide:
 
 
 def largest_share(verdicts: Mapping[float, int]) -> float:
-    """Return the largest share of members that one frequency is right for: a sweep over the sorted predictions.
+    """Return the largest share of mechanisms that one frequency is right for, by a sweep over sorted predictions.
 
-    An answer is right for predictions less than TOLERANCE away, hence for those in an open window of twice that.
+    An answer is right for predictions less than TOLERANCE away, so for an open window of twice that width.
     """
     values = sorted(value for value in verdicts if not isnan(value))
     before = [0, *accumulate(verdicts[value] for value in values)]
@@ -134,7 +134,7 @@ def largest_share(verdicts: Mapping[float, int]) -> float:
     for first, value in enumerate(values):
         end = bisect_right(values, value + 2 * TOLERANCE)
         while end > first and values[end - 1] - value >= 2 * TOLERANCE:
-            end -= 1  # the window is open
+            end -= 1  # the end of an open window does not count
         best = max(best, before[end] - before[first])
     return best / total
 
@@ -166,12 +166,12 @@ def _gold(item: LabItem) -> str:
 
 def _last_steps(steps: Sequence[Step[Any]]) -> Iterator[Move]:
     first = max(0, len(steps) - LAST_STEPS)
-    for number, step in enumerate(steps[first:], first + 1):
+    for step_number, step in enumerate(steps[first:], first + 1):
         action = ", ".join(f"{key} {_short(value)}" for key, value in step.action.items() if key != "hypothesis")
         reading = step.reading if isinstance(step.reading, Mapping) else {}
         text = ", ".join(f"{key} {_short(value)}" for key, value in list(reading.items())[:MAX_VALUES])
         is_active = reading.get("activated") is True
-        yield Move((str(number), in_one_line(action)[:160], in_one_line(text or step.refused)[:240]), is_active)
+        yield Move((str(step_number), in_one_line(action)[:160], in_one_line(text or step.refused)[:240]), is_active)
 
 
 def _short(value: Any) -> str:
@@ -201,7 +201,7 @@ COLUMNS = {
 
 
 def difference_table(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
-    """Return each system minus those named, by suite and pool; `CalibrantError` for one that is not there."""
+    """Return differences of systems to those in `against`, by suite and pool; `CalibrantError` for an unknown one."""
     systems = {row.system for row in rows}
     for name in against:
         if name not in systems:
@@ -265,7 +265,7 @@ _FRONTIER = (
 
 
 def lab_figures(tables: Sequence[Table]) -> Iterator[Plot]:
-    """Yield the figures whose tables are there."""
+    """Yield the figures of the given tables."""
     for table in tables:
         if table.id in BY_VARIANT:
             yield _frontier(table, "arrow from the baseline to each variant", _system_name, arrow=True)
@@ -285,28 +285,28 @@ def _regime_name(labels: Mapping[str, str]) -> str:
 
 
 def _labelled(table: Table) -> Iterator[tuple[dict[str, str], dict[str, float], TableRow]]:
-    """Yield labels and known figures of each row."""
+    """Yield (labels by key, defined values by key, row) of each row."""
     for row in table.rows:
         labels = dict(zip((heading.key for heading in table.labels), row.labels, strict=True))
         figures = {
             heading.key: value
             for heading, cell in zip(table.headings, row.cells, strict=True)
-            if (value := _number(cell.text)) is not None
+            if (value := _parse_number(cell.text)) is not None
         }
         yield labels, figures, row
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def _ends(table: Table, row: TableRow, key: str) -> tuple[float | None, float | None]:
+def _interval_ends(table: Table, row: TableRow, key: str) -> tuple[float | None, float | None]:
     cells = dict(zip((heading.key for heading in table.headings), row.cells, strict=True))
     cell = cells.get(key, Cell(""))
-    return _number(cell.low), _number(cell.high)
+    return _parse_number(cell.low), _parse_number(cell.high)
 
 
 def _frontier(table: Table, words: str, name: Callable[[Mapping[str, str]], str], *, arrow: bool) -> Plot:
@@ -336,7 +336,7 @@ def _by_budget(table: Table) -> Plot:
         for labels, figures, row in _labelled(table):
             budget = _BUDGET.fullmatch(labels["budget"])
             if budget and key in figures:
-                low, high = _ends(table, row, key)
+                low, high = _interval_ends(table, row, key)
                 scale = 100 if key == "all_edge_f1" else 1
                 ends = [None if end is None else end * scale for end in (low, high)]
                 total = float(budget[1]) + float(budget[2])
@@ -355,7 +355,7 @@ def _by_nodes(table: Table) -> Plot:
         for labels, figures, row in _labelled(table):
             if key in figures:
                 scale = 1 if key == "accuracy_percent" else 100
-                low, high = (None if end is None else end * scale for end in _ends(table, row, key))
+                low, high = (None if end is None else end * scale for end in _interval_ends(table, row, key))
                 mark = Mark(float(labels["nodes"]), figures[key] * scale, low, high)
                 groups.setdefault((labels["system"], row.source is Source.PAPER), []).append(mark)
         panels.append(_panel(words if key == "accuracy_percent" else f"{words}, %", groups))
@@ -370,7 +370,7 @@ def _panel(title: str, groups: dict[tuple[str, bool], list[Mark]]) -> Panel:
 
 
 # --- Section of a report about CausaLab -------------------------------------------------------------------------------
-TABLE_IDS = (*(view.id for view in METRICS.views.values()), ID, *NUMBERS)
+TABLE_IDS = (*(view.id for view in METRICS.views.values()), ID, *TABLE_NUMBERS)
 MAX_PICTURES = 6
 _GRAPHS_CAPTION = (
     f"What the first {MAX_PICTURES} systems stated on the first item of the suite, beside what their own readings"

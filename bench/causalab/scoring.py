@@ -64,38 +64,42 @@ DIALOGUE = (
 )
 
 
-def _of_replies(*keys: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Return a reader of a number of the dialogue; None for answers that came without replies."""
+def _dialogue_value(*keys: str) -> Callable[[Mapping[str, Any]], float | None]:
+    """Return a function from a score to a number of its dialogue; None for answers without replies."""
     return figure_if_recorded("dialogue", *keys)
 
 
 REPLIES = (
-    Metric("unread", "Unread", "share of replies without an action", _of_replies("unread_share")),
+    Metric("unread", "Unread", "share of replies without an action", _dialogue_value("unread_share")),
     Metric(
         "malformed",
         "Malformed",
         "share of replies whose hypothesis broke the schema a third time",
-        _of_replies("malformed_share"),
+        _dialogue_value("malformed_share"),
     ),
     Metric(
-        "returned", "Returned", "replies that came back for it", _of_replies("returned"), decimals=2, is_share=False
+        "returned", "Returned", "replies that came back for it", _dialogue_value("returned"), decimals=2, is_share=False
     ),
     Metric(
-        "entries_right", "Right", "entries of past_data that are a reading", _of_replies("ledger", "right_share"), True
+        "entries_right",
+        "Right",
+        "entries of past_data that are a reading",
+        _dialogue_value("ledger", "right_share"),
+        True,
     ),
     Metric(
         "entries_altered",
         "Altered",
         "entries that agree with a reading in most numbers, not in all",
-        _of_replies("ledger", "altered_share"),
+        _dialogue_value("ledger", "altered_share"),
         True,
     ),
-    Metric("entries_invented", "Invented", "the other entries", _of_replies("ledger", "invented_share"), True),
+    Metric("entries_invented", "Invented", "the other entries", _dialogue_value("ledger", "invented_share"), True),
     Metric(
         "readings_missing",
         "Missing",
         "readings that the last notebook lacks",
-        _of_replies("ledger", "missing"),
+        _dialogue_value("ledger", "missing"),
         True,
         2,
         is_share=False,
@@ -104,7 +108,7 @@ REPLIES = (
         "entries_dropped",
         "Dropped",
         "entries that the next notebook lacks",
-        _of_replies("ledger", "dropped"),
+        _dialogue_value("ledger", "dropped"),
         True,
         2,
         is_share=False,
@@ -113,7 +117,7 @@ REPLIES = (
         "unannounced",
         "Unannounced",
         "actions that are not the announced experiment",
-        _of_replies("ledger", "unannounced"),
+        _dialogue_value("ledger", "unannounced"),
         decimals=2,
         is_share=False,
     ),
@@ -132,7 +136,7 @@ UnnamedWeightShare: TypeAlias = Annotated[
     float, Meta(description="the same within 0.01, under any key that names the parent")
 ]
 AllWeightShare: TypeAlias = Annotated[float, Meta(description="of the weights of every equation")]
-GRAPH = "graph"  # the key of the part about the graph
+GRAPH = "graph"  # key of the graph's attribution
 
 
 class GraphAttribution(Struct, forbid_unknown_fields=True):
@@ -277,9 +281,9 @@ Score: TypeAlias = Mapping[str, Any]
 
 
 def attributions_record(run: RunAttribution, nodes: Collection[str]) -> dict[str, Any]:
-    """Return the record of the frequency's attribution with the graph's under a key of its own.
+    """Return the record of the frequency's attribution, with the graph's under the key GRAPH.
 
-    Claims about edges of other nodes are only counted.
+    Stated edges of unknown nodes are only counted.
     """
     graph = core_attribution.attribution_record(run.graph)
     contradicted = {edge for edge in run.edges.contradicted if edge[0] in nodes and edge[1] in nodes}
@@ -305,17 +309,17 @@ def _sort_edges(edges: Collection[Edge]) -> list[list[str]]:
     return [list(edge) for edge in sorted(edges)]
 
 
-def _figure(key: str) -> Callable[[Score], float]:
+def _score_value(key: str) -> Callable[[Score], float]:
     return lambda score: float(score[key])
 
 
 def _read_attribution(key: str) -> Callable[[Score], float | None]:
-    """Return a reader of a number of the attribution; None for runs recorded without it."""
+    """Return a function from a score to a number of its attribution; None for runs recorded without it."""
 
     def value(score: Score) -> float | None:
         attribution = score.get(core_attribution.KEY)
         figure = attribution.get(key) if isinstance(attribution, Mapping) else None
-        return None if figure is None else float(figure)  # a text is no number that is missing: it is refused
+        return None if figure is None else float(figure)  # a text raises: it is no missing number
 
     return value
 
@@ -332,49 +336,56 @@ def _edges(key: str) -> Callable[[Score], float | None]:
 
 
 SETTINGS_USED = Metric(
-    "settings_used", "Settings", "settings that were carried out", _figure("settings"), decimals=2, is_share=False
+    "settings_used", "Settings", "settings that were carried out", _score_value("settings"), decimals=2, is_share=False
 )
 ANSWERS = (
-    Metric("accuracy", "Accuracy", "the frequency dialled last is within 5", _figure("accuracy")),
+    Metric("accuracy", "Accuracy", "the frequency dialled last is within 5", _score_value("accuracy")),
     Metric(
         "activated",
         "Activated",
         "the last try left the reactor activated, which a target beyond its dial never lets it",
-        _figure("activated"),
+        _score_value("activated"),
     ),
     Metric("opened", "Opened", "any try activated the reactor", figure_if_recorded("opened")),
-    Metric("edge_f1", "F1", "of all edges", _figure("all_edge_f1")),
-    Metric("shd", "SHD", "structural Hamming distance of all edges", _figure("shd"), decimals=2, is_share=False),
-    Metric("frequency_edge_f1", "F1 into F", "of edges into the frequency", _figure("freq_edge_f1")),
-    Metric("root_f1", "Root F1", "of the parentless ancestors of the frequency", _figure("root_f1")),
+    Metric("edge_f1", "F1", "of all edges", _score_value("all_edge_f1")),
+    Metric("shd", "SHD", "structural Hamming distance of all edges", _score_value("shd"), decimals=2, is_share=False),
+    Metric("frequency_edge_f1", "F1 into F", "of edges into the frequency", _score_value("freq_edge_f1")),
+    Metric("root_f1", "Root F1", "of the parentless ancestors of the frequency", _score_value("root_f1")),
     SETTINGS_USED,
     Metric("graph_correct", "Graph", "no edge is wrong or missing", lambda score: score["graph_correct"] is True),
 )
 WEIGHTS = (
-    Metric("frequency_weight_f1", "Weights 1e-6", "within 1e-6 under the published names", _figure("freq_weight_f1")),
+    Metric(
+        "frequency_weight_f1", "Weights 1e-6", "within 1e-6 under the published names", _score_value("freq_weight_f1")
+    ),
     Metric(
         "frequency_weight_display_f1",
         "Weights .01",
         "within 0.01 under the published names",
-        _figure("freq_weight_display_f1"),
+        _score_value("freq_weight_display_f1"),
     ),
     Metric(
         "frequency_weight_unnamed_f1",
         "Any name",
         "within 0.01 under any key that names the parent",
-        _figure("freq_weight_unnamed_f1"),
+        _score_value("freq_weight_unnamed_f1"),
     ),
-    Metric("all_weight_f1", "All weights", "of every equation", _figure("all_weight_f1")),
+    Metric("all_weight_f1", "All weights", "of every equation", _score_value("all_weight_f1")),
 )
 EDGES = (
-    Metric("edge_precision", "Precision", "of all edges", _figure("all_edge_precision")),
-    Metric("edge_recall", "Recall", "of all edges", _figure("all_edge_recall")),
+    Metric("edge_precision", "Precision", "of all edges", _score_value("all_edge_precision")),
+    Metric("edge_recall", "Recall", "of all edges", _score_value("all_edge_recall")),
     Metric(
-        "frequency_edge_precision", "P into F", "precision of edges into the frequency", _figure("freq_edge_precision")
+        "frequency_edge_precision",
+        "P into F",
+        "precision of edges into the frequency",
+        _score_value("freq_edge_precision"),
     ),
-    Metric("frequency_edge_recall", "R into F", "recall of edges into the frequency", _figure("freq_edge_recall")),
-    Metric("refused", "Refused", "actions that were not carried out", _figure("refused"), decimals=2, is_share=False),
-    Metric("submitted", "Submitted", "the run was ended", _figure("submitted")),
+    Metric("frequency_edge_recall", "R into F", "recall of edges into the frequency", _score_value("freq_edge_recall")),
+    Metric(
+        "refused", "Refused", "actions that were not carried out", _score_value("refused"), decimals=2, is_share=False
+    ),
+    Metric("submitted", "Submitted", "the run was ended", _score_value("submitted")),
 )
 GRAPH_COLUMNS = tuple(
     Metric(
@@ -418,19 +429,19 @@ _OUTCOMES = (("", "", None, ""), ("_activated", "|activated", True, "ended"), ("
 
 
 def _unused(score: Score) -> float | None:
-    """Share of the allowance that was not used; None where there is none."""
+    """Return the unused share of the allowance; None if the allowance is 0."""
     allowance = score.get("allowance")
     return 1 - float(score["settings"]) / allowance if isinstance(allowance, int) and allowance else None
 
 
 def _consistent(score: Score) -> float | None:
-    """Whether the last equation gives all own readings and no stated edge is contradicted; None where not known."""
+    """Return whether the last equation fits all readings and no stated edge is contradicted; None if unknown."""
     contradicted, fit = _edges("contradicted")(score), score.get("own_fit")
     return None if contradicted is None or fit is None else float(fit == 1 and not contradicted)
 
 
 def _by_outcome(key: str, heading: str, meaning: str, value: Callable[[Score], float | None]) -> tuple[Metric, ...]:
-    """Return a metric over all runs, over those that ended activated, and over the others."""
+    """Return a metric over all runs, over those that ended activated (reactor on), and over the others."""
 
     def among(activated: bool | None) -> Callable[[Score], float | None]:
         return lambda score: value(score) if activated in (None, score["activated"] == 1) else None
@@ -453,7 +464,9 @@ COMMITMENT = (
         "own_fit", "Own fit", "share of own readings that the last equation gives", figure_if_recorded("own_fit")
     ),
     *(
-        metric._replace(decimals=2, is_share=False, conditional=True)  # a run without an equation has none
+        metric._replace(
+            decimals=2, is_share=False, conditional=True
+        )  # runs without an equation are not in the denominator
         for metric in _by_outcome(
             "own_error",
             "Own error",
@@ -501,7 +514,7 @@ METRICS = MetricSet(
 )
 
 
-# --- Answers of CausaLab: how they are read, scored and attributed ----------------------------------------------------
+# --- Reading, scoring and attribution of answers ----------------------------------------------------------------------
 
 
 class LabScoring(Scorable[LabItem]):
@@ -515,7 +528,7 @@ class LabScoring(Scorable[LabItem]):
         return {"hypothesis": {}}
 
     def score(self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Score an answer without a transcript, as dialled and submitted before any setting."""
+        """Score an answer; without a transcript as submitted before any intervention."""
         return run_score(item, steps or _replay_submission(item, answer)).as_json()
 
     def extract(self, item: LabItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -528,7 +541,7 @@ class LabScoring(Scorable[LabItem]):
         return SHAPE
 
     def same_answer(self, item: LabItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-        """Return whether they agree in all that both state."""
+        """Return whether two answers agree in all fields that both state."""
         shared_keys = first.keys() & second.keys()
         if "frequency" in shared_keys and first["frequency"] != second["frequency"]:
             return False
@@ -541,9 +554,9 @@ SCORING = LabScoring()
 def attribute(
     item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Attribute frequency and graph; None where the steps are not at hand, and where members are not enumerated.
+    """Attribute frequency and graph; None if the steps are unknown or the mechanisms are not enumerated.
 
-    A refusal without any step leaves what the item showed at the start.
+    An answer that was refused without any step is attributed to the item's records.
     """
     from calibrant.audits.causalab.attribution import attribute_run
 

@@ -1,4 +1,4 @@
-"""Explanations of laboratories: the page, the drawing and the text of a `LabWhy`.
+"""Explanations of laboratories: page, drawing and text of a `LabWhy`.
 
 Counts of a `LabWhy` are decimal texts.
 """
@@ -22,8 +22,8 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.text import plural
 
-# --- The page of a `LabWhy`: graph and matrix of edges, what each setting would leave, and the readings ---------------
-MAX_FREQUENCIES = 40  # listed on a page
+# --- The page of a `LabWhy`: graph and matrix of edges, mechanisms left by each intervention, and the readings --------
+MAX_FREQUENCIES = 40  # frequencies listed on a page
 
 
 def page_body(why: LabWhy, prefix: str) -> Markup:
@@ -64,7 +64,7 @@ def drawing(why: LabWhy) -> str:
 
 
 def graph(why: LabWhy, prefix: str) -> str:
-    """Draw the edges of at least one mechanism, and as contradicted the stated edges of none."""
+    """Draw the edges that some consistent mechanism has, and stated edges that none has, as contradicted."""
     total = int(why.count.lower)
     nodes = [GraphNode(name, *_node_state(why, name)) for name in why.nodes]
     edges = []
@@ -106,7 +106,7 @@ def matrix_caption(why: LabWhy) -> str:
 
 
 def matrix(why: LabWhy) -> list[dict[str, Any]]:
-    """Return the rows of the matrix: each cell with its sign, number, share of all and what ruled it out."""
+    """Return the rows of the matrix; a cell has a mark, the number and share of mechanisms, and what ruled it out."""
     total = int(why.count.lower)
     counts = {(edge.cause, edge.effect): int(edge.number) for edge in why.edges}
     ruled_out = {(edge.cause, edge.effect): edge.reading for edge in why.ruled_out}
@@ -117,7 +117,7 @@ def matrix(why: LabWhy) -> list[dict[str, Any]]:
             return {"text": "\N{MIDDLE DOT}", "kind": "soft", "note": "", "share": None, "is_true": False}
         count = counts.get((cause, effect))
         is_true = (cause, effect) in true_edges
-        if count is None:  # ruled out by a reading, numbered from 1, or by the class (0)
+        if count is None:  # ruled out by reading 1, 2, ..., or by the class (0)
             note = f"reading {k}" if (k := ruled_out.get((cause, effect), 0)) else "the class"
             return {"text": "\N{BALLOT X} 0", "kind": "soft", "note": note, "share": None, "is_true": is_true}
         if count == total:
@@ -149,7 +149,7 @@ def reading_words(why: LabWhy, position: int) -> str:
 
 
 def advice(why: LabWhy) -> list[str]:
-    """Return heading and sentences about the best setting; empty where none tells mechanisms apart."""
+    """Return heading and sentences about the best intervention; empty if none separates mechanisms."""
     if not why.experiments:
         return _without_ranking(why)
     if len(why.experiments[0].outcomes) < 2:
@@ -175,7 +175,7 @@ def advice(why: LabWhy) -> list[str]:
 
 
 def _without_ranking(why: LabWhy) -> list[str]:
-    """Return what to set where settings are not ranked: what was never set."""
+    """Return advice if interventions are not ranked: properties that were never set."""
     if why.state not in ("open", "uncounted") or not why.never_set:
         return []
     cause = "readings are noisy" if why.weighted else "mechanisms that fit were not all listed"
@@ -188,7 +188,7 @@ def _imperative(words: str) -> str:
 
 
 def move_json(why: LabWhy) -> str:
-    """Return the action of the best setting, as an episode takes it; parsed from its words."""
+    """Return the action of the best intervention as JSON, parsed from its description."""
     if not why.experiments or not advice(why):
         return ""
     name, _, value = why.experiments[0].in_words.removeprefix("set ").rpartition(" to ")
@@ -228,12 +228,12 @@ def _equations(why: LabWhy) -> list[dict[str, Any]]:
 
 
 def model_lines(why: LabWhy) -> list[str]:
-    """Return the equations of the only mechanism that fits; empty where there are several."""
+    """Return the equations of the only consistent mechanism; empty if there are several."""
     return [] if why.model is None else [f"{node} = {text}" for node, text in why.model.equations.items()]
 
 
 def witness_words(why: LabWhy) -> str:
-    """Return the setting that tells the pair apart and the values that differ, as a sentence."""
+    """Return a sentence on the intervention that separates the pair, and the values that differ."""
     if why.witness is None:
         return "No single setting tells these two apart." if why.pair else ""
     differing = [name for name in why.nodes if why.witness.first[name] != why.witness.second[name]]
@@ -258,7 +258,7 @@ CLASS_WORDS = (
 
 
 def lesson(why: LabWhy) -> Lesson:
-    """Return a laboratory in steps: the vote is on whether one quantity changes another."""
+    """Return a laboratory as a lesson, with a vote on whether one quantity changes another."""
     evidence = WhyTable("Readings", plural(len(why.readings), "readings"), *_reading_rows(why))
     steps = pages_why.class_advice(why.experiments, "every reading", "models")
     if why.jointly and not why.experiments[0].decides:
@@ -297,7 +297,7 @@ MAX_REASONS = 4  # sentences on readings that decided
 
 
 def _lesson_edge(why: LabWhy) -> tuple[str, str] | None:
-    """Return an edge that the pair disagrees on, or one that every mechanism has where none is open."""
+    """Return an edge that only one of the pair has; if no edge is open, one that all mechanisms have; else None."""
     if why.state == "open" and why.pair is not None:
         edges = [(edge.cause, edge.effect) for edge in why.edges]
         return next((edge for edge in edges if depends(why.pair[0], edge) != depends(why.pair[1], edge)), None)

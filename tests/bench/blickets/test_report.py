@@ -25,7 +25,7 @@ from calibrant.bench.blickets.paper import (
     printed_detections,
     setup_tables,
 )
-from calibrant.bench.blickets.rates import Counts, Graded, Share, count_classes, count_detections, errors_of
+from calibrant.bench.blickets.rates import Counts, Graded, Share, count_classes, count_detections, count_errors
 from calibrant.bench.blickets.report import KINDS, class_plot
 from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.cli import main
@@ -429,11 +429,11 @@ def test_detections_and_errors_are_told_apart() -> None:
     assert (found.switched, found.firings, found.true, found.false, found.missed) == (6, 3, 1, 2, 0)
     silent = count_detections([(ELIGIBLE.grade, False), (PRE.grade, False)])
     assert (silent.switched, silent.firings, silent.true, silent.false, silent.missed) == (1, 0, 0, 0, 1)
-    errors = errors_of(_grades(*ALL))
+    errors = count_errors(_grades(*ALL))
     assert (errors.errors, errors.exactly_n, errors.eligible) == (4, 2, 2)
     assert errors.detail == "1 over-inclusion, 1 type and mixed"
     silent_after_n = _played(HARD, f"{TO_N} +C +D +E")
-    assert errors_of(_grades(silent_after_n)).detail == "1 no answer"
+    assert count_errors(_grades(silent_after_n)).detail == "1 no answer"
 
 
 def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None:

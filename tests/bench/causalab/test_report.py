@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causalab.paper import NUMBERS, paper, paper_tables, without_printed
+from calibrant.bench.causalab.paper import TABLE_NUMBERS, paper, paper_tables, without_printed
 from calibrant.bench.causalab.report import COLUMNS, difference_table, lab_figures
 from calibrant.bench.causalab.scoring import METRICS
 from calibrant.bench.cli import main
@@ -194,7 +194,7 @@ def _ours(table: Table) -> list[tuple[str, ...]]:
 def test_our_copy_of_the_figures_is_the_shared_one() -> None:
     shared = shared_json("causalab_paper_rows.json", part="family")
     assert (paper().source, paper().notes) == (shared["source"], shared["notes"])
-    assert set(NUMBERS) < paper().tables.keys() == shared["tables"].keys()
+    assert set(TABLE_NUMBERS) < paper().tables.keys() == shared["tables"].keys()
     for number, table in paper().tables.items():
         theirs = shared["tables"][number]
         assert (table.where, table.labels, table.columns) == (theirs["where"], theirs["labels"], theirs["columns"])
@@ -204,7 +204,7 @@ def test_our_copy_of_the_figures_is_the_shared_one() -> None:
 def test_every_printed_figure_stands_in_its_table() -> None:
     suites = ("3nodes", "4nodes", "5nodes", "6nodes", "7nodes", "4nodes_quad_hard", "4nodes_golden")
     tables = _tables(*map(_answer, suites))
-    assert tuple(tables) == NUMBERS
+    assert tuple(tables) == TABLE_NUMBERS
     for number, table in tables.items():
         printed = paper().tables[number]
         rows = [row for row in table.rows if row.source is Source.PAPER]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from calibrant.audits.claims import ClaimStatus
-from calibrant.bench.causalab.generation import LEAST_PART, MOST_PARTS
+from calibrant.bench.causalab.generation import MAX_PARTS, MIN_PART_ITEMS
 from calibrant.bench.causim.options import GenerateOptions
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_files, bundled_pool, bundled_sample
@@ -60,7 +60,7 @@ def test_parts_are_all_places_in_order(name: str) -> None:
         parts = benchmark(name).suites.parts(count)
         assert list(chain.from_iterable(parts)) == list(range(count))
         if name not in ("logic", "blickets"):  # whose items depend on no earlier one: a part of one is no more work
-            assert len(parts) <= MOST_PARTS
+            assert len(parts) <= MAX_PARTS
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_progress_counts_the_questions_of_programs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suite", ["3nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"])
 def test_laboratories_of_parts_are_those_of_the_whole_suite(suite: str) -> None:
     """Of three nodes there are so few topologies that later items have those of earlier ones again."""
-    bench, count = benchmark("causalab"), 2 * LEAST_PART + 3
+    bench, count = benchmark("causalab"), 2 * MIN_PART_ITEMS + 3
     whole = list(bench.suites.draw([suite], 6, count))
     parts = bench.suites.parts(count)
     assert len(parts) == 3
