@@ -1,4 +1,4 @@
-"""CauSim behind the public names, and for trainers."""
+"""Item functions of CauSim (`calibrant.score`, `solve`, `version_space`), and what training needs of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.solvers.causim.space import WorkedSolution, WorldSpace
 
 
-# --- CauSim behind the public names -----------------------------------------------------------------------------------
+# --- Item functions of CauSim -----------------------------------------------------------------------------------------
 _WORDS = {
     "no_object": "no JSON object in the text",
     "wrong_keys": "the object has not exactly the keys that are asked for",
@@ -51,14 +51,14 @@ class CausimFunctions(ItemApi[CausimItem]):
         self._judges: EvaluatorCache[Judge] = EvaluatorCache()
 
     def score(self, item: CausimItem, answer: object) -> CausimScore:
-        """Return the score of an answer; a text counts by its last JSON object, and so does an answer object."""
+        """Return the score of an answer; of a text, as of an answer object, the last JSON object counts."""
         item, parsed = self.check_item(item), parse_answer(answer)
         judge = self.judge(item)
         verdict = judge.judge_text(parsed or "") if isinstance(parsed, str | None) else judge.judge_object(parsed)
         failure = invalid_answer_message(answer) if parsed is None else None
         if parsed is not None and verdict.why is not None:
-            remark = "" if verdict.why == "no_object" else self.benchmark.scoring.read_answer(item, parsed)[1]
-            failure = remark or _WORDS[verdict.why]
+            form_problem = "" if verdict.why == "no_object" else self.benchmark.scoring.read_answer(item, parsed)[1]
+            failure = form_problem or _WORDS[verdict.why]
         return CausimScore(
             item.id,
             verdict.answer is not None,
@@ -73,7 +73,7 @@ class CausimFunctions(ItemApi[CausimItem]):
         return self._judges.get_for(item, lambda: Judge(item.task))
 
     def solve(self, item: CausimItem) -> Outcome[Solution[WorkedSolution]]:
-        """Any member of the complete answer set; the model is the solution worked out in words."""
+        """Return any right answer; `model` is the solution, worked out step by step in words."""
         from calibrant.solvers.causim.space import WorldSpace
 
         item = self.check_item(item)
@@ -93,11 +93,11 @@ class CausimFunctions(ItemApi[CausimItem]):
 FUNCTIONS = CausimFunctions(BENCHMARK)
 
 
-# --- CauSim for trainers: labels and rewards, and worked solutions of questions ---------------------------------------
+# --- Training on CauSim: labels and rewards, and worked solutions of questions ----------------------------------------
 
 
 class CausimTraining:
-    """Nodes are what a share counts."""
+    """Implements Trainable (bench.core.capabilities); partial credit is a share of nodes."""
 
     @property
     def stages(self) -> Sequence[str]:
@@ -107,12 +107,12 @@ class CausimTraining:
         return {"nodes": len(item.task.model), "answers": item.labels.size}
 
     def gold(self, item: CausimItem) -> dict[str, Any] | None:
-        """One of the right answers; which of them is the solver's choice."""
+        """Return one of the right answers, chosen by the solver; None if it found none."""
         outcome = work_solution(item.task.model, item.task.question)
         return plain(outcome.value.answer) if isinstance(outcome, Found) else None
 
     def share(self, item: CausimItem, verdict: CausimScore) -> float:
-        """Nodes whose value follows from what the answer gives their parents; 0 or 1 where nodes cannot be judged."""
+        """Return the share of nodes whose value follows from their parents' values in the answer; else 0 or 1."""
         if verdict.correct:
             return 1.0
         nodes = verdict.details.nodes or {}
@@ -158,7 +158,7 @@ class CausimSolutions:
 
         by_id = {item.id: item for item in items}
         completions: dict[str, list[str]] = {}
-        for instance, text in _responses(responses):
+        for instance, text in _read_responses(responses):
             if instance not in by_id:
                 raise CalibrantError(f"{responses.name}: no instance {short_repr(instance)} in the pool")
             completions.setdefault(instance, []).append(text)
@@ -171,19 +171,21 @@ def _is_right(item: CausimItem, text: str) -> bool:
     return Judge(item.task).judge_reply(text).reward == 1
 
 
-def _responses(path: Path) -> list[tuple[str, str]]:
-    """Return instance and text of each line, as `calibrant score` takes responses."""
-    lines = []
-    for number, raw in numbered_lines(path):
+def _read_responses(path: Path) -> list[tuple[str, str]]:
+    """Return the instance id and the text of each line of a file of responses, as `calibrant score` reads it."""
+    responses = []
+    for line_number, raw in numbered_lines(path):
         try:
             record = json_object(raw) or {}
         except CalibrantError as error:
-            raise PoolError(str(error), file=path.name, field=f"line {number}") from None
+            raise PoolError(str(error), file=path.name, field=f"line {line_number}") from None
         instance, text = record.get("instanceId", record.get("id")), record.get("response")
         if not isinstance(instance, str) or not isinstance(text, str):
-            raise PoolError("instanceId and response, two texts, are expected", file=path.name, field=f"line {number}")
-        lines.append((instance, text))
-    return lines
+            raise PoolError(
+                "instanceId and response, two texts, are expected", file=path.name, field=f"line {line_number}"
+            )
+        responses.append((instance, text))
+    return responses
 
 
 WORKED_SOLUTIONS = CausimSolutions()
@@ -193,28 +195,29 @@ WORKED_SOLUTIONS = CausimSolutions()
 
 
 def hypotheses(item: CausimItem) -> Hypotheses:
-    """Return the answers of worlds that fit, each with its share of these."""
+    """Return the answers of the worlds consistent with the evidence, each with its share of these worlds."""
     space = FUNCTIONS.version_space(item)
     try:
-        numbers = space.verdicts()
+        num_worlds = space.verdicts()
     except BudgetSpent as spent:
         raise CalibrantError(f"the answers to {item.id} are not counted: {spent}") from None
-    return weighted_hypotheses("answers", space.in_words, numbers, _key, _prior(item, numbers))
+    return weighted_hypotheses("answers", space.in_words, num_worlds, _answer_text, _prior(item, num_worlds))
 
 
 def _prior(item: CausimItem, texts: Iterable[str]) -> Prior | None:
-    """Return the probabilities of answers under the samplers of the noise; None where nothing fits."""
-    members = AnswerSet(item.task.model, item.task.question)
-    if not members.fitting:
+    """Return the posterior of answers under the samplers of the noise; None if no world fits the evidence."""
+    answers = AnswerSet(item.task.model, item.task.question)
+    if not answers.fitting:
         return None
-    listed = [float(members.probability(symbols(json.loads(text)))) for text in texts]
+    posterior = [float(answers.probability(symbols(json.loads(text)))) for text in texts]
     return Prior(
         "the samplers of the noise",
-        lambda answer: float(members.probability(symbols(answer))),
-        [(probability, probability) for probability in listed],
+        lambda answer: float(answers.probability(symbols(answer))),
+        [(probability, probability) for probability in posterior],
     )
 
 
-def _key(score: Mapping[str, Any]) -> str | None:
+def _answer_text(score: Mapping[str, Any]) -> str | None:
+    """Return the answer in canonical text, the key of its hypothesis; None of an answer without a value."""
     meaning: str | None = score["meaning"]
     return meaning

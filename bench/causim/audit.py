@@ -1,4 +1,4 @@
-"""Audits of CauSim: what can be proved about an item, and what its certificates are about."""
+"""Audits of CauSim: proved findings about an item, and their certificates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CausimFindings:
 
 
 class PoolChecks(ItemChecks):
-    """Checks of pools, to which the options of programs do not apply."""
+    """Checks of pools; options of `pool check` that are about program files do not apply to them."""
 
     def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
         if options != CheckOptions():
@@ -63,11 +63,11 @@ AUDIT = FindingsAudit("causim")
 CHECK = PoolChecks("causim", SOUNDNESS)
 
 
-# --- Hardening of CauSim questions: the least further values that leave one answer ------------------------------------
+# --- Hardening of CauSim questions: the fewest further observed values that leave one answer --------------------------
 
 
 def harden_item(item: CausimItem) -> Outcome[HardenedItem]:
-    """Return the question with the least more evidence that leaves one answer; reads what is sealed."""
+    """Return the question with the fewest further observed values that leave one answer; reads the sealed world."""
     outcome = least_values(item)
     if not isinstance(outcome, Found):
         return outcome

@@ -1,4 +1,4 @@
-"""Report of `calibrant pool check` on programs: first faults, structures beside a reference, and shares."""
+"""Report of `calibrant pool check` on programs: the first fault of each, and comparison with a reference graph."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from calibrant.dsl.text import plural
 NIHSS = "nihss"
 CORRECT = "correct"
 SAME_MECHANISMS = "those of the reference; noise is not compared."
-OUTCOMES: Mapping[str, str] = {  # of Table 27, by the first fault
+OUTCOMES: Mapping[str, str] = {  # titles of rows of the paper's Table 27, by the kind of the first fault
     FaultKind.DISCONNECTED: "Graph is disconnected",
     FaultKind.NODE_COUNT: "Wrong number of nodes",
     FaultKind.SYNTAX: "Invalid syntax",
@@ -46,10 +46,10 @@ OUTCOMES: Mapping[str, str] = {  # of Table 27, by the first fault
 
 @dataclass(frozen=True)
 class CheckedProgram:
-    """A program with its first fault, and its structure beside the reference.
+    """A program with its first fault, and its structure compared with that of the reference.
 
-    difference: None without a reference, or where the equations could not be compared; problem: why not
-    mechanisms: where the structure matches, a sentence for each mechanism that differs; None where none was compared
+    difference: None without a reference, or if the equations could not be compared; problem: why they could not be
+    mechanisms: a sentence for each mechanism that differs; None with a fault or other structure
     """
 
     label: str
@@ -63,7 +63,7 @@ class CheckedProgram:
         return self.check.fault is None and not self.problem and (self.difference is None or self.difference.is_match)
 
     def lines(self) -> Iterator[str]:
-        """Yield what a person reads about it."""
+        """Yield the lines that the terminal shows about the program."""
         fault = self.check.fault
         if fault is None:
             yield f"  {'ok' if self.passed else 'failed':6}  {self.label}"
@@ -114,7 +114,7 @@ def _difference_text(difference: StructureDifference) -> str:
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """Programs that were checked, with tables beside the paper's."""
+    """Checked programs; its tables print the paper's figures beside ours."""
 
     programs: Sequence[CheckedProgram]
     with_reference: bool
@@ -124,7 +124,7 @@ class ProgramReport:
         return all(program.passed for program in self.programs)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line or more for each program, then the tables."""
+        """Yield the lines of each program, then the tables."""
         for program in self.programs:
             yield from map(in_one_line, program.lines())
         yield ""
@@ -176,13 +176,13 @@ class ProgramReport:
         }
 
 
-def _percent_interval(count: int, number: int) -> tuple[float, float]:
-    low, high = wilson(count, number)
+def _percent_interval(count: int, trials: int) -> tuple[float, float]:
+    low, high = wilson(count, trials)
     return 100 * low, 100 * high
 
 
 def check_programs(paths: Sequence[Path], options: CheckOptions) -> ProgramReport:
-    """Check every program of files and folders; nothing of them is executed."""
+    """Check every program of files and folders; the programs are parsed, never executed."""
     if options.topology is not None and options.topology not in TOPOLOGIES:
         raise OptionError(f"unknown topology '{options.topology}'; known: {', '.join(TOPOLOGIES)}", "--topology")
     names = _mapped_names(options)
@@ -195,7 +195,7 @@ def check_programs(paths: Sequence[Path], options: CheckOptions) -> ProgramRepor
                 num_nodes=source.version if options.nodes is None else options.nodes,
                 topology=options.topology or (source.topology if source.topology in TOPOLOGIES else None),
             )
-            checked.append(_compared(source, check, reference, names))
+            checked.append(_check_against_reference(source, check, reference, names))
     return ProgramReport(checked, options.reference is not None)
 
 
@@ -213,7 +213,7 @@ def _mapped_names(options: CheckOptions) -> dict[str, str]:
     return names
 
 
-def _compared(
+def _check_against_reference(
     source: ProgramSource, check: ProgramCheck, reference: str | None, names: Mapping[str, str]
 ) -> CheckedProgram:
     if reference is None:
@@ -221,23 +221,23 @@ def _compared(
     if check.graph is None:
         return CheckedProgram(source.label, check, problem="its equations could not be read")
     try:
-        used = {name: target for name, target in names.items() if name in check.graph}
-        difference = compare_structure(check.graph, _reference_graph(reference), used)
+        known_names = {name: target for name, target in names.items() if name in check.graph}
+        difference = compare_structure(check.graph, _reference_graph(reference), known_names)
     except ModelError as error:
         return CheckedProgram(source.label, check, problem=str(error))
     if check.fault is not None or not difference.is_match:
         return CheckedProgram(source.label, check, difference)
     try:
-        sentences = tuple(compare_mechanisms(diagram_nodes(source.text), _reference_nodes(reference), used))
+        sentences = tuple(compare_mechanisms(diagram_nodes(source.text), _reference_nodes(reference), known_names))
     except Unsupported as error:
         sentences = (f"not compared: {error}.",)
     return CheckedProgram(source.label, check, difference, mechanisms=sentences)
 
 
 def reference_source(reference: str, nodes: int | None) -> str:
-    """Return the text of the one program in a file, or of NIHSS.
+    """Return the text of the program in a file that has one, or of the built-in NIHSS.
 
-    nodes: of NIHSS with fewer items than it has
+    nodes: number of nodes of NIHSS; None for all
     """
     if reference == NIHSS:
         return networks.program(nodes or networks.MAX_NODES)

@@ -1,4 +1,4 @@
-"""Items of CauSim that commands make: generated ones, and variants of others."""
+"""Generated items of CauSim, and variants of items."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ from calibrant.solvers.causim.generation import (
     version_items,
 )
 
-# --- Options of questions about programs, read into a plan ------------------------------------------------------------
+# --- Options of questions about programs, as a plan -------------------------------------------------------------------
 MAX_NODES = 20
-ALL_VERSIONS = tuple(range(1, 11))  # of the paper
+ALL_VERSIONS = tuple(range(1, 11))  # the paper's: version v of a program has v nodes
 
 
 def versions_of(text: str | None) -> tuple[int, ...]:
-    """Read `1-10` or `1,3,5`, ascending; none without a text. `OptionError` for what is no version."""
+    """Return the versions of `1-10` or `1,3,5`, ascending; empty for None. `OptionError` for anything else."""
     if text is None:
         return ()
     numbers: set[int] = set()
@@ -71,7 +71,7 @@ def versions_of(text: str | None) -> tuple[int, ...]:
 
 
 def question_plan(options: StatedOptions) -> QuestionPlan:
-    """Return the plan of questions; `OptionError` for options that do not go together."""
+    """Return the plan of questions; `OptionError` for options that contradict each other."""
     types: list[QuestionType] = []
     for kind in (options.types or ",".join(TYPES)).split(","):
         if kind not in TYPES:
@@ -121,19 +121,19 @@ def _caps(options: StatedOptions) -> Caps | None:
     )
 
 
-# --- Pools of all questions about generated programs: drawn program by program, held-out ones in a file of their own
+# --- Pools with all questions about each generated program; held-out programs have a file of their own
 HELDOUT = "heldout_{}"
 
 
 class _Part(NamedTuple):
-    """The programs of a topology in one of the two files."""
+    """The programs of one topology in one of the two files: the pool, or the held-out programs."""
 
     topology: str
     is_heldout: bool
 
 
 class _DrawnItems(NamedTuple):
-    """Items about a program or several, the outcomes of its drafts, and its part of a report."""
+    """Items about one or more programs, with the outcomes of drafts of programs and the report's diversity."""
 
     items: Sequence[CausimItem]
     drafts: Tally
@@ -141,24 +141,27 @@ class _DrawnItems(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """Missing questions of a part by cell; numbers: of further programs, disjoint between the parts of a topology."""
+    """Numbers of questions that a part lacks, by cell (version, type of question).
+
+    numbers: of further programs that may fill the gap; disjoint between the parts of a topology
+    """
 
     part: _Part
     numbers: range
     missing: Mapping[Cell, int]
 
 
-def _draw_program(seed: int, options: GeneratedItems, with_report: bool, place: tuple[str, int]) -> _DrawnItems:
-    """Draw a program and its items; with_report: also its motifs and tables."""
+def _draw_program(seed: int, options: GeneratedItems, with_report: bool, program: tuple[str, int]) -> _DrawnItems:
+    """Draw a program, given as topology and number, and its items; with_report: count its motifs and tables too."""
     tally, diversity = Tally(), Diversity()
     plan, versions = question_plan(options), versions_of(options.versions) or ALL_VERSIONS
     vocabulary = options.vocabulary or "nonsense"
-    topology, scm_id = place[0], program_id(*place)
+    topology, scm_id = program[0], program_id(*program)
     grown = grow(seed, scm_id, topology, max(versions), vocabulary=vocabulary, tally=tally)
-    chosen = [grown[v - 1] for v in versions]
-    items = tuple(item for version in chosen for item in version_items(seed, scm_id, version, plan, vocabulary))
+    drawn = [grown[v - 1] for v in versions]
+    items = tuple(item for version in drawn for item in version_items(seed, scm_id, version, plan, vocabulary))
     if with_report:
-        for version in chosen:
+        for version in drawn:
             diversity.add_graph(version.model)
         diversity.add_tables(grown[-1].model)
     return _DrawnItems(items, tally, diversity)
@@ -189,12 +192,12 @@ class ProgramPools:
             for suite in suites
             for number in heldout_numbers(request.seed, suite, self._programs, self._options.heldout or 0)
         }
-        # of the requested programs, by program and cell; of all, by part and cell
-        self._of_programs: Counter[tuple[str, Cell]] = Counter()
-        self._of_parts: Counter[tuple[_Part, Cell]] = Counter()
+        # numbers of questions: of requested programs by program and cell, of these and further ones by part and cell
+        self._per_program: Counter[tuple[str, Cell]] = Counter()
+        self._per_part: Counter[tuple[_Part, Cell]] = Counter()
         self._drafts = {suite: Tally() for suite in suites}
         self._diversity = {suite: Diversity() for suite in suites}
-        self._further: set[str] = set()
+        self._further_programs: set[str] = set()
 
     def write(self) -> list[str]:
         """Draw the items and write the files; return lines that say what was written."""
@@ -215,19 +218,20 @@ class ProgramPools:
 
     def _draw(self, buffers: Sequence[SpillBuffer[CausimItem]]) -> None:
         request = self._request
-        places = list(self._places())
-        # questions that a program is to have; of a few there are fewer
+        programs = list(self._requested_programs())
+        # requested questions of a program; some programs have fewer
         size = len(self._versions) * len(self._plan.types) * self._plan.per_type
-        request.progress(request.out.name, 0, size * len(places))
+        request.progress(request.out.name, 0, size * len(programs))
         work = partial(_draw_program, request.seed, self._options, request.report is not None)
-        for i, (number, result) in enumerate(as_completed(work, dict(enumerate(places)), request.execution)):
-            place = places[number]
+        results = as_completed(work, dict(enumerate(programs)), request.execution)
+        for done, (index, result) in enumerate(results, start=1):
+            program = programs[index]
             if isinstance(result, Failure):
-                raise CalibrantError(f"program {program_id(*place)}: {result.error}")
-            self._add(buffers, number, _Part(place[0], place in self._heldout), result)
+                raise CalibrantError(f"program {program_id(*program)}: {result.error}")
+            self._add(buffers, index, _Part(program[0], program in self._heldout), result)
             for item in result.items:
-                self._of_programs[item.scm, _cell(item)] += 1
-            request.progress(request.out.name, size * (i + 1), size * len(places))
+                self._per_program[item.scm, _cell(item)] += 1
+            request.progress(request.out.name, size * done, size * len(programs))
 
     def _draw_further(self, buffers: Sequence[SpillBuffer[CausimItem]]) -> None:
         """Draw questions about further programs where a part lacks some."""
@@ -242,29 +246,29 @@ class ProgramPools:
             if isinstance(result, Failure):
                 raise CalibrantError(f"further programs of {part.topology}: {result.error}")
             self._add(buffers, num_programs + number, part, result)
-            self._further |= {item.scm for item in result.items}
+            self._further_programs |= {item.scm for item in result.items}
 
     def _add(self, buffers: Sequence[SpillBuffer[CausimItem]], number: int, part: _Part, result: _DrawnItems) -> None:
         for index, item in enumerate(result.items):
             buffers[part.is_heldout].add((number, index), item)
-            self._of_parts[part, _cell(item)] += 1
+            self._per_part[part, _cell(item)] += 1
         self._drafts[part.topology].add(result.drafts)
         self._diversity[part.topology].add(result.diversity)
 
     def _gaps(self) -> Iterator[_Gap]:
-        """Yield the parts that have fewer questions than requested."""
-        sizes = Counter(_Part(suite, (suite, number) in self._heldout) for suite, number in self._places())
+        """Yield a gap for each part that has fewer questions than requested."""
+        sizes = Counter(_Part(suite, (suite, number) in self._heldout) for suite, number in self._requested_programs())
         for part, size in sorted(sizes.items()):
             missing = {
-                cell: size * self._plan.per_type - self._of_parts[part, cell]
+                cell: size * self._plan.per_type - self._per_part[part, cell]
                 for cell in product(self._versions, self._plan.types)
             }
             if any(missing.values()):
                 first = self._programs + part.is_heldout
-                # a range, for Python 3.14 pickles no `itertools.count`
+                # a range, because `itertools.count` cannot be pickled in Python 3.14
                 yield _Gap(part, range(first, sys.maxsize, 2 if self._options.heldout else 1), missing)
 
-    def _places(self) -> Iterator[tuple[str, int]]:
+    def _requested_programs(self) -> Iterator[tuple[str, int]]:
         return product(self._suites, range(self._programs))
 
     def _write_file(self, path: Path, items: Sequence[CausimItem], about: Mapping[str, Any]) -> str:
@@ -272,13 +276,13 @@ class ProgramPools:
         return f"{plural(len(items), 'instances')} written to {path}"
 
     def _shortfall(self) -> list[str]:
-        """Return a line about versions with fewer questions than requested; none if there are none."""
+        """Return a line about versions with fewer questions than requested; empty if all have them."""
         requested = self._plan.per_type
         total = self._programs * len(self._suites) * len(self._versions) * len(self._plan.types)
-        complete = sum(number == requested for number in self._of_programs.values())
+        complete = sum(num_questions == requested for num_questions in self._per_program.values())
         if complete == total:
             return []
-        missing = total * requested - self._of_programs.total()
+        missing = total * requested - self._per_program.total()
         line = (
             f"{total - complete} of {total} versions and types have fewer than"
             f" {plural(requested, 'questions')}: {missing} fewer"
@@ -286,8 +290,8 @@ class ProgramPools:
         if not self._options.fill:
             return [f"{line}; -o fill=true draws further programs for them"]
         remaining = sum(sum(gap.missing.values()) for gap in self._gaps())
-        number = f"{missing - remaining} of them" if remaining else "them"
-        return [f"{line}; {len(self._further)} further programs have {number}"]
+        made_up = f"{missing - remaining} of them" if remaining else "them"
+        return [f"{line}; {len(self._further_programs)} further programs have {made_up}"]
 
 
 def _cell(item: CausimItem) -> Cell:
@@ -295,7 +299,7 @@ def _cell(item: CausimItem) -> Cell:
 
 
 def _write_report(path: Path, drafts: Mapping[str, Tally], diversity: Mapping[str, Diversity]) -> str:
-    """Write drafts by version and outcome, and diversity, by suite."""
+    """Write a JSON report: for each suite, drafts by version and outcome, and diversity."""
     report = {
         suite: {
             "drafts": {str(version): outcomes for version, outcomes in sorted(tally.versions.items())},
@@ -308,23 +312,23 @@ def _write_report(path: Path, drafts: Mapping[str, Tally], diversity: Mapping[st
     return f"report written to {path}"
 
 
-# --- Generation of pools of CauSim: suite by suite, or program by program with all their questions --------------------
+# --- Generation of pools of CauSim: suite by suite, or all questions about each of N programs -------------------------
 
 
 class CausimSuites(Drawable[CausimItem]):
     """Implements Drawable (bench.core.capabilities)."""
 
-    are_sequences = True  # questions about a built-in model, each different from those before
+    are_sequences = True  # a question about a built-in model depends on those before it, from which it differs
 
     @property
     def names(self) -> Sequence[str]:
         return (*TOPOLOGIES, *BUILT_IN)
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[CausimItem]:
-        """Return items of suites.
+        """Return `count` items of each suite.
 
-        A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, with a question of each type about each; or
-        a built-in model, of which there may be fewer items.
+        A suite is a topology (programs of 2, 4, 6, 8, 10 nodes in turns, each with a question of every type) or a
+        built-in model; a built-in model may have fewer than `count` different questions.
         """
         return tuple(item for name in suites for item in self.iterate_part(name, seed, range(count)))
 
@@ -348,7 +352,7 @@ class CausimSuites(Drawable[CausimItem]):
 
 
 def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Iterator[CausimItem]:
-    """Draw the items of a suite at these places: programs of several sizes in turns, or a built-in model."""
+    """Yield the items of a suite with these indices, about generated programs or a built-in model."""
     units = SUITES.units(suite, options)
     if units is not None:
         return islice(units.iterate(seed), places.start, places.stop)
@@ -361,7 +365,7 @@ def draw_with_options(suite: str, seed: int, places: range, options: GeneratedIt
 
 
 class CausimGenerator(SuiteGenerator):
-    """Generation of CauSim, which can also write all questions about so many programs."""
+    """Generation of CauSim; `-o programs=N` writes all questions about each of N programs."""
 
     def generate(self, request: GenerateRequest, options: GenerateOptions) -> Sequence[str]:
         has_programs = any(text.partition("=")[0] == "programs" for text in request.item_options)
@@ -396,7 +400,7 @@ GENERATE = CausimGenerator("causim", draw_with_options)
 LINE_RECORDS = {"training": (TrainingHeader, TrainingRecord)}
 
 
-# --- Other programs of the same model, and programs over permuted values ----------------------------------------------
+# --- Equivalent programs of a model, and programs over permuted values ------------------------------------------------
 ASSIGNMENTS = ("fixed_exogenous", "do", "observed_endogenous")  # fields with values of nodes or noise
 _BLANK = "\n\n\n"  # between functions
 
@@ -404,7 +408,7 @@ ValueMap = Mapping[str, Mapping[str, str]]
 
 
 def split_program(program: str) -> list[str]:
-    """Return imports, functions and the run."""
+    """Return the parts of a program: imports, one text per function, and the lines that run it."""
     return program.strip().split(_BLANK)
 
 
@@ -412,8 +416,8 @@ def join_program(parts: Sequence[str]) -> str:
     return _BLANK.join(parts) + "\n"
 
 
-def other_programs(program: str) -> list[str]:
-    """Return programs of the same model that are written otherwise: by rules, by tables."""
+def equivalent_programs(program: str) -> list[str]:
+    """Return other programs of the same model: one written as if-rules, one as tables."""
     model, same = load_source(program), meaning(program)
     bundles = [bundle_of(model), table_bundle_of(model)]
     texts = [module_text(bundle, comments=False) for bundle in bundles if bundle is not None]
@@ -421,12 +425,12 @@ def other_programs(program: str) -> list[str]:
 
 
 def meaning(program: str) -> str:
-    """Return what is equal for programs of one model: its program by rules."""
+    """Return a canonical text, equal for all programs of one model: the program written as if-rules."""
     return module_text(bundle_of(load_model(program)), comments=False)
 
 
 def is_within_domains(record: Record) -> bool:
-    """Return whether all values of the question occur in the model; what a program does with others is its own."""
+    """Return whether all values of the question are in the model's domains; equivalent programs differ on others."""
     domains = _domains(load_model(record["program"]))
     return all(
         loose_symbol(value) in domains[name] for field in ASSIGNMENTS for name, value in record.get(field, {}).items()
@@ -434,17 +438,17 @@ def is_within_domains(record: Record) -> bool:
 
 
 def permuted_values(program: str, random: Random) -> dict[str, dict[str, str]]:
-    """Return a permutation of the values of each node and noise variable that has two, without those that stay."""
+    """Return, for each node and noise variable with two values or more, a permutation without its fixed points."""
     moved = {name: permuted(domain, random) for name, domain in _domains(load_model(program)).items()}
     return {name: values for name, values in moved.items() if values}
 
 
 def map_values(record: Record, values: ValueMap) -> dict[str, Any]:
-    """Return a record over other values, its program by rules; `ModelError` for values that the model lacks."""
+    """Return a record with values replaced, its program written as if-rules; `ModelError` for unknown values."""
     model = load_model(record["program"])
     domains = _domains(model)
-    for name, moved in values.items():
-        if not moved.keys() <= set(domains.get(name, ())):
+    for name, mapped in values.items():
+        if not mapped.keys() <= set(domains.get(name, ())):
             raise ModelError(f"{name}: it lacks a value of the map")
     names = ModelNames(
         tuple(range(len(model))), {name: name for name in domains}, {name: values.get(name, {}) for name in domains}
@@ -456,9 +460,11 @@ def map_values(record: Record, values: ValueMap) -> dict[str, Any]:
 
 
 def map_assignment(assignment: Mapping[str, Any], values: ValueMap) -> dict[str, Any]:
-    """Return JSON values of nodes and noise over other values; what is no value of the model stays."""
-    moved = {name: values.get(name, {}).get(loose_symbol(value)) for name, value in assignment.items()}
-    return {name: value if (text := moved[name]) is None else json.loads(text) for name, value in assignment.items()}
+    """Return an assignment of nodes and noise with its JSON values replaced; values outside the map stay."""
+    new_values = {name: values.get(name, {}).get(loose_symbol(value)) for name, value in assignment.items()}
+    return {
+        name: value if (text := new_values[name]) is None else json.loads(text) for name, value in assignment.items()
+    }
 
 
 def _domains(model: Model) -> dict[str, tuple[str, ...]]:
@@ -470,14 +476,14 @@ def _domains(model: Model) -> dict[str, tuple[str, ...]]:
     }
 
 
-_SORTED = ("unknown_exogenous",)
+_SORTED = ("unknown_exogenous",)  # lists of names whose order carries no information
 _TEXTS = (("code", "sentences"), ("prose", "sentences"), ("prose", "rules"))  # view and style of prose
 
 
 class ProgramVariants(Variable):
     """A renamed node changes the names of its noise, function and local variables too.
 
-    values: the program is written again by rules, over values that are permuted for each node and noise variable
+    values: the program is written as if-rules, with the values of each node and noise variable permuted
     equivalent: another program of the same model; words: the program, or one of two styles of prose
     """
 
@@ -533,7 +539,10 @@ def _reorder(record: Record, random: Random) -> Variant | None:
 
 
 def _write_again(record: Record, kind: str, random: Random) -> Variant | None:
-    """Return the question about prose, over other values, or about another program; `ModelError` for large tables."""
+    """Return a question shown in another form, over permuted values, or about an equivalent program; None without.
+
+    Raises `ModelError` if a table is too large.
+    """
     if kind == "words":
         return _rephrase(record, random)
     if not is_within_domains(record):
@@ -541,7 +550,7 @@ def _write_again(record: Record, kind: str, random: Random) -> Variant | None:
     if kind == "values":
         values = permuted_values(record["program"], random)
         return Variant(map_values(record, values), values=values) if values else None
-    programs = other_programs(record["program"])
+    programs = equivalent_programs(record["program"])
     return Variant({**record, "program": random.choice(programs)}) if programs else None
 
 

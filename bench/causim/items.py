@@ -1,4 +1,4 @@
-"""Items of CauSim as pool files, records, prompts and pictures, and statistics of a pool."""
+"""Items of CauSim: pool files, records, prompts, pictures, and statistics of a pool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 
-# --- Items of CauSim as pool files, records and prompts ---------------------------------------------------------------
+# --- Pool files, records and prompts of CauSim ------------------------------------------------------------------------
 
 
 class CausimItems(ItemFormats[CausimItem]):
@@ -34,7 +34,7 @@ class CausimItems(ItemFormats[CausimItem]):
         "type",
         "scenario",
         "view",
-        "program",  # where it is shown, not sentences
+        "program",  # absent if the prompt shows prose
         "fixed_exogenous",
         "unknown_exogenous",
         "do",
@@ -53,7 +53,7 @@ class CausimItems(ItemFormats[CausimItem]):
         write_pool(path, pool.items, name=pool.name, metadata=dict(pool.metadata))
 
     def record(self, item: CausimItem) -> dict[str, Any]:
-        """With the world and the labels, which are not in the prompt, under `sealed`."""
+        """Return the record; `sealed` holds the world and the labels, which the prompt does not show."""
         record = dict(msgspec.to_builtins(record_of_item(item)))
         sealed = {"world": record.pop("world", {}), "labels": record.pop("labels")}
         return record | {"sealed": sealed}
@@ -114,18 +114,18 @@ COLUMNS: Mapping[str, PoolStatistic[CausimItem]] = {
 STATISTICS = PoolStatistics(COLUMNS, lambda item: item.topology)
 
 
-# --- A question drawn: the program's graph with noise and `do`, what is seen and, if revealed, what changes -----------
-_BUDGET: Final = 20_000
+# --- Picture of a question: the program's graph with noise, `do`, observed values and, if revealed, their changes -----
+_BUDGET: Final = 20_000  # steps of a search for a world that fits, and of a count of answers
 _MAX_CHARS: Final = 16  # letters of a value in a box
 
 
 def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture:
     """Return the graph of a question's program.
 
-    reveal_sealed: whether the world that it was drawn from, or one that fits, is shown, and what changes in it
+    reveal_sealed: show also the values of the sealed world (without one, of a world that fits) before and under `do`
     """
     model, question = item.task.model, item.task.question
-    worlds = _worlds(item) if reveal_sealed else None
+    revealed = _values_in_world(item) if reveal_sealed else None
     reached = _list_reached(item)
     nodes = []
     for node in model.nodes:
@@ -134,9 +134,9 @@ def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture
             facts["do"] = f":= {question.do[node.name]}" if node.name in question.do else ""
         marks = {Mark.SET} if node.name in question.do else {Mark.REACHED} if node.name in reached else set()
         value = _describe_given(question, node.name)
-        if worlds is not None:
-            before, after = worlds[0][node.name], worlds[1][node.name]
-            facts["noise was"] = worlds[2][node.noise]
+        if revealed is not None:
+            before, after = revealed[0][node.name], revealed[1][node.name]
+            facts["noise was"] = revealed[2][node.noise]
             facts["value"] = before
             if question.do:
                 facts["under do"] = after
@@ -147,8 +147,10 @@ def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture
     return LayeredPicture(in_one_line(item.id), _remark(item, reveal_sealed=reveal_sealed), tuple(nodes))
 
 
-def _worlds(item: CausimItem) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol], Mapping[str, Symbol]] | None:
-    """Return the values before and under `do` in one world that fits, and its noise; None without one in the budget."""
+def _values_in_world(
+    item: CausimItem,
+) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol], Mapping[str, Symbol]] | None:
+    """Return values without and under `do`, and noise, of the sealed world or one that fits; None if none is found."""
     model, question, world = item.task.model, item.task.question, item.sealed.world
     if not world:
         members = AnswerSet(model, question)
@@ -164,11 +166,11 @@ def _worlds(item: CausimItem) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol
 
 def _list_reached(item: CausimItem) -> set[str]:
     """List the nodes outside `do` that descend from a node in it."""
-    moved = set(item.task.question.do)
+    reached = set(item.task.question.do)
     for node in item.task.model.nodes:
-        if node.name not in moved and any(parent in moved for parent in node.parents):
-            moved.add(node.name)
-    return moved - set(item.task.question.do)
+        if node.name not in reached and any(parent in reached for parent in node.parents):
+            reached.add(node.name)
+    return reached - set(item.task.question.do)
 
 
 def _describe_given(question: Question, name: str) -> str:

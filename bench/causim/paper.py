@@ -1,7 +1,7 @@
-"""The paper's tables of pass@1: printed figures, the items that they are about, and rows of runs beside them.
+"""The paper's tables of pass@1: printed rows, and rows of our runs below them.
 
-The paper's systems answered questions with one right answer about programs that are not public; ours answered those of
-our pools that are labelled so. The figures stand side by side, they are not about the same questions.
+The paper's questions have one right answer and are about programs that are not public. Our rows are about the
+questions of our pools that have one right answer too. Hence printed rows and ours are not about the same questions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from calibrant.dsl.causim.networks import NETWORKS
 from calibrant.dsl.causim.prompt import View
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-# --- Items that the paper's tables are about: which questions belong beside their printed rows ------------------------
+# --- Questions that each of the paper's tables is about ---------------------------------------------------------------
 NIHSS: Final = "nihss"
 MEDICAL: Final = "medical"
 NONSENSE: Final = "nonsense"
@@ -34,13 +34,13 @@ GENERATED: Final = ("inverted_star", "chain", "layered")  # topologies of the pa
 OF_NIHSS: Final = "33"
 OF_NETWORKS: Final = "25"
 PASS_OF_NIHSS: Final = "34"
-ASKED_KINDS: Final = ("counterfactual", "intervention")  # of tables about all questions: they print the means of both
+ASKED_KINDS: Final = ("counterfactual", "intervention")  # tables about "all" questions print the means of both
 
 
 class ShownProgram(NamedTuple):
-    """View and vocabulary of an item, from the item itself.
+    """View and vocabulary of an item, read from the item itself.
 
-    vocabulary: as `vocabulary_of`
+    vocabulary: nonsense, medical or other, as `vocabulary_of` returns it
     """
 
     view: View | None
@@ -48,22 +48,22 @@ class ShownProgram(NamedTuple):
 
 
 def shown_programs(items: Mapping[Item, CausimItem]) -> dict[Item, ShownProgram]:
-    """Return what each of these items shows; programs that items share are read once."""
-    by_source: dict[str, str] = {}
+    """Return view and vocabulary of each item."""
+    vocabularies: dict[str, str] = {}
     programs = {}
     for key, item in items.items():
         source = item.task.source
-        if source not in by_source:
-            by_source[source] = vocabulary_of(source)
-        vocabulary = item.vocabulary if item.vocabulary != NONSENSE else by_source[source]
+        if source not in vocabularies:
+            vocabularies[source] = vocabulary_of(source)
+        vocabulary = item.vocabulary if item.vocabulary != NONSENSE else vocabularies[source]
         programs[key] = ShownProgram(item.task.view, vocabulary)
     return programs
 
 
 def vocabulary_of(source: str) -> str:
-    """Return the vocabulary that the texts of a program are from: medical, nonsense, or other.
+    """Return the vocabulary of the string literals of a program: medical, nonsense, or other.
 
-    A record without a vocabulary is read as nonsense, whatever its program is; the words tell.
+    Records without a vocabulary are read as nonsense whatever their program is, so the literals decide.
     """
     texts = {text for pair in _TEXTS.findall(source) for text in pair}
     kinds = [kind for kind in (NONSENSE, MEDICAL) if not texts.isdisjoint((*VALUE_WORDS[kind], *NOISE_WORDS[kind]))]
@@ -71,7 +71,7 @@ def vocabulary_of(source: str) -> str:
 
 
 class QuestionFacts(NamedTuple):
-    """Properties of a question on which printed rows depend; None where they are not known.
+    """Properties of a question that decide which tables it belongs to; None where unknown.
 
     view: code, or prose; vocabulary: of the values of its program
     """
@@ -84,9 +84,9 @@ class QuestionFacts(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """Items of one table.
+    """Questions that one table is about.
 
-    nodes: the numbers that it has columns for; empty for any
+    vocabulary: None for any; nodes: numbers of nodes that have columns, empty for any; words: description in a caption
     """
 
     view: View
@@ -96,7 +96,7 @@ class Declared(NamedTuple):
     words: str
 
     def fits(self, facts: QuestionFacts) -> bool:
-        """Return whether a question is one that the table is about."""
+        """Return whether the table is about a question."""
         return (
             facts.scenario == "deterministic"
             and facts.view == self.view
@@ -126,7 +126,7 @@ DECLARED: dict[str, Declared] = {
 }
 
 
-# --- The paper's tables of pass@1 that runs can stand beside: by number of nodes, on built-in networks, on NIHSS ------
+# --- The paper's tables with our rows: by number of nodes, on built-in networks, on NIHSS -----------------------------
 
 
 def paper() -> Paper:
@@ -135,8 +135,8 @@ def paper() -> Paper:
 
 _CAPTION = "Share of right answers {by}. Ours: other questions with one right answer, Wilson's 95 %."
 ANSWERS_OF_CELL: Final[Mapping[str, int]] = {
-    # 3 to 6: all 160 printed figures are k/600, rounded (20 programs x 3 topologies x 5 questions x 2); 12, 13, 25:
-    # k/100, and 11 is over both types
+    # Tables 3 to 6: all 160 printed figures are rounded k/600 (20 programs x 3 topologies x 5 questions x 2 types).
+    # Tables 12, 13 and 25: k/100; Table 11 is over both types, hence 200.
     **dict.fromkeys(("3", "4", "5", "6"), 600),
     "11": 200,
     **dict.fromkeys(("12", "13", OF_NETWORKS), 100),
@@ -147,7 +147,7 @@ _NODES, _GRAPHS = "by number of nodes", "on networks of the bnlearn repository"
 
 
 class Level(NamedTuple):
-    """Topology and number of nodes, as a stratum states them."""
+    """Topology and number of nodes, the two parts of a stratum."""
 
     topology: str
     nodes: int
@@ -156,9 +156,9 @@ class Level(NamedTuple):
 class Asked(NamedTuple):
     """Accuracy of a system on one question: the share of right answers to it.
 
-    kind, scenario: of the question
-    view: of its prompt, None where neither the item nor the score states it; vocabulary: of its program's values
-    samples: number of answers; item: digest of the pool and id
+    kind: type of the question; right: share of right answers, 0 to 1; samples: number of answers
+    view: code or prose, as the prompt showed it; None if neither the item nor the score states it
+    item: digest of the pool, and id of the question
     """
 
     system: str
@@ -173,7 +173,7 @@ class Asked(NamedTuple):
 
     @property
     def pass_at_tries(self) -> float | None:
-        """Pass@NUM_TRIES, unbiased; None with fewer answers."""
+        """The unbiased estimate of pass@NUM_TRIES; None with fewer than NUM_TRIES answers."""
         wrong = self.samples - round(self.right * self.samples)
         if self.samples < NUM_TRIES:
             return None
@@ -186,31 +186,31 @@ class Asked(NamedTuple):
 
 
 def level_of(stratum: str) -> Level:
-    """Topology and number of nodes; 0 nodes where a stratum does not end in a number."""
+    """Return topology and number of nodes of a stratum such as `chain-4`; 0 nodes without a number at its end."""
     topology, _, nodes = stratum.rpartition("-")
     return Level(topology, int(nodes)) if nodes.isascii() and nodes.isdigit() else Level(stratum, 0)
 
 
 def questions_asked(answers: Iterable[NamedAnswer], programs: Mapping[Item, ShownProgram] | None = None) -> list[Asked]:
-    """Return the accuracy of each system on each question, in the order in which they came.
+    """Return the accuracy of each system on each question, in order of first occurrence.
 
-    programs: what the items at hand show; of others a score states view and vocabulary, unless they are the usual ones
+    programs: view and vocabulary of the items that were read; those of other items are taken from the scores
     """
     groups = group_answers(answers, lambda answer: (answer.system, answer.context.pool_digest, answer.context.instance))
     questions = []
-    for (system, *item), group in groups.items():
-        kind, _, scenario = group[0].context.setting.partition("-")
-        right = exact_mean(METRICS.success.rate(answer.score, "") or 0.0 for answer in group)
-        score, level = group[0].score, level_of(group[0].context.stratum)
+    for (system, *item), item_answers in groups.items():
+        kind, _, scenario = item_answers[0].context.setting.partition("-")
+        right = exact_mean(METRICS.success.rate(answer.score, "") or 0.0 for answer in item_answers)
+        score, level = item_answers[0].score, level_of(item_answers[0].context.stratum)
         key = (item[0], item[1])
-        usual = ShownProgram(score.get("view"), str(score.get("vocabulary", NONSENSE)))
-        view, vocabulary = (programs or {}).get(key, usual)
-        questions.append(Asked(system, kind, scenario, level, right, view, vocabulary, len(group), key))
+        from_score = ShownProgram(score.get("view"), str(score.get("vocabulary", NONSENSE)))
+        view, vocabulary = (programs or {}).get(key, from_score)
+        questions.append(Asked(system, kind, scenario, level, right, view, vocabulary, len(item_answers), key))
     return questions
 
 
 class _OurRow(NamedTuple):
-    """Questions of a row of ours, by column."""
+    """One of our rows: for each column, accuracy (or pass@k) by question."""
 
     labels: tuple[str, ...]
     columns: tuple[Mapping[Item, float], ...]
@@ -220,13 +220,13 @@ R = TypeVar("R", TableRow, _OurRow)
 
 
 def paper_tables(questions: Iterable[Asked] = (), against: Sequence[str] = ()) -> tuple[Table, ...]:
-    """Return all in the order of their numbers: printed rows, then ours about questions that fit the table.
+    """Return the tables by ascending number: printed rows, then ours about the questions that the table is about.
 
-    against: systems, printed or ours; the others minus these are rows below
+    against: reference systems, printed or ours; further rows are the differences of other systems to them
     """
-    unique = list(questions)
+    asked = list(questions)
     tables = [
-        _on_networks(unique, against) if number == OF_NETWORKS else _by_nodes(number, printed, unique, against)
+        _on_networks(asked, against) if number == OF_NETWORKS else _by_nodes(number, printed, asked, against)
         for number, printed in paper().tables.items()
         if printed.questions or number in (OF_NETWORKS, PASS_OF_NIHSS)
     ]
@@ -234,28 +234,28 @@ def paper_tables(questions: Iterable[Asked] = (), against: Sequence[str] = ()) -
 
 
 def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked], against: Sequence[str]) -> Table:
-    """Return a table whose columns are numbers of nodes; for pass@k rows of ours need NUM_TRIES answers a question."""
+    """Return a table whose columns are numbers of nodes; pass@k needs NUM_TRIES answers to each question."""
     is_pass = number == PASS_OF_NIHSS
     kinds = ASKED_KINDS if is_pass or printed.questions == "all" else (printed.questions,)
     matching = [q for q in questions if q.kind in kinds and DECLARED[number].fits(q.facts)]
     values = [(q, value) for q in matching if (value := q.pass_at_tries if is_pass else q.right) is not None]
     rows = [TableRow((row[0],), _printed_cells(number, row[1:]), Source.PAPER) for row in printed.rows]
     nodes = [int(column.removeprefix("nodes_")) for column in printed.columns]
-    counted = []
+    our_rows = []
     for system in _systems(question for question, _ in values):
         of_system = [(question, value) for question, value in values if question.system == system]
         columns = ({q.item: value for q, value in of_system if q.level.nodes == count} for count in nodes)
-        counted.append(_OurRow((system,), tuple(columns)))
+        our_rows.append(_OurRow((system,), tuple(columns)))
     headings = tuple(map(Heading, printed.columns, map(str, nodes)))
-    return _table(number, _NODES, (Heading("system", "System"),), headings, rows, counted, against)
+    return _table(number, _NODES, (Heading("system", "System"),), headings, rows, our_rows, against)
 
 
 def _on_networks(questions: Sequence[Asked], against: Sequence[str]) -> Table:
-    """Return a printed table with the paper's columns before and after training as two rows."""
+    """Return the table on networks; the paper's columns before and after training are two rows here."""
     kinds = ("overall", "counterfactual", "intervention")
     declared = DECLARED[OF_NETWORKS]
     matching = [question for question in questions if question.kind in kinds[1:] and declared.fits(question.facts)]
-    rows, counted = [], []
+    rows, our_rows = [], []
     for (graph,), figures in paper().tables[OF_NETWORKS].figures:
         for system in ("base", "trained"):
             cells = _printed_cells(OF_NETWORKS, [figures[f"{kind}_{system}"] for kind in kinds])
@@ -264,14 +264,14 @@ def _on_networks(questions: Sequence[Asked], against: Sequence[str]) -> Table:
         for system in _systems(on_graph):
             of_system = [question for question in on_graph if question.system == system]
             columns = ({q.item: q.right for q in of_system if kind in ("overall", q.kind)} for kind in kinds)
-            counted.append(_OurRow((graph, system), tuple(columns)))
+            our_rows.append(_OurRow((graph, system), tuple(columns)))
     headings = tuple(Heading(kind, kind.capitalize()) for kind in kinds)
     labels = (Heading("setting", "Graph"), Heading("system", "System"))
-    return _table(OF_NETWORKS, _GRAPHS, labels, headings, rows, counted, against)
+    return _table(OF_NETWORKS, _GRAPHS, labels, headings, rows, our_rows, against)
 
 
 def _printed_cells(number: str, texts: Sequence[str]) -> tuple[Cell, ...]:
-    """Return printed figures, with Wilson intervals where the printed digits tell the number of answers."""
+    """Return printed figures, with Wilson intervals if the number of answers of a cell is known."""
     answers = ANSWERS_OF_CELL.get(number)
     if answers is None:
         return tuple(map(Cell, texts))
@@ -282,7 +282,7 @@ def _printed_cells(number: str, texts: Sequence[str]) -> tuple[Cell, ...]:
 
 def _with_interval(text: str, answers: int) -> Cell:
     share = float(text)
-    return cell(text, Interval(*wilson(round(share * answers), answers)))  # the digits tell the whole number
+    return cell(text, Interval(*wilson(round(share * answers), answers)))  # the digits determine k of k/n
 
 
 def _table(
@@ -291,7 +291,7 @@ def _table(
     labels: tuple[Heading, ...],
     headings: tuple[Heading, ...],
     printed_rows: Sequence[TableRow],
-    counted: Sequence[_OurRow],
+    our_rows: Sequence[_OurRow],
     against: Sequence[str],
 ) -> Table:
     printed = paper().tables[number]
@@ -300,19 +300,27 @@ def _table(
         notes.append(f"{INTERVALS}: {ANSWERS_OF_CELL[number]} answers a cell, as their digits allow")
     rows = [
         *printed_rows,
-        *(TableRow(row.labels, tuple(map(_share, row.columns))) for row in counted),
+        *(TableRow(row.labels, tuple(map(_share, row.columns))) for row in our_rows),
     ]
     if against:
-        rows += [*_printed_increments(printed_rows, against), *_increments_of_ours(counted, against)]
+        rows += [*_printed_increments(printed_rows, against), *_increments_of_ours(our_rows, against)]
         notes.append("A - B: increments over B; ours over the questions that both answered, normal 95 %")
-    words = DECLARED[number].words
+    subject = DECLARED[number].words
     return Table(
-        number, printed.title, caption, labels, headings, tuple(rows), tuple(notes), printed=words, fits=bool(counted)
+        number,
+        printed.title,
+        caption,
+        labels,
+        headings,
+        tuple(rows),
+        tuple(notes),
+        printed=subject,
+        fits=bool(our_rows),
     )
 
 
 def _printed_increments(rows: Sequence[TableRow], against: Sequence[str]) -> Iterator[TableRow]:
-    """Yield printed rows minus the reference, in the printed digits."""
+    """Yield printed rows minus the reference row, with as many digits as are printed."""
     for row, reference in _pairs(rows, against):
         texts = [(first.text, second.text) for first, second in zip(row.cells, reference.cells, strict=True)]
         cells = (Cell(f"{float(a) - float(b) + 0.0:+.{len(a.partition('.')[2])}f}") for a, b in texts)
@@ -327,7 +335,7 @@ def _increments_of_ours(rows: Sequence[_OurRow], against: Sequence[str]) -> Iter
 
 
 def _pairs(rows: Sequence[R], against: Sequence[str]) -> Iterator[tuple[R, R]]:
-    """Yield each row with every reference that has its other labels."""
+    """Yield each row with each row of a reference system whose labels before the system's are equal."""
     for reference in rows:
         for row in rows:
             is_compared = reference.labels[-1] in against and row.labels[-1] != reference.labels[-1]
@@ -341,9 +349,9 @@ def _increment(values: Means, reference: Means) -> Cell:
 
 
 def check_references(tables: Sequence[Table], against: Sequence[str], pools: Mapping[str, str]) -> None:
-    """Refuse a system to compare with that no table has.
+    """Raise `CalibrantError` for a reference system that is in no table.
 
-    pools: names of pools by systems whose answers are in no table of the paper because their items are not read
+    pools: pool name by system, of the systems that are in no table because the items of that pool were not read
     """
     systems = {row.labels[-1] for table in tables for row in table.rows if " - " not in row.labels[-1]}
     for name in against:
@@ -353,12 +361,12 @@ def check_references(tables: Sequence[Table], against: Sequence[str], pools: Map
                 f"add the pool {pools[name]}: --pool POOL"
             )
         if name not in systems:
-            listed = ", ".join(sorted(systems, key=natural))
-            raise CalibrantError(f"no system {short_repr(name)} to compare with; there are {listed}")
+            known = ", ".join(sorted(systems, key=natural))
+            raise CalibrantError(f"no system {short_repr(name)} to compare with; there are {known}")
 
 
 def with_sources(table: Table, *, with_paper: bool) -> Table:
-    """With a label that says whose a row is; without the paper's rows if they are not wanted."""
+    """Return the table with a column that says whose each row is, with or without the paper's rows."""
     rows = tuple(
         replace(row, labels=(*row.labels, row.source.value))
         for row in table.rows
@@ -372,5 +380,5 @@ def _systems(questions: Iterable[Asked]) -> list[str]:
     return sorted({question.system for question in questions}, key=natural)
 
 
-def _share(rights: Mapping[Item, float]) -> Cell:
-    return rate_cell((item, METRICS.unit(item[1]), right) for item, right in rights.items())
+def _share(right_by_item: Mapping[Item, float]) -> Cell:
+    return rate_cell((item, METRICS.unit(item[1]), right) for item, right in right_by_item.items())

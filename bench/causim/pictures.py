@@ -1,4 +1,4 @@
-"""Programs as pictures, causes above effects: nodes with noise, values and marks, as SVG and as plain text."""
+"""Pictures of programs, causes above effects: nodes with noise, values and marks, as SVG and as plain text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrant.dsl.text import plural
 
 
 class Mark(StrEnum):
-    """Mark of a special node: a class of its drawing."""
+    """Mark of a node; its value is the CSS class of the drawing."""
 
     SET = "set"
     REACHED = "reached"
@@ -34,7 +34,7 @@ class LayeredNode:
     """A node of a graph drawn in layers.
 
     parents: names, in the order of the equation
-    noise, value: what is known of them, in a few words
+    noise, value: short texts of what is known of the noise and the value of the node
     marks: CSS classes; facts: further columns of the text, by heading
     """
 
@@ -50,7 +50,7 @@ class LayeredNode:
 class LayeredPicture:
     """A graph drawn in layers.
 
-    remark: its subject, in words; nodes: causes before effects
+    remark: sentence below the title; nodes: in topological order
     """
 
     title: str
@@ -63,7 +63,7 @@ class LayeredPicture:
 
     @property
     def depths(self) -> dict[str, int]:
-        """The longest way down to each node."""
+        """The length of the longest directed path to each node from a root."""
         depth_by_name: dict[str, int] = {}
         for node in self.nodes:
             depth_by_name[node.name] = 1 + max((depth_by_name[parent] for parent in node.parents), default=-1)
@@ -72,11 +72,11 @@ class LayeredPicture:
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
-STEP = ". "  # a name is behind as many of these as it lies deep
+STEP = ". "  # a node of depth d is indented by d of these
 
 
 def layered_text(picture: LayeredPicture) -> str:
-    """Return a table of the nodes, deeper ones further to the right, with their parents, their noise and all facts."""
+    """Return a table of the nodes, names indented by depth, with parents, noise and facts."""
     depths = picture.depths
     columns = list(dict.fromkeys(heading for node in picture.nodes for heading in node.facts or {}))
     rows = [
@@ -92,14 +92,17 @@ def layered_text(picture: LayeredPicture) -> str:
 
 CHIP, LINE = 18.0, 20.0  # height of a node's noise, and of a line of the legend
 SPACING = Spacing(44, gap=34, fall=78, margin=20, above=CHIP)
-ENTRY, ARROW = 0.32, 9  # the share of a box's upper edge where arrows come in, noise has the rest; room for an arrow
-LEGEND = SPACING.margin + 36  # where texts of the legend begin
+ENTRY, ARROW = (
+    0.32,
+    9,
+)  # share of a box's upper edge where arrows enter (noise has the rest); px that an arrow needs there
+LEGEND = SPACING.margin + 36  # x of the texts of the legend
 
 
 def layered_svg(picture: LayeredPicture, meanings: Mapping[Mark, str] = MEANINGS) -> str:
-    """Return one SVG in the colours of the design's tokens; all texts are escaped.
+    """Return one SVG in the design's colour tokens; all texts are escaped.
 
-    meanings: of the marks, in the legend
+    meanings: texts of the legend by mark
     """
     layout = Layers({node.name: node.parents for node in picture.nodes}, _widths(picture), SPACING)
     marks = [arrow_heads(("", "cut"), "tip-")]

@@ -1,4 +1,4 @@
-"""Questions for people: what they type, and the answers that the evidence leaves open, in words."""
+"""Play of CauSim: typed moves, and the answers that are consistent with the evidence."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- Words for people about a program: Fisi = COD, submit -------------------------------------------------------------
+# --- Typed moves of a question about a program: Fisi = COD, submit ----------------------------------------------------
 MAX_CHOICES = 200  # values of a variable that a page lists
 
 
 class CausimWords(Words[CausimItem]):
     """Implements Words (bench.core.typed_moves).
 
-    A draft maps keys to values, as JSON; intervened variables are filled in.
+    A draft maps keys to JSON values; `answer` adds the variables that `do` sets.
     """
 
     kind = ("program", "programs")
@@ -42,7 +42,7 @@ class CausimWords(Words[CausimItem]):
         )
 
     def readers(self, item: CausimItem) -> Mapping[str, Reader]:
-        return {"submit": _submit, "values": _list_values}
+        return {"submit": _read_submit, "values": _read_values}
 
     def read_form(self, item: CausimItem, position: Position, line: str) -> Act | Edit | None:
         name, sign, text = line.partition("=")
@@ -52,7 +52,7 @@ class CausimWords(Words[CausimItem]):
         return Edit({**position.draft, key: _read_value(item, key, text.strip())})
 
     def read_json(self, item: CausimItem, line: str) -> Act:
-        """Return the answer of a line of JSON: {"submit": {...}}, or the values alone."""
+        """Return the answer in a line of JSON: {"submit": {...}}, or its object of values alone."""
         act = super().read_json(item, line)
         return act if act.action.keys() == {"submit"} else Act({"submit": dict(act.action)})
 
@@ -106,7 +106,7 @@ class CausimWords(Words[CausimItem]):
 
 
 def _plain_facts(item: CausimItem) -> list[str]:
-    """Return the parts of a question's text, its assignments without JSON: U_Ruba = qua; the model is as it is."""
+    """Return the paragraphs of a question; assignments are written `U_Ruba = qua`, not as JSON, but in the program."""
     introduction, shown_model, *rest = item.task.facts
     return [introduction, shown_model, *("\n".join(map(_plain_line, part.splitlines())) for part in rest)]
 
@@ -116,15 +116,15 @@ def _plain_line(line: str) -> str:
     if not sign or text[:1] not in ("{", "["):
         return line
     try:
-        stated = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
         return line
-    pairs = [f"{key} = {_plain_value(value)}" for key, value in stated.items()] if isinstance(stated, dict) else stated
+    pairs = [f"{key} = {_plain_value(value)}" for key, value in parsed.items()] if isinstance(parsed, dict) else parsed
     return f"{name}: {', '.join(pairs) or 'none'}" if all(isinstance(pair, str) for pair in pairs) else line
 
 
 def _plain_value(value: Any) -> str:
-    """Return a text without quotation marks; in them if it could be read as a number or a truth value."""
+    """Return a value as text; a string is quoted only if it would otherwise be read as JSON, such as 1 or true."""
     if isinstance(value, str):
         try:
             json.loads(value)
@@ -139,7 +139,7 @@ def required_keys(item: CausimItem) -> tuple[str, ...]:
 
 
 def _choices(item: CausimItem, key: str) -> dict[str, Symbol]:
-    """Return the values that a key can have by how they are written; texts that would be ambiguous are JSON."""
+    """Return the values that a key can have, by their shown texts; an ambiguous text is replaced by its JSON."""
     model = item.task.model
     try:
         if key in model.of_noise:
@@ -155,21 +155,21 @@ def _choices(item: CausimItem, key: str) -> dict[str, Symbol]:
 def _read_value(item: CausimItem, key: str, text: str) -> Any:
     choices = _choices(item, key)
     unquoted = text.strip("'\"")
-    chosen = choices.get(text) or choices.get(unquoted)
-    if chosen is None:
-        alike = [value for name, value in choices.items() if name.casefold() == unquoted.casefold()]
-        chosen = alike[0] if len(alike) == 1 else None
-    if chosen is not None:
-        return json.loads(chosen)
+    value = choices.get(text) or choices.get(unquoted)
+    if value is None:
+        matches = [value for name, value in choices.items() if name.casefold() == unquoted.casefold()]
+        value = matches[0] if len(matches) == 1 else None
+    if value is not None:
+        return json.loads(value)
     if choices:
-        raise WordsError(f"{key} has no value {short_repr(text)}; it has {_listed(choices)}")
+        raise WordsError(f"{key} has no value {short_repr(text)}; it has {_values_text(choices)}")
     try:
         return json.loads(symbol(json.loads(text)))
     except (ValueError, ModelError):
         return text
 
 
-def _listed(choices: Mapping[str, Symbol]) -> str:
+def _values_text(choices: Mapping[str, Symbol]) -> str:
     names = list(choices)
     return ", ".join(names[:MAX_CHOICES]) + (", ..." if len(names) > MAX_CHOICES else "")
 
@@ -178,35 +178,35 @@ def _example(item: CausimItem, key: str) -> str:
     return f"{key} = {next(iter(_choices(item, key)), '1')}"
 
 
-def _list_values(item: CausimItem, position: Position, rest: str) -> Act | Edit:
-    """Answer by a message: what can be listed is no move."""
+def _read_values(item: CausimItem, position: Position, rest: str) -> Act | Edit:
+    """Raise `WordsError` with the list of values as its message; `values` is no move."""
     keys = required_keys(item) if not rest else (match_name(rest, required_keys(item), "variable that is asked for"),)
-    raise WordsError("\n".join(f"{key}: {_listed(_choices(item, key)) or 'any value'}" for key in keys))
+    raise WordsError("\n".join(f"{key}: {_values_text(_choices(item, key)) or 'any value'}" for key in keys))
 
 
-def _submit(item: CausimItem, position: Position, rest: str) -> Act:
+def _read_submit(item: CausimItem, position: Position, rest: str) -> Act:
     return Act({"submit": WORDS.answer(item, position.draft)})
 
 
 WORDS = CausimWords()
 
 
-# --- Answers of the worlds that the evidence of a question left open, in words ----------------------------------------
+# --- Answers consistent with the evidence of a question, in words -----------------------------------------------------
 BY_ANSWER = "by the answer that they give"
 
 
 def list_remaining(item: CausimItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
-    """List the answers of worlds that fit, each with the number of these worlds."""
+    """List the answers of the worlds consistent with the evidence, each with its number of worlds; None over budget."""
     space = WorldSpace(item.task.model, item.task.question)
     try:
-        listed = first_entries(_answers(item, space), limit)
+        shown = first_entries(_answers(item, space), limit)
     except BudgetSpent:
         return None
-    return Remaining(("world", "worlds"), space.count, listed, BY_ANSWER)
+    return Remaining(("world", "worlds"), space.count, shown, BY_ANSWER)
 
 
 def _answers(item: CausimItem, space: WorldSpace) -> Iterator[Hypothesis]:
     fixed = item.task.question.do
     keys = [key for key in required_keys(item) if key not in fixed] or list(required_keys(item))
-    for answer, number in space.answers():
-        yield Hypothesis(", ".join(f"{key} = {shown_value(answer[key])}" for key in keys), number)
+    for answer, num_worlds in space.answers():
+        yield Hypothesis(", ".join(f"{key} = {shown_value(answer[key])}" for key in keys), num_worlds)

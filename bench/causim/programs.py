@@ -1,4 +1,4 @@
-"""Programs in `pool convert` and `pool unpack`: files to a pool, and a pool to the paper's files."""
+"""Programs in `pool check`, `pool convert` (files to a pool) and `pool unpack` (a pool to the paper's files)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CausimPrograms:
     def convert(self, source: Path, target: Path, options: ItemOptions | None) -> list[str]:
 
         conversion = convert_programs(source, target, options)
-        return [*conversion.lines, f"{plural(conversion.number, 'instances')} written to {target}"]
+        return [*conversion.lines, f"{plural(conversion.num_items, 'instances')} written to {target}"]
 
     def unpack(self, pool: Path, folder: Path) -> list[str]:
 
@@ -74,16 +74,16 @@ class CausimPrograms:
 PROGRAMS = CausimPrograms()
 
 
-# --- Pools of state files, folders and modules: questions of query files, or drawn by options -------------------------
+# --- Pools made from state files, folders and modules: questions of query files, or drawn ones ------------------------
 QUERY_GLOB = "scm_*/causal_queries/*/*/causal_queries_v*.json"
 POOL_NAME = "pool.json"
 NO_COMMENTS = "scm_{}_v{}_nocomments.py"
-MAX_SIZE = 200_000  # answers of a question from elsewhere that are counted
-_SHOWN_BY = ("view", "prose")  # options that say how questions of query files are shown, not which are drawn
+MAX_SIZE = 200_000  # steps of the count of answers to a question of a query file
+_SHOWN_BY = ("view", "prose")  # options that change how a question is shown; all others draw new questions
 
 
 class PoolFacts(msgspec.Struct, frozen=True):
-    """The header of a pool that was unpacked, and the order of its items."""
+    """Header of an unpacked pool; order: ids of its items."""
 
     name: str
     metadata: dict[str, Any]
@@ -91,34 +91,33 @@ class PoolFacts(msgspec.Struct, frozen=True):
 
 
 class Conversion(NamedTuple):
-    """Result of a conversion.
+    """Result of a conversion; lines: remarks for standard error."""
 
-    number: of items; lines: for standard error
-    """
-
-    number: int
+    num_items: int
     lines: list[str]
 
 
 @dataclass
 class _Totals:
+    """Reasons of skipped programs, and number of questions whose stored answers are wrong."""
+
     skipped: list[str] = field(default_factory=list)
-    differing: int = 0
+    num_wrong: int = 0
 
 
 def convert_programs(source: Path, target: Path, options: ItemOptions | None) -> Conversion:
-    """Write a native pool; `PoolError` names the file of what is no program or no question."""
+    """Write a pool of the questions of query files, or of drawn ones; `PoolError` names the file that is invalid."""
     values: ConvertedItems = ConvertedItems() if options is None else options.values
     stated: Mapping[str, Any] = {} if options is None else options.stated
     totals = _Totals()
     queries = sorted(source.glob(QUERY_GLOB)) if source.is_dir() else []
-    facts = _facts(source)
+    facts = _read_pool_facts(source)
     if queries and not stated.keys() - set(_SHOWN_BY):
-        items = [_presented(item, values) for path in queries for item in _queried_items(source, path, totals)]
+        items = [_with_view(item, values) for path in queries for item in _items_of_queries(source, path, totals)]
         if facts is not None:
-            items = _ordered(items, facts, source)
+            items = _in_pool_order(items, facts, source)
     else:
-        items = list(_drawn_items(source, values, totals))
+        items = list(_draw_items(source, values, totals))
     if not items:
         reason = totals.skipped[0] if totals.skipped else "no questions of this kind about its programs"
         raise PoolError(reason.removeprefix(f"{source.name}: "), file=source.name)
@@ -129,13 +128,13 @@ def convert_programs(source: Path, target: Path, options: ItemOptions | None) ->
     records.write_pool(target, pool.items, name=pool.name, metadata=metadata)
     num_skipped = plural(len(totals.skipped), "programs")
     lines = [f"left out {num_skipped}; the first: {totals.skipped[0]}"] if totals.skipped else []
-    if totals.differing:
-        states = "states other answers than it has" if totals.differing == 1 else "state other answers than they have"
-        lines.append(f"{plural(totals.differing, 'questions')} {states}")
+    if totals.num_wrong:
+        states = "states other answers than it has" if totals.num_wrong == 1 else "state other answers than they have"
+        lines.append(f"{plural(totals.num_wrong, 'questions')} {states}")
     return Conversion(len(items), lines)
 
 
-def _facts(source: Path) -> PoolFacts | None:
+def _read_pool_facts(source: Path) -> PoolFacts | None:
     path = source / POOL_NAME
     if not source.is_dir() or not path.is_file():
         return None
@@ -145,43 +144,43 @@ def _facts(source: Path) -> PoolFacts | None:
         raise PoolError(in_one_line(str(error)), file=path.name) from None
 
 
-def _ordered(items: list[CausimItem], facts: PoolFacts, source: Path) -> list[CausimItem]:
+def _in_pool_order(items: list[CausimItem], facts: PoolFacts, source: Path) -> list[CausimItem]:
     by_id = {item.id: item for item in items}
     if len(by_id) < len(items) or set(facts.order) != set(by_id) or len(facts.order) != len(by_id):
         raise PoolError(f"{POOL_NAME} lists other items than the query files hold", file=source.name)
     return [by_id[item_id] for item_id in facts.order]
 
 
-def _presented(item: CausimItem, options: ConvertedItems) -> CausimItem:
+def _with_view(item: CausimItem, options: ConvertedItems) -> CausimItem:
     if options.prose is not None and options.view != "prose":
         raise refused_plan(ValueError("prose is the style of view=prose; give both"))
     task = item.task
     return replace(item, task=replace(task, view=options.view or task.view, style=options.prose or task.style))
 
 
-# --- questions of query files ----------------------------------------------------------------------------------------
+# --- Questions of query files -----------------------------------------------------------------------------------------
 
 
-def _queried_items(folder: Path, path: Path, totals: _Totals) -> Iterator[CausimItem]:
-    place = path.relative_to(folder).as_posix()
+def _items_of_queries(folder: Path, path: Path, totals: _Totals) -> Iterator[CausimItem]:
+    file_name = path.relative_to(folder).as_posix()
     try:
         queries = records.read_queries(path)
     except PoolError as error:
-        raise PoolError(error.problem, file=place, instance=error.instance, field=error.field) from None
+        raise PoolError(error.problem, file=file_name, instance=error.instance, field=error.field) from None
     text = _program_text(folder, queries)
     for index, instance in enumerate(queries.instances):
-        where = f"instance {index}"
+        location = f"instance {index}"
         try:
             item = (
                 _native_item(queries, instance, text)
                 if instance.item
                 else _foreign_item(queries, instance, text, index)
             )
-            totals.differing += _states_other_answers(item, instance)
+            totals.num_wrong += _states_other_answers(item, instance)
         except PoolError as error:
-            raise error.with_location(file=place, instance=where) from None
+            raise error.with_location(file=file_name, instance=location) from None
         except CalibrantError as error:
-            raise PoolError(str(error), file=place, instance=where) from None
+            raise PoolError(str(error), file=file_name, instance=location) from None
         yield item
 
 
@@ -220,7 +219,7 @@ def _native_item(queries: records.QueryFile, instance: records.Instance, text: s
     )
 
 
-def _foreign_item(queries: records.QueryFile, instance: records.Instance, text: str, number: int) -> CausimItem:
+def _foreign_item(queries: records.QueryFile, instance: records.Instance, text: str, index: int) -> CausimItem:
     meta = queries.meta
     model = load_model(text)
     record = QuestionRecord(
@@ -235,17 +234,17 @@ def _foreign_item(queries: records.QueryFile, instance: records.Instance, text: 
         raise ModelError(f"the file states {meta.scenario}; with {size.value} answers it is {scenario_of(size.value)}")
     all_change, some_change = answers.effect or (None, None)
     labels = Labels(size.value, question.is_trivial(model), all_change, some_change, answers.copy)
-    name = f"{meta.scm_id}-v{meta.v:02d}-{meta.type}-{meta.scenario}-{number:03d}"
+    item_id = f"{meta.scm_id}-v{meta.v:02d}-{meta.type}-{meta.scenario}-{index:03d}"
     fields = _question_fields(queries, instance, text)
-    plain = {"size": labels.size, "trivial": labels.trivial}
+    label_fields = {"size": labels.size, "trivial": labels.trivial}
     flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
-    plain |= {key: value for key, value in flags.items() if value is not None}
+    label_fields |= {key: value for key, value in flags.items() if value is not None}
     return records.item_from_record(
         convert_object(
             {
-                "id": name,
+                "id": item_id,
                 **fields,
-                "labels": plain,
+                "labels": label_fields,
                 "with_noise": meta.with_noise,
                 "topology": meta.topology,
                 "vocabulary": "other",
@@ -256,7 +255,7 @@ def _foreign_item(queries: records.QueryFile, instance: records.Instance, text: 
 
 
 def _states_other_answers(item: CausimItem, instance: records.Instance) -> bool:
-    """Return whether the stored answers are not answers, or are said to be all and are not."""
+    """Return whether a stored answer is wrong, or the stored answers are said to be complete and are not."""
     stated = instance.expected_output
     answers = AnswerSet(item.task.model, item.task.question)
     try:
@@ -268,10 +267,10 @@ def _states_other_answers(item: CausimItem, instance: records.Instance) -> bool:
     return stated.exhausted and (stated.size != item.labels.size or len(texts) != stated.size)
 
 
-# --- questions that are drawn ----------------------------------------------------------------------------------------
+# --- Drawn questions --------------------------------------------------------------------------------------------------
 
 
-def _drawn_items(source: Path, options: ConvertedItems, totals: _Totals) -> Iterator[CausimItem]:
+def _draw_items(source: Path, options: ConvertedItems, totals: _Totals) -> Iterator[CausimItem]:
     plan, versions, seed = question_plan(options), versions_of(options.versions), options.seed or 0
     ids: dict[str, int] = {}
     for program_source in _sources(source):
@@ -290,7 +289,7 @@ def _drawn_items(source: Path, options: ConvertedItems, totals: _Totals) -> Iter
 
 
 def _sources(source: Path) -> Iterator[ProgramSource]:
-    """Yield the programs; of bundles without their comments, and with what they state checked."""
+    """Yield the programs of a source; those of bundles are written without comments, after a check of the bundle."""
     state = source / STATE_NAME if source.is_dir() else source
     if state.suffix == ".json" and state.is_file():
         for scm in records.read_states(state):
@@ -306,22 +305,22 @@ def _sources(source: Path) -> Iterator[ProgramSource]:
 
 
 def _new_id(label: str, ids: dict[str, int]) -> str:
-    """Return an id that no earlier program has, from the last part of a label."""
-    text = re.sub(r"[^A-Za-z0-9_-]+", "_", label.rpartition(": ")[2].removesuffix(MODULE)).strip("_")[:60] or "program"
-    ids[text] = ids.get(text, 0) + 1
-    return text if ids[text] == 1 else f"{text}-{ids[text]}"
+    """Return an id from the last part of a label, with a number if an earlier program has it."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", label.rpartition(": ")[2].removesuffix(MODULE)).strip("_")[:60] or "program"
+    ids[name] = ids.get(name, 0) + 1
+    return name if ids[name] == 1 else f"{name}-{ids[name]}"
 
 
-# --- A pool as the folder of files that the paper describes: programs, bundles, instantiations, query files, state ----
+# --- A pool unpacked as the paper's folder: programs, bundles, instantiations, query files, state ---------------------
 NUM_INSTANTIATIONS = 10
-MAX_TRIES = 10  # seeds for each instantiation that is wanted
-MAX_STORED = 100  # answers of a query file
+MAX_TRIES = 10  # seeds tried for each requested instantiation
+MAX_STORED = 100  # answers that a query file lists for a question
 _QUESTION = ("type", "scenario", "program", "fixed_exogenous", "unknown_exogenous", "do", "observed_endogenous")
 _SEED = re.compile(r"-([0-9]{3,6})$")
 
 
 class Instantiation(NamedTuple):
-    """One run of a program; values are JSON values."""
+    """One run of a program; names to JSON values, `structural` as `outputs`."""
 
     seed: int
     outputs: dict[str, Any]
@@ -332,13 +331,13 @@ class Instantiation(NamedTuple):
 def unpack_pool(pool_file: Path, folder: Path) -> list[str]:
     """Write a pool as a folder; return lines that say what was written.
 
-    `CalibrantError` for a folder with files, and for items whose programs have no place in it.
+    Raises `CalibrantError` if the folder has files, or ids and versions of programs cannot be its file names.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CalibrantError(f"{folder} has files; give a folder that is empty or new")
     pool = records.read_pool(pool_file)
     by_program = _by_program(pool.items)
-    bundles = {place: _bundle(items[0]) for place, items in by_program.items()}
+    bundles = {key: _bundle(items[0]) for key, items in by_program.items()}
     folder.mkdir(parents=True, exist_ok=True)
     histories: dict[str, list[Bundle]] = {}
     for scm_id, version in sorted(by_program):
@@ -375,8 +374,8 @@ def _bundle(item: CausimItem) -> Bundle:
 
 
 def _write_program(folder: Path, item: CausimItem, bundle: Bundle, *, is_latest: bool) -> None:
-    place = folder / f"scm_{item.scm}"
-    place.mkdir(exist_ok=True)
+    program_folder = folder / f"scm_{item.scm}"
+    program_folder.mkdir(exist_ok=True)
     texts = {
         "scm_{}{}.py": module_text(bundle).encode(),
         NO_COMMENTS.replace("_v{}", "{}"): item.task.source.encode(),
@@ -385,12 +384,12 @@ def _write_program(folder: Path, item: CausimItem, bundle: Bundle, *, is_latest:
     }
     for suffix in (f"_v{item.version}", *([""] if is_latest else [])):
         for name, text in texts.items():
-            with whole_file(place / name.format(item.scm, suffix)) as file:
+            with whole_file(program_folder / name.format(item.scm, suffix)) as file:
                 file.write(text)
 
 
 def instantiations(model: Model, key: str, number: int = NUM_INSTANTIATIONS) -> Iterator[Instantiation]:
-    """Yield runs of a model by ascending seeds; seeds that raise are skipped, up to MAX_TRIES for each run."""
+    """Yield runs of a model by ascending seed; failing seeds are skipped, at most MAX_TRIES * `number` are tried."""
     num_runs = 0
     for seed in count():
         if num_runs == number or seed == number * MAX_TRIES:
@@ -434,10 +433,10 @@ def _instance(item: CausimItem) -> records.Instance:
 
 
 def _complete_ids(by_program: Mapping[tuple[str, int], Sequence[CausimItem]]) -> list[str]:
-    """Return the ids of programs with every version, and questions of every type about each version."""
+    """Return ids of the programs that have all versions of the pool, each with questions of all its types."""
     types = {item.task.question.type for items in by_program.values() for item in items}
     versions = {version for _, version in by_program}
-    complete = {place for place, items in by_program.items() if {item.task.question.type for item in items} == types}
+    complete = {key for key, items in by_program.items() if {item.task.question.type for item in items} == types}
     return [
         scm_id
         for scm_id in sorted({scm_id for scm_id, _ in by_program})

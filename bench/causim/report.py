@@ -1,4 +1,4 @@
-"""Section of a report about CauSim, its figures, and the guide through answers."""
+"""Section of a report about CauSim: its tables, figures, and overview of single answers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.space import work_solution
 from calibrant.solvers.outcome import Found
 
-# --- Guide of a report through answers about programs: classes, levels of chance, an answer in words ------------------
+# --- Overview of single answers: words, levels of chance, explanation of an answer ------------------------------------
 _WHY = {
     "no_object": "There is no JSON object in the response.",
     "wrong_keys": "The object does not have exactly the required keys.",
@@ -61,7 +61,7 @@ _WHY = {
 
 
 class ProgramGuide:
-    """Answers are assignments. Every world that fits gives a right one, so a draw from them is always right."""
+    """Implements Guide; an answer drawn from the worlds consistent with the evidence is always right."""
 
     words = Words(
         task="read a program and some values of a run, and state others",
@@ -132,7 +132,7 @@ def expect(item: CausimItem, steps: Sequence[Any], score: Score) -> dict[str, fl
     return {"uniform": None, "draw": guess, "best": None if guess is None else 1.0}
 
 
-# --- The plot of the error profile: what becomes of answers as programs grow, and where wrong ones first go wrong -----
+# --- Plot of the error profile: right answers, and reasons of the first wrong node, by number of nodes ----------------
 RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"
 PARTS: Final = {
     RIGHT: Part("good"),
@@ -149,40 +149,40 @@ _CAPTION = (
 )
 
 
-def fate(score: Mapping[str, Any]) -> str:
-    """Return what became of an answer: one of PARTS."""
+def answer_class(score: Mapping[str, Any]) -> str:
+    """Return the class of an answer, a key of PARTS: right, the reason of its first wrong node, or without answer."""
     if is_right(score):
         return RIGHT
     return first_reason(score) or UNTOLD if is_answered(score) else NOTHING
 
 
-def fates(named: Sequence[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]]:
-    """By system and number of nodes the share of answers of each fate.
+def class_shares(named: Sequence[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]]:
+    """Return by system and number of nodes the share of answers of each class in PARTS.
 
-    A question weighs one; people are a system, in which each participant weighs one.
+    Each question has the same weight. People are one system, in which each participant has the same weight.
     """
     questions: dict[tuple[str, int, str], dict[tuple[str, str], list[str]]] = {}
     for answer in group_people(named):
         context = answer.context
         key = answer.system, level_of(context.stratum).nodes, participant_of(context.system)
-        listed = questions.setdefault(key, {}).setdefault((context.pool_digest, context.instance), [])
-        listed.append(fate(answer.score))
+        classes = questions.setdefault(key, {}).setdefault((context.pool_digest, context.instance), [])
+        classes.append(answer_class(answer.score))
     participants: dict[tuple[str, int], list[dict[str, float]]] = {}
     for (system, nodes, _), by_question in questions.items():
         shares = {name: fmean(f.count(name) / len(f) for f in by_question.values()) for name in PARTS}
         participants.setdefault((system, nodes), []).append(shares)
     by_system: dict[str, dict[int, dict[str, float]]] = {}
-    for (system, nodes), listed_shares in participants.items():
-        means = {name: fmean(shares[name] for shares in listed_shares) for name in PARTS}
+    for (system, nodes), per_participant in participants.items():
+        means = {name: fmean(shares[name] for shares in per_participant) for name in PARTS}
         by_system.setdefault(system, {})[nodes] = means
     return {system: dict(sorted(by_system[system].items())) for system in sorted(by_system, key=natural)}
 
 
 def profile_plot(named: Sequence[NamedAnswer]) -> Plot | None:
-    """Draw a panel for each system, a divided bar for each number of nodes; None without answers."""
+    """Draw a panel for each system with a stacked bar for each number of nodes; None without answers."""
     panels = {
         system: {f"{nodes} nodes": list(shares.values()) for nodes, shares in levels.items()}
-        for system, levels in fates(named).items()
+        for system, levels in class_shares(named).items()
     }
     if not panels:
         return None
@@ -203,11 +203,11 @@ CAPTION = "Share of right answers by number of nodes, with Wilson's 95 % interva
 
 
 def causim_figures(tables: Sequence[Table]) -> Iterator[Plot]:
-    """Yield a plot for each group of tables that are there with rows of ours."""
+    """Yield a plot for each group of tables of which one has rows of ours."""
     by_number = {table.id: table for table in tables}
     for numbers, title in FIGURES.items():
-        listed = [by_number[number] for number in numbers if number in by_number]
-        panels = [_pass_rate_panel(table) for table in listed if any(row.source is Source.OURS for row in table.rows)]
+        group = [by_number[number] for number in numbers if number in by_number]
+        panels = [_pass_rate_panel(table) for table in group if any(row.source is Source.OURS for row in table.rows)]
         if panels:
             name = f"causim-nodes-{'-'.join(numbers)}"
             yield Plot(name, title, CAPTION, panels_svg(panels, Axis("nodes"), Axis("pass@1", 0, 1), title))
@@ -217,7 +217,11 @@ def _pass_rate_panel(table: Table) -> Panel:
     nodes = [float(heading.text) for heading in table.headings]
     lines = []
     for row in table.rows:
-        marks = tuple(mark for at, cell in zip(nodes, row.cells, strict=True) if (mark := _mark(at, cell)) is not None)
+        marks = tuple(
+            mark
+            for num_nodes, cell in zip(nodes, row.cells, strict=True)
+            if (mark := _mark(num_nodes, cell)) is not None
+        )
         lines.append(Line(row.labels[0], marks, row.source is Source.PAPER))
     questions = paper().tables[table.id].questions
     return Panel(f"Table {table.id}: {questions} questions", tuple(lines))
@@ -243,9 +247,9 @@ _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}
 def causim_section(
     title: str, answers: Sequence[Answer], contents: ReportContents, programs: Mapping[Item, ShownProgram] | None = None
 ) -> Section:
-    """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables.
+    """Return tables and plots of answers; `NoAnswersError` if none of the requested tables has any.
 
-    programs: what prompts of items show; by default those of the pools at hand
+    programs: view and vocabulary of items; by default of those in the report's pools
     """
     if programs is None:
         programs = shown_programs(items_of_pools("causim", contents.pools))
@@ -322,10 +326,10 @@ def _label_table(table: Table, texts: Mapping[str, str]) -> Table:
 
 
 def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
-    collected = ResultTable(METRICS, by=by)
-    for origin, score in answers:
-        collected.add(origin, score)
-    table = sample_table(collected.sample_rows(), METRICS.rights)
+    results = ResultTable(METRICS, by=by)
+    for context, score in answers:
+        results.add(context, score)
+    table = sample_table(results.sample_rows(), METRICS.rights)
     return None if table is None else replace(table, id=SAMPLES)
 
 

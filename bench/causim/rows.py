@@ -1,4 +1,4 @@
-"""Rows of CauSim: the exact answer, shortcuts, single errors, capped pipelines and chance (baselines.causim.rows)."""
+"""Methods for CauSim: exact answers, shortcuts, single errors, a capped pipeline and chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CausimRow(Protocol, frozen=True):
-    """Base of the rows: an answer as a JSON object, or the reason why there is none."""
+    """Base of the methods (baselines.causim.rows); `answer` is a JSON object, or the reason why there is none."""
 
     reads_canonical = True
 
@@ -31,18 +31,18 @@ class CausimRow(Protocol, frozen=True):
 
         return ROWS[self.name](task, 0)
 
-    def answer(self, given: Task) -> ProtocolResult:
+    def answer(self, task: Task) -> ProtocolResult:
         from calibrant.dsl.causim.model import plain
         from calibrant.solvers.outcome import Found
 
-        outcome = self.outcome(given)
+        outcome = self.outcome(task)
         return ProtocolResult("found", plain(outcome.value)) if isinstance(outcome, Found) else nothing_found(outcome)
 
 
 class DrawnRow(CausimRow, frozen=True):
-    """A row that draws.
+    """A method that draws its answer.
 
-    seed: together with the question it decides the draws
+    seed: the draws depend on it and on the question
     """
 
     seed: int = 0
@@ -54,63 +54,63 @@ class DrawnRow(CausimRow, frozen=True):
 
 
 class Exact(CausimRow, frozen=True):
-    """One of all right answers, found by exhaustion."""
+    """A right answer, found by exhaustive search."""
 
     name = "exact"
 
 
 class MostProbableNoise(CausimRow, frozen=True):
-    """What the most probable fitting world answers."""
+    """The answer of the most probable world that is consistent with the evidence."""
 
     name = "most_probable_noise"
 
 
 class MostProbableAnswer(CausimRow, frozen=True):
-    """The answer of greatest probability given fixed noise and evidence."""
+    """The answer with the greatest posterior probability, given fixed noise and evidence."""
 
     name = "most_probable_answer"
 
 
 class RunOnce(DrawnRow, frozen=True):
-    """One forward sample, the evidence ignored.
+    """One forward sample of the noise; the evidence is ignored.
 
-    seed: together with the question it decides the draws
+    seed: the draws depend on it and on the question
     """
 
     name = "run_once"
 
 
 class ResampledNoise(DrawnRow, frozen=True):
-    """A fitting world, in which the noise of everything that `do` reaches is drawn again.
+    """A world consistent with the evidence, with the noise of all descendants of `do` drawn again.
 
-    seed: together with the question it decides the draws
+    seed: the draws depend on it and on the question
     """
 
     name = "resampled_noise"
 
 
 class NoDo(CausimRow, frozen=True):
-    """Right but for the intervention, which is ignored."""
+    """An exact answer to the question without its intervention."""
 
     name = "no_do"
 
 
 class GraphOnly(CausimRow, frozen=True):
-    """Repeats the values given that `do` does not reach; elsewhere the first value, no mechanism is read."""
+    """Repeats given values of nodes that `do` does not reach, else a node's first value; reads no mechanism."""
 
     name = "graph_only"
 
 
 class Copy(CausimRow, frozen=True):
-    """Repeats the values given, and over them those of `do`."""
+    """Repeats the given values, overwritten by those of `do`."""
 
     name = "copy"
 
 
 class Truncated(CausimRow, frozen=True):
-    """The first answer among so many worlds: a pipeline with a cap.
+    """The first answer found within a number of worlds, as a pipeline with a cap gives it.
 
-    max_worlds: how many are looked at
+    max_worlds: number of worlds tried
     """
 
     name = "truncated"
@@ -123,9 +123,9 @@ class Truncated(CausimRow, frozen=True):
 
 
 class RandomSymbols(DrawnRow, frozen=True):
-    """Each key by itself, evenly from its values.
+    """Draws the value of each key independently and uniformly from its domain.
 
-    seed: together with the question it decides the draws
+    seed: the draws depend on it and on the question
     """
 
     name = "random_symbols"
@@ -135,19 +135,19 @@ EXACT = (Exact, MostProbableNoise, MostProbableAnswer)
 ROWS = (*EXACT, RunOnce, ResampledNoise, NoDo, GraphOnly, Copy, Truncated, RandomSymbols)
 
 
-# --- Canonical presentation of questions about programs: rows read the model, over canonical names and values ---------
+# --- Canonical presentation of questions: methods read the model over canonical names and values ----------------------
 _NAME = re.compile(r"\b[KQ][0-9]+\b")
 
 
 def present(task: Task) -> Presentation:
-    """Return a question over canonical names; as it is where its tables are too large to order."""
+    """Return a question over canonical names and values; unchanged if its tables are too large to order."""
     names = canonical_names(task)
     if names is None:
         return Presentation(task, lambda content: content)
     keys = {new: old for old, new in names.keys.items()}
     values = {
-        names.keys[key]: {value_of(new): value_of(old) for old, new in listed.items()}
-        for key, listed in names.values.items()
+        names.keys[key]: {value_of(new): value_of(old) for old, new in new_values.items()}
+        for key, new_values in names.values.items()
     }
 
     def restore(content: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Answers of CauSim: how they are read, scored and attributed."""
+"""Answers of CauSim: reading, scoring and attribution."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class CausimScoring(Scorable[CausimItem]):
         return CausimVerdict
 
     def no_answer(self, item: CausimItem) -> dict[str, Any]:
-        """Return a key that no question asks for: an empty object is right where nothing is unknown."""
+        """Return an object with a key of no question; an empty object would be right if no key is required."""
         return {"no answer": None}
 
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Return the score of an answer, its flags computed, whatever the item's labels are."""
+        """Return the score of an answer; its flags are computed, not copied from the item's labels."""
         judge = FUNCTIONS.judge(item)
         record = score_record(judge, judge.judge_object(answer), item.vocabulary)
         return record | {"why": "no_object"} if dict(answer) == self.no_answer(item) else record
 
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        """Return the last object that is not inside another; the verdict checks its keys."""
+        """Return the last JSON object that is not inside another; its keys are not checked."""
         return last_answer(response)
 
     def read_answer(self, item: CausimItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return the object, and what is wrong with its form: an answer in another wrapping, or no value."""
+        """Return the last object, and a message if it is no answer: nested one too deep, or with an invalid value."""
         extracted = self.extract(item, response)
         return extracted, _read_object(item, extracted, response).gap
 
     def read(self, item: CausimItem, response: str | Mapping[str, Any]) -> ReadAnswer:
-        """Return the last object; it is an answer if it has exactly the required keys."""
+        """Return the last object as an answer if it has exactly the required keys, else the reason."""
         try:
             return _read_object(item, self.extract(item, response), response)
         except ActionError as error:
@@ -55,7 +55,7 @@ class CausimScoring(Scorable[CausimItem]):
         return answer_shape(_required_keys(item))
 
     def same_answer(self, item: CausimItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-        """Keys count in any case that fits, and `true` is not 1."""
+        """Return whether two answers are equal; letter case of keys is ignored if unambiguous, `true` is not 1."""
         keys = _required_keys(item)
         answers = answer_of(first, keys), answer_of(second, keys)
         return answers[0] == answers[1] if None not in answers else dict(first) == dict(second)
@@ -80,7 +80,7 @@ SCORING = CausimScoring()
 def attribute(
     item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Attribute answers to questions that state one answer; where any of several counts, None."""
+    """Return the attribution of an answer to a question labelled as having one answer; None for other questions."""
     from calibrant.audits.causim.items import attribute_item_answer
 
     fits = is_right(score) if is_answered(score) else None

@@ -1,4 +1,4 @@
-"""Explanations of questions about programs: the page, the drawing and the text of a `QuestionWhy`."""
+"""Explanations of questions about programs: page, drawing and text of a `QuestionWhy`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
 
-# --- The page of a `QuestionWhy`: graph with noise, answers by what the noise may be, and the line that decides -------
+# --- Page of a `QuestionWhy`: graph with noise, answers with the noise that gives each, the deciding line -------------
 _HARDEN = Markup("calibrant harden {} --only {} --out hardened.jsonl")
 MAX_VALUES = 8  # values of a noise variable that a row lists
 MAX_CHARS = 16  # letters of a value in a box
-MAX_NODES = 24  # more are not drawn
+MAX_NODES = 24  # larger graphs are not drawn
 
 
 def page_body(why: QuestionWhy, prefix: str) -> Markup:
-    """Return the contents of the page; prefix: of ids."""
-    values = pages_why.experiment_table(
+    """Return the body of the page; prefix: put before its HTML ids."""
+    reveals = pages_why.experiment_table(
         why.experiments, "What revealing one value would leave", "Over the values that it may have", "reveal", "worlds"
     )
     content = {
@@ -43,9 +43,9 @@ def page_body(why: QuestionWhy, prefix: str) -> Markup:
         "groups": pages_why.shown_table(group_table(why)) if why.groups else None,
         "advice": advice(why),
         "command": _HARDEN.format(pages_why.POOL, quote(why.item)) if why.reveal else "",
-        "values": pages_why.shown_table(values) if why.state == "open" and why.experiments else None,
-        "pair": _pair(why),
-        "world": _world(why),
+        "values": pages_why.shown_table(reveals) if why.state == "open" and why.experiments else None,
+        "pair": _pair_rows(why),
+        "world": _world_rows(why),
         "counted": counted_words(why),
         "json_text": pages_why.page_json(why),
     }
@@ -58,16 +58,16 @@ def drawing(why: QuestionWhy) -> str:
 
 
 def graph_title(why: QuestionWhy) -> str:
-    done = ", ".join(f"{node.name} = {_short(node.do)}" for node in why.nodes if node.do is not None)
+    done = ", ".join(f"{node.name} = {_shortened(node.do)}" for node in why.nodes if node.do is not None)
     return f"Under do({done})" if done else "The program"
 
 
 def graph(why: QuestionWhy) -> str:
-    """Draw the program with noise; open are the variables whose values differ over the worlds that fit."""
-    changed = _changed(why)
+    """Draw the program with noise; variables that differ between the worlds that fit are marked open."""
+    is_open = _is_open(why)
     nodes = []
     for node in why.nodes:
-        marks = {Mark.SET} if node.do is not None else {Mark.CHANGED} if changed[node.name] else set()
+        marks = {Mark.SET} if node.do is not None else {Mark.CHANGED} if is_open[node.name] else set()
         nodes.append(LayeredNode(node.name, node.parents, noise_words(node), value_words(node), frozenset(marks)))
     return layered_svg(LayeredPicture("", "", tuple(nodes)), meanings=MEANINGS)
 
@@ -79,52 +79,52 @@ MEANINGS = {
 }
 
 
-def _changed(why: QuestionWhy) -> dict[str, bool]:
+def _is_open(why: QuestionWhy) -> dict[str, bool]:
     return {node.name: len(node.values) > 1 for node in why.nodes}
 
 
 def noise_words(node: QuestionNode) -> str:
     if node.noise_value is not None:
-        return f"{node.noise} = {_short(node.noise_value)}"
+        return f"{node.noise} = {_shortened(node.noise_value)}"
     return f"{node.noise} = ? ({node.num_values})" if node.num_values > 1 else node.noise
 
 
 def value_words(node: QuestionNode) -> str:
-    """Return what is known of a variable: set, one value, or the few that it may have."""
+    """Return what is known of a variable's value: set by `do`, one or two possible values, or their number."""
     if node.do is not None:
-        return f"do = {_short(node.do)}"
+        return f"do = {_shortened(node.do)}"
     if not node.values:
         return ""
     if len(node.values) <= 2:
-        return " or ".join(map(_short, node.values))
+        return " or ".join(map(_shortened, node.values))
     return plural(len(node.values), "values")
 
 
-def _short(value: str | None) -> str:
+def _shortened(value: str | None) -> str:
     text = value or ""
     return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def group_table(why: QuestionWhy) -> WhyTable:
-    """Return every answer with the noise that gives it: what the unknown noise may be, and what follows."""
+    """Return a table with a row for each answer: unknown noise that gives it, probability, values that follow."""
     keys = [key for group in why.groups[:1] for key in group.answer]
-    follows = [key for key in keys if key not in why.unknown]
+    followers = [key for key in keys if key not in why.unknown]
     rows = tuple(
         (
             *(values_words(group.noise.get(u, ())) for u in why.unknown),
             group.probability,
-            *(shown_value(group.answer[key]) for key in follows),
+            *(shown_value(group.answer[key]) for key in followers),
         )
         for group in why.groups
     )
     unknown = listed(list(why.unknown)) if why.unknown else "the noise"
-    look = frozenset(k for k, group in enumerate(why.groups) if is_true(why, group))
+    true_rows = frozenset(k for k, group in enumerate(why.groups) if is_true(why, group))
     return WhyTable(
         f"What {unknown} may be, and what follows",
-        "Worlds that fit, grouped by their answer" + ("; marked: the sealed world's" if look else ""),
-        (*why.unknown, "probability", *follows),
+        "Worlds that fit, grouped by their answer" + ("; marked: the sealed world's" if true_rows else ""),
+        (*why.unknown, "probability", *followers),
         rows,
-        look,
+        true_rows,
         numeric=frozenset({len(why.unknown)}),
     )
 
@@ -136,7 +136,7 @@ def counted_words(why: QuestionWhy) -> str:
 
 
 def answer_lines(why: QuestionWhy) -> list[str]:
-    """Return the only right answer, a line a variable; empty where there are several."""
+    """Return the only right answer, one line for each variable; empty if several are right."""
     if len(why.groups) != 1 or why.state != "decided":
         return []
     return [f"{key} = {shown_value(value)}" for key, value in why.groups[0].answer.items()]
@@ -157,17 +157,17 @@ def values_words(values: Sequence[str]) -> str:
 
 
 def advice(why: QuestionWhy) -> list[str]:
-    """Return heading and sentences about the fewest values that decide."""
+    """Return a heading and a sentence about the fewest values that leave one answer; empty unless undecided."""
     if why.state != "open":
         return []
     if not why.reveal:
         return ["What would settle it", "More than three further values, or worlds that were not all listed."]
     names = listed(list(why.reveal))
     if len(why.reveal) == 1:
-        numbers = next((len(e.outcomes) for e in why.experiments if e.in_words == f"reveal {names}"), 0)
+        num_values = next((len(e.outcomes) for e in why.experiments if e.in_words == f"reveal {names}"), 0)
         return [
             "The one value that decides",
-            f"Reveal {names}: each of its {numbers} values leaves one answer. Nothing less does.",
+            f"Reveal {names}: each of its {num_values} values leaves one answer. Nothing less does.",
         ]
     return [
         f"The {len(why.reveal)} values that decide",
@@ -175,14 +175,14 @@ def advice(why: QuestionWhy) -> list[str]:
     ]
 
 
-def _pair(why: QuestionWhy) -> list[dict[str, Any]]:
+def _pair_rows(why: QuestionWhy) -> list[dict[str, Any]]:
     if why.pair is None:
         return []
     first, second = why.pair
     return [{"noise": u, "first": first[u], "second": second[u], "differs": first[u] != second[u]} for u in first]
 
 
-def _world(why: QuestionWhy) -> list[dict[str, Any]]:
+def _world_rows(why: QuestionWhy) -> list[dict[str, Any]]:
     world = why.true_world
     if world is None:
         return []
@@ -198,17 +198,17 @@ def _world(why: QuestionWhy) -> list[dict[str, Any]]:
     ]
 
 
-# --- A question in steps for a class ----------------------------------------------------------------------------------
+# --- Lesson: a question in steps for a class --------------------------------------------------------------------------
 CLASS_WORDS = (
     ("hidden chance", "noise: the variables whose names begin with U_"),
     ("set by hand", "intervention, do(...)"),
     ("world", "one value for each hidden chance"),
 )
-MAX_CHOICES = 3  # answers that can be voted for
+MAX_CHOICES = 3  # answers on which a class votes
 
 
 def lesson(item: CausimItem, why: QuestionWhy) -> Lesson:
-    """Return a question in steps; the evidence is the program and what is given of the world."""
+    """Return the lesson of a question; its evidence is the program and the given values of the world."""
     rows = tuple(
         (
             node.name,
@@ -229,7 +229,7 @@ def lesson(item: CausimItem, why: QuestionWhy) -> Lesson:
         answers = [_answer_words(why, group) for group in why.groups] if len(why.groups) == 1 else []
         verdict = (*general.verdict, *(f"The answer: {answer}." for answer in answers))
         return replace(general, code=code, question=question, verdict=verdict)
-    follows = group_table(why)
+    comparison = group_table(why)
     return Lesson(
         *(why.item, (), evidence, CLASS_WORDS),
         question=f"What will {listed(list(why.open))} be?",
@@ -237,14 +237,14 @@ def lesson(item: CausimItem, why: QuestionWhy) -> Lesson:
         answer=len(why.groups),
         heading=f"What is right: {why.count.in_words()} answers",
         verdict=(why.reason_text,),
-        comparison=follows,
+        comparison=comparison,
         advice=tuple(advice(why)),
         code=code,
     )
 
 
 def _answer_words(why: QuestionWhy, group: AnswerGroup) -> str:
-    """Return an answer by what is open in it, or all of it where nothing is."""
+    """Return the undecided values of an answer as text; all its values if none is undecided."""
     keys = [key for key in group.answer if key in why.open] or list(group.answer)
     return ", ".join(f"{key} = {shown_value(group.answer[key])}" for key in keys)
 
