@@ -1,4 +1,4 @@
-"""Logic models behind the public names, and for trainers."""
+"""Item functions of logic models (`calibrant.score`, `solve`, `version_space`), and what training needs of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.networks.trajectories import FittingNetworks, fit_networks
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
-# --- Logic models behind the public names -----------------------------------------------------------------------------
+# --- Item functions of logic models -----------------------------------------------------------------------------------
 
 
 class LogicScore(ItemScore[Verdict]):
@@ -33,26 +33,26 @@ class LogicFunctions(ItemApi[LogicItem]):
     """Implements ItemFunctions (bench.core.capabilities)."""
 
     def check_item(self, item: object) -> LogicItem:
-        """Return an item of the benchmark; items of trajectories have a type of their own."""
+        """Return `item` if it is a LogicItem or an item of trajectories, which is of another class."""
         return cast("LogicItem", item) if is_trajectory_item(item) else super().check_item(item)
 
     def score(self, item: LogicItem, answer: object) -> LogicScore:
-        """Return the verdict; of a text, its last JSON object is the answer."""
+        """Return the score of an answer; the answer in a text is its last JSON object."""
         item, parsed = self.check_item(item), parse_answer(answer)
-        stated = last_object(parsed) if isinstance(parsed, str) else parsed
-        verdict = grade_states(item, stated) if is_trajectory_item(item) else grade(item, stated)
+        answer_object = last_object(parsed) if isinstance(parsed, str) else parsed
+        verdict = grade_states(item, answer_object) if is_trajectory_item(item) else grade(item, answer_object)
         failure: str | None = None
         if parsed is None:
             failure = invalid_answer_message(answer)
-        elif stated is None:
+        elif answer_object is None:
             failure = "no JSON object in the text"
         elif verdict.error or verdict.heldout_exact is False:
             failure = verdict.error or "wrong: a held-out answer differs"
-        record = score_record(item, verdict, stated or {})
+        record = score_record(item, verdict, answer_object or {})
         return LogicScore(item.id, not verdict.error, verdict.heldout_exact, failure, verdict, record)
 
     def solve(self, item: LogicItem) -> Outcome[Solution[Model]]:
-        """Return a model of the least misfit, and of these of the least size; of trajectories a network that fits."""
+        """Return a model of least misfit and, among these, of least size; of trajectories, a network that fits."""
         if is_trajectory_item(item):
             answer = fitting_network(item.task)
             if not isinstance(answer, Found):
@@ -67,7 +67,7 @@ class LogicFunctions(ItemApi[LogicItem]):
         return Found(Solution(answer_json(family.witness), family.witness, size, provenance))
 
     def version_space(self, item: LogicItem) -> LogicFamily | FittingNetworks:
-        """Return all models within the item's tolerances; of trajectories the networks that agree with them."""
+        """Return all models within the item's tolerances; of trajectories, the networks consistent with them."""
         outcome: Found[LogicFamily] | Found[FittingNetworks] | OutOfBudget
         outcome = fit_networks(item.task) if is_trajectory_item(item) else solve_family(self.check_item(item).task)
         if isinstance(outcome, Found):
@@ -78,11 +78,11 @@ class LogicFunctions(ItemApi[LogicItem]):
 FUNCTIONS = LogicFunctions(BENCHMARK, LogicItem)
 
 
-# --- Logic models for trainers ----------------------------------------------------------------------------------------
+# --- Training on logic models -----------------------------------------------------------------------------------------
 
 
 class LogicTraining:
-    """Stages, difficulty and rewards of logic items; the share is that of right held-out answers."""
+    """Implements Trainable (bench.core.capabilities); partial credit is the share of right held-out answers."""
 
     @property
     def stages(self) -> Sequence[str]:
@@ -94,7 +94,7 @@ class LogicTraining:
         return {"edges": len(item.task.edges), "experiments": len(item.task.experiments)}
 
     def gold(self, item: LogicItem) -> dict[str, Any] | None:
-        """Return the model behind the values, where there is one, or the states that are asked for."""
+        """Return the true model, None if it is unknown; of trajectories, the states in question."""
         if is_trajectory_item(item):
             return states_json(item.sealed.answer, item.task)
         return None if item.sealed is None else {"model": model_texts(item.sealed.gold)}
@@ -121,11 +121,10 @@ def hypotheses(item: LogicItem) -> Hypotheses:
     family = FUNCTIONS.version_space(item)
     if not isinstance(family, LogicFamily):
         raise CalibrantError(f"{item.id} asks about trajectories; its networks are counted and not listed")
-    return Hypotheses("models", family.in_words, family.count, _key, lambda score, key: score["fits"] is True)
+    return Hypotheses("models", family.in_words, family.count, _model_text, lambda score, key: score["fits"] is True)
 
 
-def _key(score: Mapping[str, Any]) -> str | None:
-    meaning: str | None = (
-        score["meaning"] if score["fits"] is not None else None
-    )  # without `fits` the answer was a table of probabilities, which is no model
+def _model_text(score: Mapping[str, Any]) -> str | None:
+    """Return the normal form of a model; None of a table of probabilities, whose `fits` is None."""
+    meaning: str | None = score["meaning"] if score["fits"] is not None else None
     return meaning

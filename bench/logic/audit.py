@@ -1,4 +1,4 @@
-"""Audits of logic models: what can be proved about an item, and what its certificates are about."""
+"""Audits of logic models: proved findings about an item, and their certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logic models: perturbation data on a prior network, answered by a model or by probabilities of new readouts."""
+"""Logic models: perturbation data on a prior network; the answer is a model, or probabilities of new readouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
     name="logic",
     demo_protocols=("exact", "posterior", "greedy"),
     bundled=("logic",),  # data/sample_logic.jsonl, which comes with the package
-    bundled_extras=("series",),  # data/sample_series.jsonl; neither the demo nor measurements take it
+    bundled_extras=("series",),  # data/sample_series.jsonl, which the demo and measurements leave out
     # capability: "module:name" in calibrant.bench.logic, imported at first use
     provides={
         ATTRIBUTION: "scoring:ATTRIBUTE",

@@ -1,4 +1,4 @@
-"""Items of logic models that commands make: generated ones, and variants of others."""
+"""Generated items of logic models, and variants of items."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from calibrant.dsl.networks.text_formats import bnet_text
 from calibrant.dsl.text import plural
 from calibrant.solvers.networks.published_parts import UnreachableStratumError, read_folder, read_sources
 
-# --- Generation of pools of logic models: suites of experiments, and series of published networks ---------------------
-OF_SERIES = ("networks", "decoys", "functions", "question", "steps")  # options of items
+# --- Generation of pools: suites of experiments, and trajectories of published networks -------------------------------
+OF_SERIES = ("networks", "decoys", "functions", "question", "steps")  # item options that only --form series takes
 
 
 class LogicSuites(Drawable[LogicItem]):
@@ -48,19 +48,22 @@ class LogicSuites(Drawable[LogicItem]):
         return tuple(item for suite in suites for item in self.draw_part(suite, seed, range(count)))
 
     def parts(self, count: int) -> Sequence[range]:
-        return [range(place, place + 1) for place in range(count)]
+        return [range(index, index + 1) for index in range(count)]
 
     def draw_part(self, suite: str, seed: int, places: range) -> Sequence[LogicItem]:
-        """Return items with their labels; each depends on suite, seed and position alone."""
+        """Return the items of a suite with these indices; each depends on suite, seed and index alone."""
         return _draw(PLANS[suite], suite, seed, places)
 
 
-# --- Series of published networks -------------------------------------------------------------------------------------
+# --- Trajectories of published networks -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SeriesSource:
-    """Networks and rules of items of series; it can be pickled. digests: of the networks of the folder, in order."""
+    """Source of items of trajectories, which worker processes get pickled.
+
+    digests: of the folder's networks, in their order; names: neutral (g1, g2, ...) or real, the published ones
+    """
 
     folder: Path
     digests: tuple[str, ...]
@@ -68,11 +71,11 @@ class SeriesSource:
     names: str
 
     def draw(self, stratum: str, seed: int, places: range) -> Iterator[LogicItem]:
-        """Yield items, under published names if these are asked for."""
+        """Yield the items of a stratum with these indices, their genes named as `names` says."""
         sources = read_sources(self.folder, self.digests)
-        for place in places:
-            item = generate_trajectories(sources, TRAJECTORY_STRATA[stratum], seed, place, self.plan)
-            record = ITEMS.record(item)  # type: ignore[arg-type]  # told by its fields
+        for index in places:
+            item = generate_trajectories(sources, TRAJECTORY_STRATA[stratum], seed, index, self.plan)
+            record = ITEMS.record(item)  # type: ignore[arg-type]  # recognised as an item of trajectories by its fields
             if self.names == "real":
                 names = gene_names(record)
                 record = VARIANTS.map_record(record, CopyMap(item.id, "names", names))
@@ -80,35 +83,35 @@ class SeriesSource:
 
 
 class LogicGenerator(SuiteGenerator):
-    """Suites of experiments, and series of networks in a folder."""
+    """Generation of suites of experiments, and of trajectories of the networks in a folder."""
 
     def generate(self, request: GenerateRequest, options: GenerateOptions) -> Sequence[str]:
-        """Write a pool; return lines on networks and files. Strata without an item are left out, unless named."""
+        """Write a pool; return lines on networks and files. Strata without items are left out, an error if named."""
         require_form(options.form, ("experiments", "series"))
-        stated = read_item_options("generate", self.name, request.item_options)
-        values = GeneratedItems() if stated is None else stated.values
+        item_options = read_item_options("generate", self.name, request.item_options)
+        values = GeneratedItems() if item_options is None else item_options.values
         if (options.form == "series") is (values.networks is None):
             raise OptionError("--form series and -o networks=FOLDER go together", "--form")
         if options.form == "series":
             return list(self._write_series(request, options, values))
         if options.names is not None:
             raise OptionError("names are chosen for --form series alone", "--names")
-        foreign = next((name for name in OF_SERIES if getattr(values, name) is not None), None)
-        if foreign is not None:
-            raise OptionError(f"{foreign} is of --form series", "-o")
+        misplaced = next((name for name in OF_SERIES if getattr(values, name) is not None), None)
+        if misplaced is not None:
+            raise OptionError(f"{misplaced} is of --form series", "-o")
         return super().generate(request, options)
 
     def _write_series(
         self, request: GenerateRequest, options: GenerateOptions, values: GeneratedItems
     ) -> Iterator[str]:
-        chosen = {name: value for name, value in asdict(values).items() if value is not None}
-        foreign = next((name for name in chosen if name not in OF_SERIES), None)
-        if foreign is not None:
-            raise OptionError(f"{foreign} is of --form experiments", "-o")
-        folder = Path(chosen.pop("networks"))
+        stated = {name: value for name, value in asdict(values).items() if value is not None}
+        misplaced = next((name for name in stated if name not in OF_SERIES), None)
+        if misplaced is not None:
+            raise OptionError(f"{misplaced} is of --form experiments", "-o")
+        folder = Path(stated.pop("networks"))
         networks = read_folder(folder)
         yield from networks.lines()
-        plan = TrajectoryPlan(**{{"functions": "function_class"}.get(name, name): v for name, v in chosen.items()})
+        plan = TrajectoryPlan(**{{"functions": "function_class"}.get(name, name): v for name, v in stated.items()})
         source = SeriesSource(folder, tuple(networks.networks), plan, options.names or "neutral")
         strata = []
         for stratum in chosen_strata(request.suites, TRAJECTORY_STRATA, "stratum", " of series"):
@@ -122,8 +125,8 @@ class LogicGenerator(SuiteGenerator):
             strata.append(stratum)
         if not strata:
             raise OptionError("no stratum has an item of these networks", "--strata")
-        about = {"form": "series", "names": source.names, "networks": list(source.digests), **chosen}
-        number = write_drawn(
+        about = {"form": "series", "names": source.names, "networks": list(source.digests), **stated}
+        num_written = write_drawn(
             benchmark(self.name),
             request.out,
             strata,
@@ -133,13 +136,13 @@ class LogicGenerator(SuiteGenerator):
             progress=request.progress,
             options=ItemOptions(source, about),
         )
-        yield f"{plural(number, 'instances')} written to {request.out}"
+        yield f"{plural(num_written, 'instances')} written to {request.out}"
 
 
 def draw_with_options(
     suite: str, seed: int, places: range, options: GeneratedItems | SeriesSource
 ) -> Sequence[LogicItem]:
-    """Return items of a suite whose plan has some other values, or of a stratum of series."""
+    """Return items of a suite with the plan's values replaced by options, or of a stratum of trajectories."""
     if isinstance(options, SeriesSource):
         try:
             return tuple(options.draw(suite, seed, places))
@@ -156,8 +159,8 @@ def draw_with_options(
 def _draw(plan: LogicPlan, suite: str, seed: int, places: range) -> Sequence[LogicItem]:
     items = generate_items(plan, seed, len(places), greedy_model, places.start)
     return tuple(
-        replace(item, id=f"{suite}-{seed}-{place}", labels={**item.labels, "stratum": suite})
-        for place, item in zip(places, items, strict=True)
+        replace(item, id=f"{suite}-{seed}-{index}", labels={**item.labels, "stratum": suite})
+        for index, item in zip(places, items, strict=True)
     )
 
 
@@ -165,20 +168,19 @@ SUITES = LogicSuites()
 GENERATE = LogicGenerator("logic", draw_with_options)
 
 
-# --- Variants of logic models: other names and orders, values that round alike, and the network with its merges
-# done
-_COLUMNS = "readouts"  # key of a map of columns
-_LISTS = ("prior", "stimuli", "inhibitors", "readouts")
-_STEPS, _DIGITS = 8, 6  # parts of one after multiplication by the factor; decimals, which is what prompts show
+# --- Variants of logic models: permuted names and orders, values with equal integers, the compressed network
+_COLUMNS = "readouts"  # key of the map of columns in CopyMap.values
+_LISTS = ("prior", "stimuli", "inhibitors", "readouts")  # lists whose order does not change the item
+_STEPS, _DIGITS = 8, 6  # values move by multiples of 1 / (_STEPS * factor), with as many decimals as prompts show
 
 
 class LogicVariants(Variable):
-    """Names are replaced whole: they may contain signs that end a name elsewhere.
+    """Implements Variable (bench.variants). Names are replaced whole, since they may contain any sign.
 
-    rename: all nodes, or all but those that compression merges where their names decide the edges of the class
-    names: of items of trajectories, g1, g2, ... replaced by those of the published network
-    columns: readouts, stimuli and inhibitors; the map has, under `readouts`, old and new numbers of columns from 1
-    equivalent: the edges after compression, or values that become the same integers
+    rename: permute names of all nodes; only of clamped and measured ones if other names decide what compression keeps
+    names: in items of trajectories, replace g1, g2, ... by the names of the published network
+    columns: permute readouts, stimuli and inhibitors; the map has column numbers from 1, old to new, under `readouts`
+    equivalent: the compressed edges, or other values that are discretised to the same integers
     """
 
     kinds = ("rename", "rows", "columns", "equivalent", "words", "names")
@@ -194,14 +196,14 @@ class LogicVariants(Variable):
         if kind == "columns":
             return self._reorder_columns(record, random)
         if kind == "equivalent":
-            copies = [copy for copy in (_merge(record), _perturb(record, random)) if copy is not None]
+            copies = [copy for copy in (_compress(record), _perturb(record, random)) if copy is not None]
             return Variant(random.choice(copies)) if copies else None
         if kind == "words":
             return rephrase(record)
         if len(record["experiments"]) < 2:
             return None
-        places = shuffled(range(len(record["experiments"])), random)
-        return Variant({**record, **{key: [record[key][k] for k in places] for key in ("experiments", "values")}})
+        order = shuffled(range(len(record["experiments"])), random)
+        return Variant({**record, **{key: [record[key][k] for k in order] for key in ("experiments", "values")}})
 
     def _rename(self, record: Record, random: Random) -> Variant | None:
         clamped = {*record["stimuli"], *record["inhibitors"], *record["readouts"]}
@@ -209,7 +211,7 @@ class LogicVariants(Variable):
             names = permuted(sorted(nodes), random)
             try:
                 copy = self.map_record(record, CopyMap("", "rename", names))
-            except CalibrantError:  # names decide what is merged
+            except CalibrantError:  # the names decide which edges compression keeps
                 continue
             sets = {key: sorted(copy[key]) for key in ("prior", "stimuli", "inhibitors")}
             return Variant(copy | sets, names) if names else None
@@ -235,7 +237,7 @@ class LogicVariants(Variable):
         form = self.other_fields(record, kind, ("id", "sealed", *_LISTS, "experiments", "values"))
         prior, values = record["prior"], record["values"]
         if kind == "equivalent":
-            prior, values = _class_edges(record), _discretised(record)
+            prior, values = _class_edges(record), _discretise_values(record)
             form["compress"] = False
         rows = zip(map(_clamps, record["experiments"]), values, strict=True)
         return form | {
@@ -289,17 +291,17 @@ class LogicVariants(Variable):
 
 
 def _old_columns(stated: CopyMap, width: int) -> list[int]:
-    """Return the old place of each new column; `CalibrantError` for a map of anything but these columns."""
-    places = {str(number): number - 1 for number in range(1, width + 1)}
+    """Return the old index of each new column; `CalibrantError` for a map of anything but these columns."""
+    indices = {str(number): number - 1 for number in range(1, width + 1)}
     columns = stated.values.get(_COLUMNS, {})
-    if not {_COLUMNS}.issuperset(stated.values) or not places.keys() >= columns.keys():
+    if not {_COLUMNS}.issuperset(stated.values) or not indices.keys() >= columns.keys():
         raise CalibrantError("only columns have a map of values, and these are numbered from 1")
-    old = {new: places[number] for number, new in columns.items()}
-    return [old.get(number, place) for number, place in places.items()]
+    old_index = {new: indices[number] for number, new in columns.items()}
+    return [old_index.get(number, index) for number, index in indices.items()]
 
 
-def _rename_all(listed: Sequence[str], names: Mapping[str, str]) -> list[str]:
-    return [names.get(name, name) for name in listed]
+def _rename_all(nodes: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    return [names.get(name, name) for name in nodes]
 
 
 def _rename_edges(edges: Sequence[Sequence[Any]], names: Mapping[str, str]) -> list[tuple[str, int, str]]:
@@ -307,7 +309,7 @@ def _rename_edges(edges: Sequence[Sequence[Any]], names: Mapping[str, str]) -> l
 
 
 def _rename_clause(text: str, names: Mapping[str, str]) -> str:
-    """Return a clause over other names, literals in their order; a text that is no clause stays."""
+    """Return a clause with names replaced and literals in their order; a text that is no clause is unchanged."""
     try:
         parse_clause(text)
     except CalibrantError:
@@ -326,7 +328,7 @@ def _class_edges(record: Record) -> list[tuple[str, int, str]]:
     return [(*edge,) for edge in class_edges(edges, record["stimuli"], clamped, compress=record["compress"])]
 
 
-def _discretised(record: Record) -> list[list[int | None]]:
+def _discretise_values(record: Record) -> list[list[int | None]]:
     options = Options(record["factor"], record["rounding"])
     return [[None if value is None else discretise(value, options) for value in row] for row in record["values"]]
 
@@ -340,15 +342,15 @@ def _sorted_truth(record: Record) -> Any:
     return None if truth is None else {**truth, "gold": sorted(map(parse_clause, truth["gold"]))}
 
 
-def _merge(record: Record) -> dict[str, Any] | None:
-    """Return the item with the edges that compression leaves; None if it leaves all."""
+def _compress(record: Record) -> dict[str, Any] | None:
+    """Return the record with its compressed edges; None if compression changes nothing."""
     edges = _class_edges(record)
-    is_merged = not record["compress"] or edges == sorted(map(tuple, record["prior"]))
-    return None if is_merged else {**record, "prior": edges, "compress": False}
+    is_compressed = not record["compress"] or edges == sorted(map(tuple, record["prior"]))
+    return None if is_compressed else {**record, "prior": edges, "compress": False}
 
 
 def _perturb(record: Record, random: Random) -> dict[str, Any] | None:
-    """Return the item with other values that become the same integers; None if no value has such a neighbour.
+    """Return the record with values moved within their integer after discretisation; None if none can be moved.
 
     Values from 0 to 1 stay there.
     """
@@ -358,14 +360,14 @@ def _perturb(record: Record, random: Random) -> dict[str, Any] | None:
         if value is None:
             return None
         steps = (round(value + k / (_STEPS * options.factor), _DIGITS) for k in range(-_STEPS + 1, _STEPS))
-        alike = [
-            near
-            for near in steps
-            if near != value
-            and discretise(near, options) == discretise(value, options)
-            and (0 <= near <= 1 or not 0 <= value <= 1)
+        candidates = [
+            new
+            for new in steps
+            if new != value
+            and discretise(new, options) == discretise(value, options)
+            and (0 <= new <= 1 or not 0 <= value <= 1)
         ]
-        return random.choice(alike) if alike else value
+        return random.choice(candidates) if candidates else value
 
     values = [list(map(neighbour, row)) for row in record["values"]]
     return None if values == record["values"] else {**record, "values": values}
@@ -379,7 +381,7 @@ def _has_trajectories(record: Record) -> bool:
 
 
 def gene_names(record: Record) -> dict[str, str]:
-    """Return the published name of each gene of an item under neutral names; none of other items."""
+    """Return the published names by neutral gene names (g1, g2, ...); empty if the item has other names."""
     names = dict(zip(record["genes"], record["sealed"]["labels"].get("names", "").split(), strict=False))
     is_neutral = record["genes"] == [f"g{place}" for place, _ in enumerate(record["genes"], start=1)]
     return names if is_neutral and names.keys() == {*record["genes"]} else {}
@@ -398,7 +400,7 @@ def _vary_trajectories(record: Record, kind: str, random: Random) -> Variant | N
 
 
 def _map_trajectories(record: Record, stated: CopyMap) -> dict[str, Any]:
-    """Return a record over other names of genes; digits of states stay in their places."""
+    """Return a record with genes renamed; the order of genes, and so the states, does not change."""
     if stated.values:
         raise CalibrantError("values have no map here")
     names, truth = stated.names, record["sealed"]["truth"]
@@ -421,7 +423,7 @@ def _map_trajectories(record: Record, stated: CopyMap) -> dict[str, Any]:
 
 
 def _rename_network(text: str, names: Mapping[str, str]) -> str:
-    """Return a bnet text over other names; a text that is none stays."""
+    """Return a bnet text with genes renamed; a text that is no bnet is unchanged."""
     try:
         network = parse_model(text)
     except CalibrantError:

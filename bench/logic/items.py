@@ -1,4 +1,4 @@
-"""Items of logic models as pool files, records and prompts, and statistics of a pool."""
+"""Items of logic models: pool files, records, prompts, and statistics of a pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.dsl.logic.records import ItemRecord, item_from_record, read_pool,
 from calibrant.dsl.logic.trajectories import TrajectoryItem, TrajectoryItemRecord, is_trajectory_item, trajectory_prompt
 from calibrant.dsl.records import Header, convert_object
 
-# --- Items of logic models as pool files, records and prompts ---------------------------------------------------------
+# --- Pool files, records and prompts of logic models ------------------------------------------------------------------
 
 
 class LogicItems(ItemFormats[LogicItem]):
@@ -54,7 +54,7 @@ class LogicItems(ItemFormats[LogicItem]):
         write_pool(path, pool.name, pool.items, dict(pool.metadata))
 
     def record(self, item: LogicItem) -> dict[str, Any]:
-        """Return the native record; its labels, which describe the truth, are under `sealed` too."""
+        """Return the record; `sealed` holds the truth and the labels, which describe it."""
         record = dict(msgspec.to_builtins(record_from_item(item)))
         return record | {"sealed": {"truth": record.pop("sealed", None), "labels": record.pop("labels")}}
 
@@ -95,12 +95,12 @@ V = TypeVar("V")
 
 
 def _of_experiments(values: Callable[[LogicItem], Iterable[V]]) -> Callable[[LogicItem], Iterable[V]]:
-    """Return a statistic that items of trajectories lack."""
+    """Return a statistic of items of experiments, without values for items of trajectories."""
     return lambda item: () if is_trajectory_item(item) else values(item)
 
 
 def _of_trajectories(value: Callable[[TrajectoryItem], int]) -> Callable[[LogicItem], Iterable[int]]:
-    """Return a statistic that other items lack."""
+    """Return a statistic of items of trajectories, without values for items of experiments."""
     return lambda item: (value(item),) if is_trajectory_item(item) else ()
 
 

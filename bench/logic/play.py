@@ -1,4 +1,4 @@
-"""Logic models for people: what they type, and the models that the evidence leaves open, in words."""
+"""Play of logic models: typed moves, and the models that are consistent with the data."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import solve_family
 from calibrant.solvers.outcome import Found
 
-# --- Words for people about a network: n2 <- s1 and not s2, chance 1 n1 = 0.5, submit ---------------------------------
-MAX_CLAUSES = 1_000
+# --- Typed moves of a network: n2 <- s1 and not s2, chance 1 n1 = 0.5, submit -----------------------------------------
+MAX_CLAUSES = 1_000  # of a draft
 _CHANCE = re.compile(r"(?:(\d{1,4})\s+)?([^\s=]{1,200})\s*=\s*(\S{1,30})")
 
 
 class LogicWords(Words[LogicItem]):
     """Implements Words (bench.core.typed_moves).
 
-    A draft has `model`, a list of clauses as text, or `probabilities` by "experiment.readout", experiments from 1.
+    A draft has `model`, a list of clauses as text, and `probabilities` by "experiment.readout", experiments numbered
+    from 1. If it has both, the probabilities are the answer.
     """
 
     kind = ("network", "networks")
@@ -61,7 +62,7 @@ class LogicWords(Words[LogicItem]):
         return (*verbs, Verb("submit", "send the answer that is written; it ends the item"))
 
     def readers(self, item: LogicItem) -> Mapping[str, Reader]:
-        readers: dict[str, Reader] = {"submit": _submit, "drop": _drop}
+        readers: dict[str, Reader] = {"submit": _read_submit, "drop": _read_drop}
         return readers | ({"chance": _read_chance} if item.task.questions else {})
 
     def read_form(self, item: LogicItem, position: Position, line: str) -> Act | Edit | None:
@@ -73,28 +74,28 @@ class LogicWords(Words[LogicItem]):
         return Edit({**position.draft, "model": clauses if text in clauses else [*clauses, text]})
 
     def read_json(self, item: LogicItem, line: str) -> Act:
-        """Return the answer of a line of JSON: {"submit": {...}}, or the answer alone."""
+        """Return the answer in a line of JSON: {"submit": {...}}, or its object alone."""
         act = super().read_json(item, line)
         return act if act.action.keys() == {"submit"} else Act({"submit": dict(act.action)})
 
     def answer(self, item: LogicItem, draft: Draft) -> dict[str, Any]:
-        stated = draft.get("probabilities")
-        if not stated:
+        probabilities = draft.get("probabilities")
+        if not probabilities:
             if not draft.get("model"):
                 message = f"no clause is written; type for example {_example(item)}"
                 raise WordsError(message, page="add a clause first")
             answer: dict[str, Any] = {"model": list(draft["model"])}
         else:
             rows, readouts = range(1, len(item.task.questions) + 1), item.task.setup.readouts
-            missing = [(row, name) for row in rows for name in readouts if f"{row}.{name}" not in stated]
+            missing = [(row, name) for row in rows for name in readouts if f"{row}.{name}" not in probabilities]
             if missing:
                 row, name = missing[0]
                 hint = f"type for example chance {row} {name} = 0.5, or `chance nothing` to send clauses"
                 message = f"{len(missing)} probabilities are missing; {hint}"
                 raise WordsError(message, page=f"write all probabilities first: {len(missing)} are missing")
-            answer = {"probabilities": [[stated[f"{row}.{name}"] for name in readouts] for row in rows]}
+            answer = {"probabilities": [[probabilities[f"{row}.{name}"] for name in readouts] for row in rows]}
         try:
-            return answer_json(parse_answer(answer, item.task))  # clauses in one order, however they were written
+            return answer_json(parse_answer(answer, item.task))  # clauses in the canonical order
         except CalibrantError as error:
             raise WordsError(str(error)) from None
 
@@ -113,16 +114,16 @@ class LogicWords(Words[LogicItem]):
     def check_draft(self, item: LogicItem, draft: object) -> Draft:
         if not isinstance(draft, Mapping) or not draft.keys() <= {"model", "probabilities"}:
             raise WordsError('a draft has the keys "model" and "probabilities"')
-        texts, stated = draft.get("model", []), draft.get("probabilities", {})
+        texts, probabilities = draft.get("model", []), draft.get("probabilities", {})
         if not isinstance(texts, list) or len(texts) > MAX_CLAUSES or not all(isinstance(text, str) for text in texts):
             raise WordsError(f"model is a list of at most {MAX_CLAUSES:,} clauses")
         clauses = list(dict.fromkeys(str(_read_clause(item, text)) for text in texts))
         keys = [f"{row}.{name}" for row in range(1, len(item.task.questions) + 1) for name in item.task.setup.readouts]
-        if not isinstance(stated, Mapping) or not stated.keys() <= set(keys):
+        if not isinstance(probabilities, Mapping) or not probabilities.keys() <= set(keys):
             raise WordsError("probabilities is an object by experiment.readout")
-        if not all(type(number) in (int, float) and 0 <= number <= 1 for number in stated.values()):
+        if not all(type(number) in (int, float) and 0 <= number <= 1 for number in probabilities.values()):
             raise WordsError("a probability is a number from 0 to 1")
-        checked = {"model": clauses, "probabilities": {key: stated[key] for key in keys if key in stated}}
+        checked = {"model": clauses, "probabilities": {key: probabilities[key] for key in keys if key in probabilities}}
         return {key: value for key, value in checked.items() if value}
 
     def graph(self, item: LogicItem, draft: Draft) -> Mapping[str, Sequence[str]] | None:
@@ -131,8 +132,8 @@ class LogicWords(Words[LogicItem]):
         for clause in clauses:
             for source in clause.sources:
                 parents.setdefault(source, [])
-                listed = parents.setdefault(clause.target, [])
-                listed += [] if source in listed else [source]
+                sources = parents.setdefault(clause.target, [])
+                sources += [] if source in sources else [source]
         return parents or None
 
     def view(self, item: LogicItem) -> dict[str, Any]:
@@ -167,21 +168,23 @@ def _example(item: LogicItem) -> str:
 
 def _read_clause(item: LogicItem, text: str) -> Clause:
     """Return a clause over the network's edges; `WordsError` lists the edges into its node."""
-    plain = re.sub(r"\bnot\s+", "!", re.sub(r"\s+and\s+", "+", text.strip(), flags=re.IGNORECASE), flags=re.IGNORECASE)
+    shorthand = re.sub(
+        r"\bnot\s+", "!", re.sub(r"\s+and\s+", "+", text.strip(), flags=re.IGNORECASE), flags=re.IGNORECASE
+    )
     try:
-        written = parse_clause(re.sub(r"\s+", "", plain))
+        clause = parse_clause(re.sub(r"\s+", "", shorthand))
     except CalibrantError:
         raise WordsError(f"{short_repr(text)} is no clause; type for example {_example(item)}") from None
-    allowed = {edge for edge in item.task.edges if edge.target == written.target}
-    if not set(written.edges) <= allowed:
+    allowed = {edge for edge in item.task.edges if edge.target == clause.target}
+    if not set(clause.edges) <= allowed:
         listed = ", ".join(("" if edge.sign > 0 else "not ") + edge.source for edge in sorted(allowed)) or "nothing"
         raise WordsError(
-            f"{written.target} can be switched on by {listed}, in this form; type for example {_example(item)}"
+            f"{clause.target} can be switched on by {listed}, in this form; type for example {_example(item)}"
         )
-    return written
+    return clause
 
 
-def _drop(item: LogicItem, position: Position, argument: str) -> Edit:
+def _read_drop(item: LogicItem, position: Position, argument: str) -> Edit:
     text = str(_read_clause(item, argument))
     clauses = list(position.draft.get("model", []))
     if text not in clauses:
@@ -190,7 +193,7 @@ def _drop(item: LogicItem, position: Position, argument: str) -> Edit:
 
 
 def _read_chance(item: LogicItem, position: Position, argument: str) -> Edit:
-    """Read `EXPERIMENT READOUT = PROBABILITY`; without an experiment it applies to all of them."""
+    """Read `EXPERIMENT READOUT = PROBABILITY`; without an experiment, set the readout's in all experiments."""
     readouts, num_rows = item.task.setup.readouts, len(item.task.questions)
     if argument.lower() == "nothing":
         return Edit({key: value for key, value in position.draft.items() if key != "probabilities"})
@@ -198,26 +201,26 @@ def _read_chance(item: LogicItem, position: Position, argument: str) -> Edit:
     match = _CHANCE.fullmatch(argument)
     if match is None:
         raise WordsError(f"expected experiment, readout and probability, found {short_repr(argument)}; type {example}")
-    name, number = match_name(match[2], readouts, "readout"), read_number(match[3], example)
+    name, probability = match_name(match[2], readouts, "readout"), read_number(match[3], example)
     rows = range(1, num_rows + 1) if match[1] is None else [int(match[1])]
-    if not 0 <= number <= 1 or not all(1 <= row <= num_rows for row in rows):
+    if not 0 <= probability <= 1 or not all(1 <= row <= num_rows for row in rows):
         raise WordsError(f"experiments are 1 to {num_rows}, probabilities 0 to 1; type for example {example}")
-    stated = {**position.draft.get("probabilities", {}), **{f"{row}.{name}": number for row in rows}}
-    return Edit({**position.draft, "probabilities": stated})
+    probabilities = {**position.draft.get("probabilities", {}), **{f"{row}.{name}": probability for row in rows}}
+    return Edit({**position.draft, "probabilities": probabilities})
 
 
-def _submit(item: LogicItem, position: Position, argument: str) -> Act:
+def _read_submit(item: LogicItem, position: Position, argument: str) -> Act:
     return Act({"submit": WORDS.answer(item, position.draft)})
 
 
 WORDS = LogicWords()
 
 
-# --- Logic models that the data of an item left open, in words --------------------------------------------------------
+# --- Models consistent with the data of an item, in words -------------------------------------------------------------
 
 
 def list_remaining(item: LogicItem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:
-    """List the models within the tolerances, those with least misfit and then least size first."""
+    """List the models within the tolerances by ascending misfit, then size; None if there are too many to count."""
     if is_trajectory_item(item):
         return None
     outcome = solve_family(item.task)
@@ -225,10 +228,10 @@ def list_remaining(item: LogicItem, steps: Sequence[Step[Any]], limit: int) -> R
         return None
     family = outcome.value
     try:
-        listed = first_entries((Hypothesis(_text(model)) for model in family.models()), limit)
+        shown = first_entries((Hypothesis(_text(model)) for model in family.models()), limit)
     except LatticeLimitError:
         return None
-    return Remaining(("model", "models"), family.count, listed)
+    return Remaining(("model", "models"), family.count, shown)
 
 
 def _text(model: Model) -> str:

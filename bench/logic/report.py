@@ -1,4 +1,4 @@
-"""Section of a report about logic models, and the guide through answers."""
+"""Section of a report about logic models, and its overview of single answers."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class LogicReport:
 REPORT = LogicReport()
 
 
-# --- Guide of a report through answers about logic models: classes, levels of chance, held-out answers one by one -----
-MAX_ROWS = 20  # held-out experiments of one answer
+# --- Overview of single answers: words, levels of chance, held-out answers --------------------------------------------
+MAX_ROWS = 20  # held-out experiments listed for an answer
 NONE = "no clause: every node is 0"
 
 
 class ModelGuide:
-    """Answers are models or tables of probabilities; a draw takes one of the models that fit, all of them alike."""
+    """Implements Guide; answers are models or tables of probabilities, and a draw is uniform over models that fit."""
 
     words = Words(
         task="from a network and measurements predict new ones",
@@ -93,7 +93,10 @@ class ModelGuide:
         return score["valid"] is True
 
     def levels(self, item: LogicItem, steps: Sequence[Any], score: Score) -> Levels:
-        """Return shares of the models that fit; none where they are not counted, or the truth is not known."""
+        """Return the chances that a guess, a draw and the majority of models give all held-out answers right.
+
+        Those of models are None if they are not counted, all are None if the truth is unknown.
+        """
         from calibrant.bench.logic.scoring import ATTRIBUTE
 
         if is_trajectory_item(item):
@@ -120,9 +123,9 @@ class ModelGuide:
             return _explain_states(item, answer, score, recorded)
         members = recorded.get("members")
         remaining = f" {fit_text(members, 'model', 'models')} within the tolerances." if members else ""
-        parsed = None if item is None else _parsed(item, answer)
+        parsed = None if item is None else _parse_or_none(item, answer)
         sealed = None if item is None else item.sealed
-        moves = () if item is None or sealed is None or parsed is None else tuple(_rows(item, parsed))
+        moves = () if item is None or sealed is None or parsed is None else tuple(_heldout_moves(item, parsed))
         is_right = METRICS.success.is_right(score, "")
         return Explanation(
             sentences=(class_sentence(score, is_right=is_right) + remaining, _problem(score)),
@@ -141,10 +144,10 @@ class ModelGuide:
 def _explain_states(
     item: TrajectoryItem, answer: Mapping[str, Any] | str, score: Score, recorded: Mapping[str, Any]
 ) -> Explanation:
-    """Return one answer to a question about trajectories in words."""
-    stated = last_object(answer) if isinstance(answer, str) else answer
+    """Return the explanation of an answer to a question about trajectories."""
+    content = last_object(answer) if isinstance(answer, str) else answer
     try:
-        parsed = parse_states(stated, item.task)
+        parsed = parse_states(content, item.task)
     except AnswerError:
         parsed = None
     members = recorded.get("members")
@@ -155,8 +158,8 @@ def _explain_states(
     truth = item.sealed.answer
     states = () if parsed is None else parsed.states
     moves = tuple(
-        Move((str(place), right, stated), right != stated)
-        for place, (right, stated) in enumerate(islice(zip_longest(truth, states, fillvalue="none"), MAX_ROWS), 1)
+        Move((str(number), right, content), right != content)
+        for number, (right, content) in enumerate(islice(zip_longest(truth, states, fillvalue="none"), MAX_ROWS), 1)
     )
     return Explanation(
         sentences=(class_sentence(score, is_right=METRICS.success.is_right(score, "")) + remaining, _problem(score)),
@@ -172,10 +175,10 @@ def _explain_states(
     )
 
 
-def _parsed(item: LogicItem, answer: Mapping[str, Any] | str) -> Model | Table | None:
-    stated = last_object(answer) if isinstance(answer, str) else answer
+def _parse_or_none(item: LogicItem, answer: Mapping[str, Any] | str) -> Model | Table | None:
+    content = last_object(answer) if isinstance(answer, str) else answer
     try:
-        return parse_answer(stated, item.task)
+        return parse_answer(content, item.task)
     except AnswerError:
         return None
 
@@ -191,22 +194,22 @@ def _kind_text(item: LogicItem, parsed: Model | Table | None) -> str:
     return f"a row for each held-out experiment; readouts, in order: {readouts}"
 
 
-def _rows(item: LogicItem, answer: Model | Table) -> Iterator[Move]:
-    """Yield the held-out experiments, marked where an answer is wrong."""
+def _heldout_moves(item: LogicItem, answer: Model | Table) -> Iterator[Move]:
+    """Yield a row for each held-out experiment, marked if the answer to it is wrong."""
     task = item.task
     assert item.sealed is not None
     rows = zip(task.questions, item.sealed.answers, strict=True)
     for index, (experiment, truth) in enumerate(islice(rows, MAX_ROWS)):
         if isinstance(answer, frozenset):
-            stated = reference.predict(answer, task.setup, experiment)
-            is_wrong = stated != truth
+            shown = reference.predict(answer, task.setup, experiment)
+            is_wrong = shown != truth
         else:
             shares = answer[index]
-            stated = " ".join(f"{share:.2f}" for share in shares)
-            # 0.5 is on neither side, as in the verdict
+            shown = " ".join(f"{share:.2f}" for share in shares)
+            # a share of 0.5 is wrong whatever the truth, as in the verdict
             pairs = zip(shares, truth, strict=True)
-            is_wrong = any(share == 0.5 or (share > 0.5) != (cell == "1") for share, cell in pairs)
-        yield Move((in_one_line(experiment.text(task.setup)), truth, stated), is_wrong)
+            is_wrong = any(share == 0.5 or (share > 0.5) != (digit == "1") for share, digit in pairs)
+        yield Move((in_one_line(experiment.text(task.setup)), truth, shown), is_wrong)
 
 
 def _problem(score: Score) -> str:

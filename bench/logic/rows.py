@@ -1,6 +1,6 @@
-"""Rows of logic models: exact ones, local search, a genetic algorithm, chance (baselines.logic.rows).
+"""Methods for logic models: exact ones, local search, a genetic algorithm and chance (baselines.logic.rows).
 
-Items of trajectories have rows of their own behind the same names, and two more (baselines.logic.rows).
+Some answer items of experiments, some items of trajectories, some both, with other code for each kind of item.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class LogicRow(Protocol, frozen=True):
-    """Base of the rows: an answer as a JSON object, or the reason why there is none.
+    """Base of the methods; `answer` is a JSON object, or the reason why there is none.
 
-    answers_trajectories, answers_experiments: which items of the benchmark it answers
+    answers_trajectories, answers_experiments: whether the method answers items of that kind
     """
 
     reads_canonical = True
@@ -50,15 +50,15 @@ class LogicRow(Protocol, frozen=True):
         """Return the answer to an item of trajectories."""
         raise NotImplementedError
 
-    def answer(self, given: Task) -> ProtocolResult:
+    def answer(self, task: Task) -> ProtocolResult:
         from calibrant.dsl.logic.item import model_size
         from calibrant.dsl.logic.score import answer_json
         from calibrant.solvers.outcome import Found
 
-        if is_trajectory_task(given):
-            answer = self.states(given)
+        if is_trajectory_task(task):
+            answer = self.states(task)
             return ProtocolResult("found", dict(answer.value)) if isinstance(answer, Found) else nothing_found(answer)
-        outcome = self.outcome(given)
+        outcome = self.outcome(task)
         if not isinstance(outcome, Found):
             return nothing_found(outcome)
         size = model_size(outcome.value) if isinstance(outcome.value, frozenset) else None
@@ -66,7 +66,7 @@ class LogicRow(Protocol, frozen=True):
 
 
 class Exact(LogicRow, frozen=True):
-    """A model of the least misfit, and of these of the least size, with proof."""
+    """A model of least misfit and, among these, of least size, found by exhaustive search."""
 
     name = "exact"
     answers_trajectories = True
@@ -83,7 +83,7 @@ class Exact(LogicRow, frozen=True):
 
 
 class Posterior(LogicRow, frozen=True):
-    """The share of models that fit which answer 1, cell by cell."""
+    """For each held-out readout, the share of the models that fit whose answer is 1."""
 
     name = "posterior"
 
@@ -94,7 +94,7 @@ class Posterior(LogicRow, frozen=True):
 
 
 class Vote(LogicRow, frozen=True):
-    """The answer of most models that fit, cell by cell."""
+    """For each held-out readout, the answer of the majority of the models that fit."""
 
     name = "vote"
     answers_trajectories = True
@@ -111,7 +111,7 @@ class Vote(LogicRow, frozen=True):
 
 
 class Greedy(LogicRow, frozen=True):
-    """Local search by paths, clauses and literals, to the end."""
+    """Local search by paths, clauses and literals, until no step improves the model."""
 
     name = "greedy"
 
@@ -122,9 +122,9 @@ class Greedy(LogicRow, frozen=True):
 
 
 class Genetic(LogicRow, frozen=True):
-    """A genetic algorithm over strings of clauses, as published tools have it.
+    """A genetic algorithm over bit strings of clauses, as in published tools.
 
-    seed: of its draws; generations: how many
+    seed: of its draws; generations: number of generations
     """
 
     name = "genetic"
@@ -138,7 +138,7 @@ class Genetic(LogicRow, frozen=True):
 
 
 class RandomModel(LogicRow, frozen=True):
-    """A model drawn uniformly from the class, whatever the data.
+    """A model drawn uniformly from the class, independently of the data.
 
     seed: of the draw
     """
@@ -159,7 +159,7 @@ class RandomModel(LogicRow, frozen=True):
 
 
 class Abstain(LogicRow, frozen=True):
-    """One half in every cell; no answer to an item of trajectories."""
+    """Probability 0.5 for every held-out readout; no answer to an item of trajectories."""
 
     name = "abstain"
     answers_trajectories = True
@@ -176,7 +176,7 @@ class Abstain(LogicRow, frozen=True):
 
 
 class Majority(LogicRow, frozen=True):
-    """The value that most functions of each gene give, step by step; of trajectories alone."""
+    """States of trajectories: at each step the value of the majority of each gene's functions."""
 
     name = "majority"
     answers_trajectories = True
@@ -189,7 +189,7 @@ class Majority(LogicRow, frozen=True):
 
 
 class CopyState(LogicRow, frozen=True):
-    """The start, for every state that is asked for; of trajectories alone."""
+    """States of trajectories: the initial state, for every state in question."""
 
     name = "copy"
     answers_trajectories = True
@@ -205,19 +205,19 @@ ROWS = (Exact, Posterior, Vote, Greedy, Genetic, RandomModel, Abstain, Majority,
 
 
 def applicable_rows(pools: Sequence[ItemPool[LogicItem]]) -> Sequence[type[Protocol]]:
-    """Return the rows that answer some item of the pools."""
+    """Return the methods that answer at least one item of the pools; all of them without items."""
     tasks = [item.task for pool in pools for item in pool.items]
     return [row for row in ROWS if not tasks or any(not row().refusal(task) for task in tasks)]
 
 
-# --- Canonical presentation of tasks of logic models ------------------------------------------------------------------
+# --- Canonical presentation of tasks ----------------------------------------------------------------------------------
 _NAME = re.compile(r"\bn[0-9]+\b")
 
 
 def present(task: Task) -> Presentation:
-    """Return a task in canonical form; tables of probabilities get the columns of the task back.
+    """Return a task in canonical form; `restore` of its answers restores names, and columns of probabilities.
 
-    Genes of trajectories have the names of their places, n01, n02, ...
+    Genes of trajectories are named n01, n02, ... by their order.
     """
     if is_trajectory_task(task):
         return _present_trajectories(task)
@@ -235,13 +235,13 @@ def present(task: Task) -> Presentation:
 
 def _present_trajectories(task: TrajectoryTask) -> Presentation:
     width = len(str(len(task.genes)))
-    names = {gene: f"n{place:0{width}}" for place, gene in enumerate(task.genes, start=1)}
+    names = {gene: f"n{number:0{width}}" for number, gene in enumerate(task.genes, start=1)}
 
     def rename(clamps: Mapping[str, int]) -> dict[str, int]:
         return {names[gene]: value for gene, value in clamps.items()}
 
     question = task.question
-    content = replace(
+    canonical = replace(
         task,
         genes=tuple(names.values()),
         candidates={
@@ -253,4 +253,4 @@ def _present_trajectories(task: TrajectoryTask) -> Presentation:
         wording="standard",
     )
     back = {new: gene for gene, new in names.items()}
-    return Presentation(content, lambda answer: replace_words(answer, _NAME, back))
+    return Presentation(canonical, lambda answer: replace_words(answer, _NAME, back))

@@ -1,4 +1,4 @@
-"""Answers of logic models: how they are read, scored and attributed, and the fields of a verdict."""
+"""Answers of logic models: fields of a verdict, reading, scoring and attribution."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.logic.score import Verdict
 
 
-# --- The verdict on an answer about logic models: its fields, and the metrics of tables (dsl.logic.score) -----------
+# --- Fields of a verdict, and the metrics of tables (dsl.logic.score) -------------------------------------------------
 Score: TypeAlias = Mapping[str, Any]
 
 
@@ -85,7 +85,7 @@ LogicVerdict = line_struct(
 
 
 def score_record(item: LogicItem, verdict: Verdict, answer: Score) -> dict[str, Any]:
-    """Return a score as records have it."""
+    """Return the score of a record, ready for JSON."""
     is_valid = not verdict.error
     score = LogicScoreFields(
         correct=verdict.heldout_exact,
@@ -100,29 +100,29 @@ def _normal_form(item: LogicItem, answer: Score) -> str:
     if is_trajectory_item(item):
         parsed = parse_states(answer, item.task)
         return " ".join(parsed.states) if parsed.model is None else parsed.model.to_bnet()
-    stated = answer_json(parse_answer(answer, item.task))
-    return " ".join(stated["model"]) if "model" in stated else str(stated["probabilities"])
+    canonical = answer_json(parse_answer(answer, item.task))
+    return " ".join(canonical["model"]) if "model" in canonical else str(canonical["probabilities"])
 
 
-def _number(key: str) -> Callable[[Score], float | None]:
+def _as_float(key: str) -> Callable[[Score], float | None]:
     return lambda score: None if score[key] is None else float(score[key])
 
 
 ANSWERS = (
-    Metric("accuracy", "Accuracy", "every held-out answer is right", _number("correct")),
-    Metric("cells", "Cells", "share of held-out answers that are right", _number("heldout_accuracy")),
-    Metric("brier", "Brier", "mean squared difference of probability and held-out answer", _number("brier")),
-    Metric("valid", "Valid", "a model of the class, or a table of probabilities", _number("valid")),
+    Metric("accuracy", "Accuracy", "every held-out answer is right", _as_float("correct")),
+    Metric("cells", "Cells", "share of held-out answers that are right", _as_float("heldout_accuracy")),
+    Metric("brier", "Brier", "mean squared difference of probability and held-out answer", _as_float("brier")),
+    Metric("valid", "Valid", "a model of the class, or a table of probabilities", _as_float("valid")),
 )
 MODELS = (
-    Metric("optimal", "Optimal", "models with the least misfit", _number("optimal"), True),
-    Metric("member", "Fits", "models within the tolerances", _number("fits"), True),
-    Metric("edge_f1", "Edge F1", "F1 of a model's edges and the true ones", _number("edge_f1"), True),
+    Metric("optimal", "Optimal", "models with the least misfit", _as_float("optimal"), True),
+    Metric("member", "Fits", "models within the tolerances", _as_float("fits"), True),
+    Metric("edge_f1", "Edge F1", "F1 of a model's edges and the true ones", _as_float("edge_f1"), True),
 )
 
 
 def _network_of(item: LogicItem) -> str:
-    """Return the published network of an item, by which intervals are clustered; empty without one."""
+    """Return the published network of an item, the cluster of its interval; empty without one."""
     return item.labels.get("latent", "")
 
 
@@ -150,7 +150,7 @@ METRICS = MetricSet(
 )
 
 
-# --- Answers of logic models: how they are read, scored and attributed ------------------------------------------------
+# --- Reading, scoring and attribution of answers ----------------------------------------------------------------------
 
 
 class LogicScoring(Scorable[LogicItem]):
@@ -161,7 +161,7 @@ class LogicScoring(Scorable[LogicItem]):
         return LogicVerdict
 
     def no_answer(self, item: LogicItem) -> dict[str, Any]:
-        """Return an object that is no answer: the empty model may be right."""
+        """Return an object that is no answer. The empty model would not do, since it may be right."""
         return {}
 
     def score(self, item: LogicItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
@@ -169,11 +169,11 @@ class LogicScoring(Scorable[LogicItem]):
         return score_record(item, verdict, answer)
 
     def extract(self, item: LogicItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        """Return the last object that is not inside another; the verdict checks its form."""
+        """Return the last JSON object that is not inside another; its form is not checked."""
         return last_answer(response)
 
     def read_answer(self, item: LogicItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return the object, and why it is no model or table of the item."""
+        """Return the last object, and why it is no answer to the item; empty if it is one."""
         answer = self.extract(item, response)
         try:
             _parse(item, answer)
@@ -196,7 +196,7 @@ class LogicScoring(Scorable[LogicItem]):
 
 
 def _parse(item: LogicItem, answer: Mapping[str, Any]) -> object:
-    """Return what an answer comes to, equal for equal answers; `AnswerError` for one that is not valid."""
+    """Return a value that is equal for equivalent answers; `AnswerError` for an invalid one."""
     if is_trajectory_item(item):
         parsed = parse_states(answer, item.task)
         return parsed.states if parsed.model is None else parsed.model.digest
@@ -204,13 +204,13 @@ def _parse(item: LogicItem, answer: Mapping[str, Any]) -> object:
 
 
 class LogicAttribution:
-    """Implements Attribute (bench.core.scoring): all models that fit give the same held-out answers, or not."""
+    """Implements Attribute (bench.core.scoring): whether all models that fit agree on the held-out answers."""
 
     def __init__(self) -> None:
         self._decisions: EvaluatorCache[HeldoutDecision | None] = EvaluatorCache()
 
     def decide_heldout(self, item: LogicItem) -> HeldoutDecision | None:
-        """Return what the data decide about the held-out answers, counted once an item; None where not counted."""
+        """Return what the data decide about the held-out answers (cached); None if the models are not counted."""
         from calibrant.audits.logic.items import heldout_decision
 
         return self._decisions.get_for(item, lambda: heldout_decision(item))
@@ -222,7 +222,7 @@ class LogicAttribution:
         if decision is None:
             return None
         if score["correct"] is None:
-            return None  # neither right nor wrong
+            return None  # the truth is unknown
         return attribution_record(decision.attribution(fits=score["fits"], correct=score["correct"] is True))
 
 

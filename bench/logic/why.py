@@ -1,8 +1,8 @@
 """Explanations of logic models: the page, its network and the text of a `LogicWhy`.
 
-A dot is a clause of several literals. Each clause that is drawn has the width of its own share; edges of which no
-clause is drawn have that of theirs. Lines are solid where all members have the edge, whatever its clauses. An edge that
-closes a cycle with others is laid out upside down, and keeps its direction.
+A dot is a clause of several literals. The width of a line is the share of members that have its clause, or its edge if
+no clause with the edge is drawn. A line is solid if all members have the edge, in whatever clause, else dashed. An edge
+that closes a cycle is laid out from bottom to top, its arrow still points at its target.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell, ValueTimes, measured_cells
 from calibrant.solvers.logic.sums import Predictions
 
-# --- The network of a family in layers: width is the share of members, colour the sign, dots are clauses --------------
-MAX_NODES = 60
-MAX_GATES = 12  # clauses of several literals that are drawn, by share
+# --- Network of a family in layers: width is the share of members, colour the sign, dots are clauses ------------------
+MAX_NODES = 60  # larger networks are not drawn
+MAX_GATES = 12  # clauses of several literals that are drawn, those of largest share
 BOX, DOT = 30.0, 5.0  # height of a node, radius of a clause
 SPACING = Spacing(BOX, gap=20, fall=54, margin=16, passing=8)
-GATE = "\N{BULLET}"  # no name of a node begins with it
+GATE = "\N{BULLET}"  # first character of a gate's name; no node's name begins with it
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of the drawing: from a node or gate to another, with its share and what it stands for.
+    """A line of the drawing, from a node or gate to another.
 
-    is_open: whether only some members have the edge that the line is part of
+    share: of members, the width; title: tooltip; is_open: only some members have the edge that the line is part of
     """
 
     source: str
@@ -67,7 +67,7 @@ class _Line:
 
 
 def network(why: LogicWhy, prefix: str) -> str:
-    """Return the network as an SVG; empty for more than MAX_NODES nodes. prefix: of ids of arrow heads."""
+    """Return the network as an SVG, empty for more than MAX_NODES nodes; prefix: put before ids of arrow heads."""
     names = list(dict.fromkeys([*why.stimuli, *(n for e in why.edges for n in (e.source, e.target)), *why.readouts]))
     if len(names) > MAX_NODES:
         return ""
@@ -95,7 +95,7 @@ def network(why: LogicWhy, prefix: str) -> str:
 
 
 def network_file(why: LogicWhy) -> str:
-    """Return the network as an SVG file; `CalibrantError` where there are too many nodes to draw."""
+    """Return the network as an SVG file; `CalibrantError` for more than MAX_NODES nodes."""
     picture = network(why, "tip")
     if not picture:
         raise CalibrantError(f"more than {MAX_NODES} nodes are not drawn; --html has them in a table")
@@ -103,8 +103,8 @@ def network_file(why: LogicWhy) -> str:
 
 
 def _lines(why: LogicWhy) -> Iterator[_Line]:
-    """Yield clauses of one literal, the most frequent ones of several as gates, and the edges that are then missing."""
-    clauses = [(parse_clause(part.text), part.share) for part in why.clauses]
+    """Yield lines of clauses of one literal, of the MAX_GATES commonest longer ones, and of edges in none of these."""
+    clauses = [(parse_clause(edge_share.text), edge_share.share) for edge_share in why.clauses]
     gates = [entry for entry in clauses if len(entry[0].literals) > 1][:MAX_GATES]
     certain = {(edge.source, edge.sign, edge.target) for edge in why.edges if edge.share == 1}
     covered = set()
@@ -121,24 +121,28 @@ def _lines(why: LogicWhy) -> Iterator[_Line]:
         for source, sign in clause.literals:
             edge = (source, sign, clause.target)
             covered.add(edge)
-            of_edge = title if edge not in certain or share == 1 else f"{title}; {edge_arrow(*edge)}: all members"
+            edge_title = title if edge not in certain or share == 1 else f"{title}; {edge_arrow(*edge)}: all members"
             is_open |= edge not in certain
-            yield _Line(source, _gate_name(clause), sign, share, of_edge, sign == -1, edge not in certain)
+            yield _Line(source, _gate_name(clause), sign, share, edge_title, sign == -1, edge not in certain)
         yield _Line(_gate_name(clause), clause.target, 1, share, title, is_open=is_open)
-    for part in why.edges:
-        if (part.source, part.sign, part.target) not in covered:
-            title = f"{part.text}: {percent(part.share)} of the members" if part.share else f"{part.text}: no member"
-            is_open = 0 < part.share < 1
-            yield _Line(part.source, part.target, part.sign, part.share, title, is_open=is_open)
+    for edge_share in why.edges:
+        if (edge_share.source, edge_share.sign, edge_share.target) not in covered:
+            title = (
+                f"{edge_share.text}: {percent(edge_share.share)} of the members"
+                if edge_share.share
+                else f"{edge_share.text}: no member"
+            )
+            is_open = 0 < edge_share.share < 1
+            yield _Line(edge_share.source, edge_share.target, edge_share.sign, edge_share.share, title, is_open=is_open)
 
 
 def edge_arrow(source: str, sign: int, target: str) -> str:
-    """Return an edge with the head that it is drawn with: → activates, ⊣ inhibits."""
+    """Return an edge as text: → activates, ⊣ inhibits."""
     return f"{source} {'→' if sign == 1 else '⊣'} {target}"
 
 
 def clause_words(clause: Clause) -> str:
-    """Return a clause as people read it: n4 if n2 and not n3."""
+    """Return a clause in words: n4 if n2 and not n3."""
     literals = [f"{'not ' * (sign == -1)}{source}" for source, sign in clause.literals]
     return f"{clause.target} if {' and '.join(literals)}"
 
@@ -148,31 +152,31 @@ def _gate_name(clause: Clause) -> str:
 
 
 def _acyclic(names: list[str], lines: list[_Line]) -> Mapping[str, list[str]]:
-    """Return parents by node, in an order in which they come first; a line that closes a cycle is turned round."""
-    following: dict[str, list[str]] = {name: [] for name in names}
+    """Return parents by node in topological order; a line that closes a cycle is reversed, by depth-first search."""
+    children: dict[str, list[str]] = {name: [] for name in names}
     for line in lines:
-        following[line.source].append(line.target)
+        children[line.source].append(line.target)
     finished: list[str] = []
     state = dict.fromkeys(names, 0)
     for root in names:
         if state[root]:
             continue
-        stack = [(root, iter(following[root]))]
+        stack = [(root, iter(children[root]))]
         state[root] = 1
         while stack:
-            name, rest = stack[-1]
-            child = next((c for c in rest if not state[c]), None)
+            name, unvisited = stack[-1]
+            child = next((c for c in unvisited if not state[c]), None)
             if child is None:
                 state[name] = 2
                 finished.append(name)
                 stack.pop()
             else:
                 state[child] = 1
-                stack.append((child, iter(following[child])))
-    place = {name: k for k, name in enumerate(reversed(finished))}
-    parents: dict[str, list[str]] = {name: [] for name in sorted(names, key=place.__getitem__)}
+                stack.append((child, iter(children[child])))
+    position = {name: k for k, name in enumerate(reversed(finished))}
+    parents: dict[str, list[str]] = {name: [] for name in sorted(names, key=position.__getitem__)}
     for line in lines:
-        upper, lower = sorted((line.source, line.target), key=place.__getitem__)
+        upper, lower = sorted((line.source, line.target), key=position.__getitem__)
         if upper not in parents[lower] and upper != lower:
             parents[lower].append(upper)
     return parents
@@ -196,7 +200,7 @@ def _draw_line(line: _Line, layout: Layers, prefix: str) -> str:
 
 
 def _end(name: str, layout: Layers, *, is_lower: bool) -> tuple[float, float]:
-    """Return where lines leave or enter a node or a clause."""
+    """Return the point where lines leave (is_lower) or enter a node or the dot of a clause."""
     x, y = layout.place(name)
     if name.startswith(GATE):
         return x, y + BOX / 2 + (DOT if is_lower else -DOT)
@@ -224,11 +228,11 @@ def _box(name: str, layout: Layers, why: LogicWhy) -> str:
     return f'<g><title>{title}</title><rect {size} style="{style}"/>{text_at(name, x, y + 19, anchor="middle")}</g>'
 
 
-# --- The page of a `LogicWhy`: the network with shares, the spectrum, predictions, candidates of the next experiment
-MAX_CLAUSES = 60
-MAX_BARS = 12
-MAX_HEAT_CELLS = 600  # cells of the spectrum; with more the table alone is shown
-ROW = 26  # height of a row of the heat map
+# --- Page of a `LogicWhy`: network with shares, spectrum, predictions, candidates of the next experiment
+MAX_CLAUSES = 60  # rows of the table of clauses
+MAX_BARS = 12  # candidates of the next experiment in the chart
+MAX_HEAT_CELLS = 600  # a spectrum of more cells (misfits x sizes) has no heat map, only its table
+ROW = 26  # px, height of a row of the heat map
 
 
 def page_body(
@@ -239,10 +243,10 @@ def page_body(
     chart: str = "",
     audit: AuditText = NO_AUDIT,
 ) -> Markup:
-    """Return the contents of the page.
+    """Return the body of the page.
 
-    prefix: of ids; data_lines: label and text of what was read, for data that are no item
-    measured: values beside their predictions; chart: of them; audit: of another tool's models
+    prefix: put before HTML ids; data_lines: label and text of how a data file was read, none for an item
+    measured: measured values with their predictions; chart: SVG of these; audit: of another tool's models
     """
     models = "1 model" if why.count.lower == "1" else f"{why.count.in_words()} models"
     content: dict[str, Any] = {
@@ -273,20 +277,20 @@ def page_body(
 
 
 def advice(why: LogicWhy) -> list[str]:
-    """Return heading and sentence about the next experiment; nothing where none tells members apart."""
+    """Return a heading and a sentence about the best next experiment; empty if none distinguishes members."""
     if not why.candidates or len(why.candidates[0].readings) < 2:
         return []
     best = why.candidates[0]
-    number = len(best.readings)
+    num = len(best.readings)
     return [
         "The experiment that helps most",
-        f"{best.in_words}: models give {number} different answers. {percent(best.share)} of them are expected to be"
+        f"{best.in_words}: models give {num} different answers. {percent(best.share)} of them are expected to be"
         " left, over models as truth, all alike.",
     ]
 
 
 def edge_table(why: LogicWhy) -> WhyTable:
-    """Return the edges of the class by the share of members that use them."""
+    """Return the edges of the class by descending share of members that use them."""
     ordered = sorted(why.edges, key=lambda edge: (-edge.share, edge.text))
     rows = tuple(
         (
@@ -297,14 +301,14 @@ def edge_table(why: LogicWhy) -> WhyTable:
         )
         for edge in ordered
     )
-    look = frozenset(k for k, edge in enumerate(ordered) if 0 < edge.share < 1)
+    open_rows = frozenset(k for k, edge in enumerate(ordered) if 0 < edge.share < 1)
     caption = "Share of the models that use each edge; → activates, ⊣ inhibits"
-    caption += "; yellow: open, some models have it and some do not" if look else ""
-    return WhyTable("Edges", caption, ("edge", "share", "models", "status"), rows, look, numeric=frozenset({1, 2}))
+    caption += "; yellow: open, some models have it and some do not" if open_rows else ""
+    return WhyTable("Edges", caption, ("edge", "share", "models", "status"), rows, open_rows, numeric=frozenset({1, 2}))
 
 
 def clause_table(why: LogicWhy) -> WhyTable:
-    """Return the clauses that some member has; a clause is a gate where it has several literals."""
+    """Return the first MAX_CLAUSES clauses that occur in members, with the share of members that have each."""
     rows = tuple(
         (clause_words(parse_clause(c.text)), percent(c.share), number_text(int(c.members)))
         for c in why.clauses[:MAX_CLAUSES]
@@ -314,7 +318,7 @@ def clause_table(why: LogicWhy) -> WhyTable:
 
 
 def candidate_table(why: LogicWhy) -> WhyTable:
-    """Return the candidates of the next experiment, those that are expected to leave least first."""
+    """Return the candidates of the next experiment by ascending share of members expected to be left."""
     rows = tuple(
         (
             c.in_words,
@@ -335,7 +339,7 @@ def candidate_table(why: LogicWhy) -> WhyTable:
 
 
 def spectrum_table(why: LogicWhy) -> WhyTable:
-    """Return the members by misfit and size."""
+    """Return the numbers of members by misfit and size."""
     rows = tuple((f"{p.misfit:,}", str(p.size), number_text(int(p.members))) for p in why.spectrum)
     caption = "Models by misfit and size; yellow: the optimum"
     return WhyTable(
@@ -344,27 +348,28 @@ def spectrum_table(why: LogicWhy) -> WhyTable:
 
 
 def candidate_bars(why: LogicWhy) -> str:
-    """Return bars of the share of members that is expected to be left; empty where none tells members apart."""
-    telling = [c for c in why.candidates if len(c.readings) > 1][:MAX_BARS]
-    if not telling:
+    """Return bars of the expected share of members left by each candidate; empty if none distinguishes members."""
+    distinguishing = [c for c in why.candidates if len(c.readings) > 1][:MAX_BARS]
+    if not distinguishing:
         return ""
-    best = telling[0]
+    best = distinguishing[0]
     label = f"Models expected to be left by experiment; least: {best.in_words}, {percent(best.share)}"
     rows = [
-        BarRow(c.in_words, c.share, percent(c.share), "bar-3" if k == 0 else "bar-2") for k, c in enumerate(telling)
+        BarRow(c.in_words, c.share, percent(c.share), "bar-3" if k == 0 else "bar-2")
+        for k, c in enumerate(distinguishing)
     ]
     return bar_rows(rows, label, length=130, high=1)
 
 
 def spectrum_heat(why: LogicWhy) -> str:
-    """Return the spectrum as a heat map, size across and misfit down; empty where it has too many cells or one."""
+    """Return the spectrum as a heat map, size across, misfit down; empty for one cell or more than MAX_HEAT_CELLS."""
     sizes = list(range(min(p.size for p in why.spectrum), max(p.size for p in why.spectrum) + 1))
     misfits = sorted({p.misfit for p in why.spectrum})
     if len(why.spectrum) < 2 or len(sizes) * len(misfits) > MAX_HEAT_CELLS:
         return ""
-    numbers = {(p.misfit, p.size): int(p.members) for p in why.spectrum}
-    most = max(numbers.values()).bit_length()
-    step = max(36.0, widest(map(number_text, numbers.values())) + 10)
+    members = {(p.misfit, p.size): int(p.members) for p in why.spectrum}
+    most_bits = max(members.values()).bit_length()
+    step = max(36.0, widest(map(number_text, members.values())) + 10)
     margin = 24 + widest(f"{misfit:,}" for misfit in misfits)
     marks = [
         f'<text class="soft" x="{margin + step * (k + 0.5):.1f}" y="16" text-anchor="middle">{size}</text>'
@@ -374,29 +379,29 @@ def spectrum_heat(why: LogicWhy) -> str:
         y = 24 + ROW * row
         marks.append(f'<text class="soft" x="{margin - 8:.1f}" y="{y + 17}" text-anchor="end">{misfit:,}</text>')
         for column, size in enumerate(sizes):
-            x, number = margin + step * column, numbers.get((misfit, size))
+            x, num_members = margin + step * column, members.get((misfit, size))
             cell = f'x="{x + 1:.1f}" y="{y + 1}" width="{step - 2:.1f}" height="{ROW - 2}"'
-            if number is None:
+            if num_members is None:
                 marks.append(f'<rect class="unlit" {cell}/>')
                 continue
-            depth = number.bit_length() / most
+            depth = num_members.bit_length() / most_bits
             marks.append(
                 f'<rect class="unlit" {cell}/>'
                 f'<rect {cell} style="fill:var(--scale-2);fill-opacity:{0.1 + 0.3 * depth:.2f}"/>'
-                f'<text x="{x + step / 2:.1f}" y="{y + 17}" text-anchor="middle">{number_text(number)}</text>'
+                f'<text x="{x + step / 2:.1f}" y="{y + 17}" text-anchor="middle">{number_text(num_members)}</text>'
             )
     label = f"Models by size, across, and misfit, down: {len(why.spectrum)} points"
     return figure(margin + step * len(sizes) + 8, 32 + ROW * len(misfits), label, marks)
 
 
 def prediction_grid(why: LogicWhy) -> list[dict[str, Any]]:
-    """Return rows of the grid of predictions: share of members that answer 1, decided cells marked."""
+    """Return rows of the grid of predictions: the share of members that answer 1; a cell of 0 or 1 is not open."""
     return [
         {
             "name": row.in_words,
             "cells": [
                 {
-                    # narrow cells would break between number and sign
+                    # else a narrow cell breaks the line between number and %
                     "text": (f"{share:.0%}".replace("%", " %") if share in (0, 1) else percent(share)).replace(
                         " ", "\N{NO-BREAK SPACE}"
                     ),
@@ -427,7 +432,7 @@ def pair_rows(why: LogicWhy) -> list[dict[str, Any]]:
 
 
 def model_lines(why: LogicWhy) -> tuple[str, ...]:
-    """Return the formulas of the only model that fits; empty where there are several."""
+    """Return the formulas of the only model that fits; empty if several fit."""
     if why.count.lower != "1" or not why.count.is_exact:
         return ()
     return _model_lines(tuple(clause.text for clause in why.clauses))
@@ -446,21 +451,21 @@ def _by_target(model: tuple[str, ...]) -> dict[str, str]:
 
 
 def trajectory_tables(why: TrajectoryWhy) -> list[WhyTable]:
-    """Return the likeliest answer, and the genes with the functions that fit."""
+    """Return two tables: the most probable answers, and the genes with their numbers of functions that fit."""
     genes = tuple(
         (g.gene, g.candidates, str(g.readings), number_text(int(g.functions)), str(g.undecided)) for g in why.genes
     )
-    look = frozenset(index for index, gene in enumerate(why.genes) if gene.undecided)
+    undecided_rows = frozenset(index for index, gene in enumerate(why.genes) if gene.undecided)
     headings = ("gene", "candidates", "readings", "functions that fit", "undecided")
     caption = "Undecided: patterns on the way to the likeliest answer about which functions that fit disagree"
     answers = tuple((states, percent(float(share))) for states, share in why.answers)
     return [
         WhyTable("Likeliest answer", "Share of the networks that fit which give it", ("states", "share"), answers),
-        WhyTable("Genes", caption, headings, genes, look, numeric=frozenset({2, 3, 4})),
+        WhyTable("Genes", caption, headings, genes, undecided_rows, numeric=frozenset({2, 3, 4})),
     ]
 
 
-# --- A network in steps for a class -----------------------------------------------------------------------------------
+# --- Lesson: a network in steps for a class ---------------------------------------------------------------------------
 CLASS_WORDS = (
     ("experiment", "stimuli that are on, and nodes that are held off"),
     ("model", "a formula for each node: clauses of signed edges"),
@@ -469,7 +474,7 @@ CLASS_WORDS = (
 
 
 def lesson(item: LogicItem, why: LogicWhy) -> Lesson:
-    """Return a network in steps: the vote is on a readout in an experiment that was not measured."""
+    """Return the lesson of an item; the class votes on a readout of an experiment that was not measured."""
     task = item.task
     measured = tuple(
         (experiment.text(task.setup), *("-" if value is None else f"{value:g}" for value in row))
@@ -480,16 +485,16 @@ def lesson(item: LogicItem, why: LogicWhy) -> Lesson:
     intro = (f"These arrows may exist (→ switches on, ⊣ switches off): {arrows}.",)
     if why.pair is not None and why.state == "open":
         answers = (why.pair.first_answers, why.pair.second_answers)
-        k = next(k for k, (a, b) in enumerate(zip(*answers, strict=True)) if a != b)
+        column = next(column for column, (a, b) in enumerate(zip(*answers, strict=True)) if a != b)
         clamps = Experiment(frozenset(why.pair.stimuli), frozenset(why.pair.inhibited)).text(task.setup)
         models = tuple(
-            LessonModel(f"Model {letter}: {why.readouts[k]} = {side[k]}", _model_lines(model))
+            LessonModel(f"Model {letter}: {why.readouts[column]} = {side[column]}", _model_lines(model))
             for letter, side, model in zip("AB", answers, (why.pair.first, why.pair.second), strict=True)
         )
         verdict = "Both models agree with what was measured as well as any can. Here they disagree."
         heading, answer = f"What fits: {why.count.in_words()} models; here are two", 2
     elif why.predictions and why.predictions[0].shares[0] in (0, 1) and why.predictions[0].is_question:
-        k, clamps, answer = 0, why.predictions[0].in_words, int(why.predictions[0].shares[0])
+        column, clamps, answer = 0, why.predictions[0].in_words, int(why.predictions[0].shares[0])
         models = (LessonModel("The model", model_lines(why)),) if model_lines(why) else ()
         verdict = f"By every model that fits, {why.readouts[0]} = {answer}."
         heading = f"What fits: {plural(int(why.count.lower), 'models')}"
@@ -497,8 +502,8 @@ def lesson(item: LogicItem, why: LogicWhy) -> Lesson:
         return replace(pages_why.general_lesson(why, evidence, CLASS_WORDS, advice(why)), intro=intro)
     return Lesson(
         *(why.item, intro, evidence, CLASS_WORDS),
-        question=f"This was not measured: {clamps}. What will {why.readouts[k]} be?",
-        choices=(f"{why.readouts[k]} = 0", f"{why.readouts[k]} = 1", pages_why.NOT_DECIDED),
+        question=f"This was not measured: {clamps}. What will {why.readouts[column]} be?",
+        choices=(f"{why.readouts[column]} = 0", f"{why.readouts[column]} = 1", pages_why.NOT_DECIDED),
         answer=answer,
         heading=heading,
         verdict=(verdict,),
@@ -566,13 +571,13 @@ def family_page(
 ) -> str:
     """Return the page of a family with members.
 
-    name: of the data; predictions: of the candidates, if any; cause: why nothing was predicted
-    data_lines: rows and readings that are used, and notes; times: of the values; audit: of another tool's models
+    name: of the data; predictions: of the candidate experiments; cause: why there are none
+    data_lines: used rows and readings, and notes; times: of the measured values; audit: of another tool's models
     """
     why = explain_family(family, name, predictions, cause)
     try:
         measured = tuple(measured_cells(family, times))
-    except LatticeLimitError:  # shares are out of budget
+    except LatticeLimitError:  # too many members to compute shares of
         measured = ()
     chart = measured_chart(measured, errors_by_readout(family.witness, family.task))
     return pages_why.why_page(why, page_body(why, "why", data_lines, measured, chart, audit), "family", name)

@@ -1,4 +1,4 @@
-"""Families as `calibrant family` asks for them."""
+"""Families of models that fit data, as `calibrant family` counts them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from calibrant.solvers.logic.series import GeneFunctions, SeriesFamily, count_fu
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 from calibrant.solvers.outcome import Found
 
-# --- Fully observed synchronous series: formulas over the prior, or functions of few parents, counted gene by gene ----
+# --- Series: formulas over the prior, or functions of few parents, counted gene by gene -------------------------------
 OPTIONS = (
     "max_clause",
     "sign",
@@ -53,26 +53,23 @@ OPTIONS = (
     "max_parents",
     "updates",
     "fixed",
-)  # that series have; all others are about MIDAS data
-MAX_PRINTED = 8  # parent sets of a gene
+)  # options of series; all others are about MIDAS data
+MAX_PRINTED = 8  # attractors, and parent sets of a gene
 
 
 def is_series(data: Path) -> bool:
-    """Return whether a CSV file has a column `series`."""
+    """Return whether the header of a CSV file has the column `series`."""
     header = next(table_rows(read_text(data), data.name), None)
     return header is not None and SERIES_COLUMN in header[1]
 
 
 def flag_of(name: str) -> str:
-    """Return how an option of `calibrant family` is given."""
+    """Return the flag of an option of `calibrant family`, such as --fit."""
     return declared_options("family")[name].flag
 
 
 def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: Collection[str]) -> CountedFamily:
-    """Return the family of series; `OptionError` for options of MIDAS data.
-
-    option_names: of the options that were given
-    """
+    """Return the family of series; `OptionError` if option_names, those given by the user, has one of MIDAS data."""
     for name in option_names:
         if name not in OPTIONS:
             raise OptionError(f"it is about MIDAS data; {data.name} has series", flag_of(name))
@@ -101,8 +98,8 @@ def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: C
 class CountedSeries:
     """Implements CountedFamily (bench.pools.capabilities).
 
-    functions: of each gene over parent sets of bounded size, whatever the prior; empty if not asked for
-    notes: of the prior
+    functions: of each gene over sets of at most `max_parents` parents, in the prior or not; empty without that option
+    notes: remarks on how the prior was read
     """
 
     data: Path
@@ -117,7 +114,7 @@ class CountedSeries:
 
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
         family, task = self.family, self.family.task
-        use = self._use
+        use = self._data_use
         yield f"rows      {use['rows']} of {use['rows_in_file']} used; a series of one row has no step"
         yield f"readings  {use['readings']} used: {use['steps']} steps of {len(task.genes)} genes"
         for note in (*self.notes, *self._gap_notes):
@@ -125,7 +122,7 @@ class CountedSeries:
         yield f"series    {len(task.series)} of {len(task.genes)} genes, {use['steps']} steps"
         yield f"class     formulas over {plural(len(set(task.prior)), 'edges')} of the prior, gene by gene"
         yield f"optimum   {plural(family.least_errors, 'wrong readings')}, proven least"
-        yield f"members   {_models(family.count)} with at most {plural(family.limit, 'wrong readings')}"
+        yield f"members   {_models_text(family.count)} with at most {plural(family.limit, 'wrong readings')}"
         always = [edge for edge, number in family.edges.items() if number == family.count]
         yield f"edges     {len(always)} always, {len(family.edges) - len(always)} open, of {len(set(task.prior))}"
         yield from self._joint_lines
@@ -147,14 +144,14 @@ class CountedSeries:
 
     @property
     def _gap_notes(self) -> Iterator[str]:
-        """Lines on held genes, unknown cells and steps without change."""
+        """Lines on clamped genes, unknown cells and steps without change."""
         task = self.family.task
-        held = sorted({gene for series in task.series for gene in series.clamped})
-        if held:
-            yield f"held in some series, which give no reading of them: {', '.join(held)}"
+        clamped = sorted({gene for series in task.series for gene in series.clamped})
+        if clamped:
+            yield f"held in some series, which give no reading of them: {', '.join(clamped)}"
         if task.updates == "asynchronous":
-            still = sum(before == after for series in task.series for before, after in series.steps)
-            yield f"asynchronous: a step is a reading of the gene that it changes; steps without change: {still}"
+            unchanged = sum(before == after for series in task.series for before, after in series.steps)
+            yield f"asynchronous: a step is a reading of the gene that it changes; steps without change: {unchanged}"
         if task.num_unknown_cells:
             yield (
                 f"{plural(task.num_unknown_cells, 'unknown cells')}: a reading is wrong only if no completion of the"
@@ -175,7 +172,7 @@ class CountedSeries:
 
     @cached_property
     def joint(self) -> int | None:
-        """The models that are right under one completion of all unknown cells; None where that is not counted."""
+        """The number of models without errors under one common completion of unknown cells; None if not counted."""
         return self.family.joint()
 
     @property
@@ -193,8 +190,8 @@ class CountedSeries:
             yield f"fixed     {state} in {number_text(number)} of {number_text(family.count)} members"
 
     @property
-    def _use(self) -> dict[str, int]:
-        """The rows of the file, those in a step, the steps, and their readings of a gene."""
+    def _data_use(self) -> dict[str, int]:
+        """Numbers of rows in a step, rows in the file, steps, and readings of genes."""
         task = self.family.task
         lengths = [len(entry.states) for entry in task.series]
         return {
@@ -207,7 +204,7 @@ class CountedSeries:
     def to_dict(self) -> dict[str, Any]:
         family = self.family
         return {
-            "data": self._use,
+            "data": self._data_use,
             "least_errors": family.least_errors,
             "limit": family.limit,
             "members": str(family.count),
@@ -247,7 +244,7 @@ class CountedSeries:
             yield f"family.json and optimum.bnet written to {out}"
 
 
-def _models(number: int) -> str:
+def _models_text(number: int) -> str:
     return "1 model" if number == 1 else f"{number_text(number)} models"
 
 
@@ -257,7 +254,7 @@ def _function_row(entry: GeneFunctions) -> list[str]:
     return [entry.gene, str(entry.errors), "; ".join(sets[:MAX_PRINTED] + more)]
 
 
-MAX_HEAD = 1_000  # bytes of a first line that show its format
+MAX_HEAD = 1_000  # bytes of the first line of data, whose first column tells the format
 NO_LIMIT = ("any", "none")  # of --fit and --size
 
 
@@ -283,7 +280,7 @@ class LogicFamilies:
             return UncountedFamily(outcome.reached, dataset, notes)
         family = _restrict(outcome.value, stated)
         total = solve_class(task)
-        listed, judgement = _audited(stated, family)
+        listed, judgement = _read_listed(stated, family)
         counted = Counted(
             prior,
             data,
@@ -295,7 +292,7 @@ class LogicFamilies:
             family,
             total.value.count if isinstance(total, Found) else None,
             rank_candidates(family, _candidates(stated, task)),
-            _members(family, stated),
+            _first_or_drawn(family, stated),
             listed,
             family.compare(listed) if stated.listed is not None and (listed or judgement is None) else None,
             judgement,
@@ -321,17 +318,17 @@ class LogicFamilies:
 
 
 def _require_order(prior: Path, data: Path) -> None:
-    """Raise `HintedError` for files in the other order: the first has a head of MIDAS, the second none."""
+    """Raise `HintedError` if the prior has a MIDAS header and the data have none: the files are exchanged."""
     if _is_midas(prior) and not _is_midas(data):
-        words = [str(prior), str(data)]
-        exchanged = {words[0]: words[1], words[1]: words[0]}
-        command = [exchanged.get(word, word) for word in invocation.get()]
+        given = [str(prior), str(data)]
+        exchanged = {given[0]: given[1], given[1]: given[0]}
+        command = [exchanged.get(part, part) for part in invocation.get()]
         message = f"{prior.name} holds measurements; the prior network comes first, then the measurements"
         raise HintedError(message, command=command)
 
 
 def _is_midas(path: Path) -> bool:
-    """Return whether a file begins like MIDAS; False where it cannot be read, which is said later."""
+    """Return whether a file begins like MIDAS; False if it cannot be read, which its reader reports later."""
     try:
         with path.open("rb") as file:
             return file.readline(MAX_HEAD).lstrip(b'\xef\xbb\xbf"').startswith((b"TR:", b"DA:", b"DV:", b"ID:"))
@@ -340,7 +337,7 @@ def _is_midas(path: Path) -> bool:
 
 
 def _check_fit(fit: str) -> None:
-    """Raise `OptionError` for a tolerance that is no decimal, naming the option and not a file."""
+    """Raise `OptionError` for an invalid tolerance; without this check the error would name the file."""
     if fit in NO_LIMIT:
         return
     try:
@@ -376,26 +373,26 @@ def _whole_number(text: str) -> int:
 
 
 def _restrict(family: LogicFamily, stated: FamilyOptions) -> LogicFamily:
-    """Return the members that have and lack the clauses asked for."""
+    """Return the members with all clauses of --present and none of --absent."""
     for texts, present in ((stated.present, True), (stated.absent, False)):
         for text in texts:
             family = family.condition(logic_item.parse_clause(text), present=present)
     return family
 
 
-MAX_HEAD_BYTES = 1 << 16
+MAX_HEAD_BYTES = 1 << 16  # of the first line of a list of models, which has `<-` in a clause
 
 
 def _read_models(path: Path) -> Sequence[ListedModel] | BooleanNetwork:
-    """Return the models of a list of clauses, or the network of a file of any format."""
+    """Return the models of a CSV or of a list of clauses, or the network of a file in another format."""
     content = read_file(path)
     if path.suffix.lower() == ".csv" or b"<-" in content[:MAX_HEAD_BYTES].partition(b"\n")[0]:
         return read_networks(path)
     return parse_network(content, path.name)
 
 
-def _audited(stated: FamilyOptions, family: LogicFamily) -> tuple[Sequence[ListedModel], Judgement | None]:
-    """Return the models of another tool; of its network the judgement, and the model if it is of the class."""
+def _read_listed(stated: FamilyOptions, family: LogicFamily) -> tuple[Sequence[ListedModel], Judgement | None]:
+    """Return another tool's models. Of a network: its judgement, and its model, if it is of the class."""
     if stated.listed is None:
         return (), None
     models = _read_models(stated.listed)
@@ -417,7 +414,7 @@ def _candidates(stated: FamilyOptions, task: logic_item.Task) -> list[logic_item
     return candidates
 
 
-def _members(family: LogicFamily, stated: FamilyOptions) -> CountedModels | None:
+def _first_or_drawn(family: LogicFamily, stated: FamilyOptions) -> CountedModels | None:
     if not stated.draw and not stated.first:
         return None
     require_members(family)

@@ -1,4 +1,4 @@
-"""Outputs of `calibrant family`: its record, its files and what is printed."""
+"""Outputs of `calibrant family`: JSON record, files, and lines of the terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def counted_record(counted: words.Counted) -> dict[str, Any]:
-    """Return a counted family, ready for JSON; numbers of members are texts."""
+    """Return a counted family, ready for JSON; numbers of members, which may exceed 2**53, are decimal strings."""
     record: dict[str, Any] = {
         "data": {
             "prior": counted.prior.name,
@@ -104,7 +104,7 @@ def judgement_record(judgement: Judgement) -> dict[str, Any]:
 
 
 def use_record(dataset: Dataset) -> dict[str, Any]:
-    """Return how much of a file is used, ready for JSON."""
+    """Return what part of a data file is used, ready for JSON."""
     use = dataset.use
     return {
         "experiments": len(dataset.experiments),
@@ -175,16 +175,16 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-# --- Files of a family: tables as CSV, the record, networks for drawing tools, models, certificates, and the page -----
-MAX_BNET_FILES = 1_000  # a file a model
-MAX_OPEN_CERTIFICATES = 200  # two members of each are listed
+# --- Files of a family: CSV tables, the JSON record, networks for drawing tools, models, certificates, the page -------
+MAX_BNET_FILES = 1_000  # one file for each model
+MAX_OPEN_CERTIFICATES = 200  # each states a member with an open clause and one without it
 ITEM_FILE = "item.jsonl"
 
 
 def write_outputs(
     counted: words.Counted, *, out: Path | None, html: Path | None, certificates: Path | None
 ) -> Iterator[str]:
-    """Write what was asked for; yields notes. `CalibrantError` for certificates of a part of a family."""
+    """Write the requested outputs and yield notes; `CalibrantError` for certificates of a restricted family."""
     if certificates is not None and counted.is_restricted:
         raise CalibrantError("--certificates is about the whole family; leave out --given and --without")
     if out is not None:
@@ -248,7 +248,7 @@ def _write_networks(counted: words.Counted, folder: Path) -> Iterator[str]:
 
 
 def _dot_text(graph: Any, pydot: Any) -> str:
-    """Return a network as DOT: width by share, dashed where open, gates as dots, a bar for inhibition."""
+    """Return a graph as DOT: width is the share, open edges are dashed, gates are dots, inhibition ends in a bar."""
     dot = pydot.Dot("union", graph_type="digraph")
     shapes = {"stimulus": "box", "node": "ellipse", "gate": "point"}
     for node, data in graph.nodes(data=True):
@@ -290,11 +290,11 @@ def _write_certificates(counted: words.Counted, folder: Path) -> Iterator[str]:
     item = LogicItem(words.item_name(counted.data), counted.task)
     folder.mkdir(parents=True, exist_ok=True)
     write_pool(folder / ITEM_FILE, item.id, [item])
-    number = 0
-    for number, certificate in enumerate(_certificates(counted), 1):
+    num_certificates = 0
+    for num_certificates, certificate in enumerate(_certificates(counted), 1):
         content = {"instance": item.id, "certificate": msgspec.to_builtins(certificate)}
-        write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
-    yield f"{plural(number, 'certificates')} written to {folder}"
+        write_atomically(folder / f"{num_certificates:04}.claim.json", json.dumps(content, indent=1) + "\n")
+    yield f"{plural(num_certificates, 'certificates')} written to {folder}"
 
 
 def _certificates(counted: words.Counted) -> Iterator[Certificate]:
@@ -308,8 +308,8 @@ def _certificates(counted: words.Counted) -> Iterator[Certificate]:
     family = counted.whole
     yield count_certificate(family, sorted(family.clauses(), key=str))
     open_parts: list[Clause] = sorted(family.open_clauses(), key=str)
-    for part in open_parts[:MAX_OPEN_CERTIFICATES]:
-        certificate = open_certificate(family, part)
+    for clause in open_parts[:MAX_OPEN_CERTIFICATES]:
+        certificate = open_certificate(family, clause)
         if certificate is not None:
             yield certificate
     if counted.comparison is None:
@@ -325,11 +325,11 @@ def _certificates(counted: words.Counted) -> Iterator[Certificate]:
         yield better_certificate(family, best)
 
 
-# --- Another tool's list or model in words ----------------------------------------------------------------------------
+# --- Audit of another tool's list or model, in words ------------------------------------------------------------------
 
 
 def audit_text(counted: words.Counted) -> words.AuditText:
-    """Return the audit of another tool's models, as a page has it."""
+    """Return the audit of another tool's models for the page; empty if none were given."""
     judgement = counted.judgement
     lines = [line for entries in audit_lines(counted) for line in entries]
     if not lines or counted.options.listed is None:
@@ -341,7 +341,7 @@ def audit_text(counted: words.Counted) -> words.AuditText:
 
 
 def audit_lines(counted: words.Counted) -> Iterator[Iterator[str]]:
-    """Yield the audit of another tool's network, and that of its models."""
+    """Yield blocks of lines: the judgement of another tool's network, and the comparison of its models."""
     judgement, comparison = counted.judgement, counted.comparison
     if judgement is not None:
         yield judgement_lines(judgement, counted)
@@ -350,7 +350,7 @@ def audit_lines(counted: words.Counted) -> Iterator[Iterator[str]]:
 
 
 def judgement_lines(judgement: Judgement, counted: words.Counted) -> Iterator[str]:
-    """Yield what was done to a network before it was judged, its predictions, and what it is to the family."""
+    """Yield how a network was adapted to the class, its misfit, and whether it is a member of the family."""
     for names, text in (
         (judgement.lacks.stimuli, "stimuli that the model lacks, so that they change nothing in it"),
         (
@@ -387,7 +387,7 @@ def judgement_lines(judgement: Judgement, counted: words.Counted) -> Iterator[st
 
 
 def _cycle_lines(judgement: Judgement, counted: words.Counted) -> Iterator[str]:
-    """Yield the cycle of a network, and the commands that show what it reaches under the clamps of the data."""
+    """Yield the cycle of a network, and commands that show its attractors under the clamps of the experiments."""
     arrows = {"+": "->", "-": "-|", "both": "-?"}
     cycle = "".join(f"{edge.source} {arrows[edge.sign]} " for edge in judgement.cycle) + judgement.cycle[0].source
     yield f"The model: not of the class, whose models have no feedback: it has the cycle {cycle}"
@@ -396,11 +396,11 @@ def _cycle_lines(judgement: Judgement, counted: words.Counted) -> Iterator[str]:
         yield "so no member; beside what was measured stands what its attractors have: synchronous, from any start"
         yield _reached_words(judgement.reached, counted.task)
     nodes = {*judgement.nodes}
-    commands: dict[str, str] = {}  # of experiments that clamp the same nodes of the network, the first
+    commands: dict[str, str] = {}  # command line: first experiment with these clamps of the network's nodes
     for experiment in counted.task.experiments:
         clamps = [f"{name}={value}" for name, value in network_clamps(setup, experiment, nodes).items()]
-        held = ("--clamp", ",".join(clamps)) if clamps else ()
-        command = NextCommand(("network", counted.options.listed, "--attractors", *held), "")
+        clamp_option = ("--clamp", ",".join(clamps)) if clamps else ()
+        command = NextCommand(("network", counted.options.listed, "--attractors", *clamp_option), "")
         commands.setdefault(command.line, experiment.text(setup))
     yield "the states that it reaches under the clamps of an experiment:"
     for line, text in [*commands.items()][:MAX_COMMANDS]:
@@ -410,7 +410,7 @@ def _cycle_lines(judgement: Judgement, counted: words.Counted) -> Iterator[str]:
 
 
 def _reached_words(reached: Sequence[Sequence[str]], task: Task) -> str:
-    """Return how many measured values attractors have: in every state, in some, in none."""
+    """Return how many measured values occur in all states of the attractors, in some, in none."""
     counts = Counter(
         "none" if str(int(value > 1 / 2)) not in text else "every" if len(text) == 1 else "some"
         for texts, values in zip(reached, task.values, strict=True)
@@ -421,7 +421,7 @@ def _reached_words(reached: Sequence[Sequence[str]], task: Task) -> str:
     return f"measured values (1 above 1/2): {every} that all states of attractors have, {some} some, {none} none"
 
 
-MAX_COMMANDS = 6  # to paste, one an experiment
+MAX_COMMANDS = 6  # printed, one for each set of clamps
 
 
 _REASONS: Final[Mapping[str, str]] = {
@@ -436,7 +436,7 @@ _REASONS: Final[Mapping[str, str]] = {
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield the audit of another tool's list; its models are numbered from 1."""
+    """Yield the comparison of another tool's list with the family; models are numbered from 1."""
     num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
     share = words.percent(float(comparison.share))
     yield (
@@ -462,7 +462,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def model_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield what a single model has or lacks against the members."""
+    """Yield whether a single model is a member, and what it has or lacks that members disagree on."""
     share = words.percent(float(comparison.share))
     if comparison.num_members:
         yield f"The model beside all members: it is one of them, {share} of the family"
@@ -486,7 +486,7 @@ def _overclaim(claim: Overclaim, name: str) -> str:
     return f"{part}: in {'every model' if claim.claimed == 'always' else 'no model'} of {name}, but {members}"
 
 
-# --- Output of `calibrant family`: of a counted family, and of data whose models are too many to count ----------------
+# --- Output of `calibrant family` for counted families, and for data whose models are too many to count ---------------
 
 
 @dataclass(frozen=True)
@@ -544,7 +544,7 @@ class PresentedFamily:
 
 @dataclass(frozen=True)
 class Uncounted:
-    """Implements CountedFamily for models that are too many to count; reached: how far the count got, in words."""
+    """Implements CountedFamily for models that are too many to count; reached: why and where the count stopped."""
 
     reached: str
 
@@ -568,7 +568,7 @@ class Uncounted:
 
 @dataclass(frozen=True)
 class UncountedFamily(Uncounted):
-    """Data that were read, with notes."""
+    """An uncounted family of MIDAS data; notes: remarks on how these were read."""
 
     dataset: Dataset
     notes: tuple[str, ...]

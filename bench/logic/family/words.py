@@ -1,4 +1,4 @@
-"""Counts of a family of models, and its report in words."""
+"""A counted family of models, and its report in words."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, MeasuredCell
 from calibrant.solvers.logic.sums import NextExperiment, Predictions, choose_next, find_done, rank_new
 
-# --- A counted family with what was asked of it -----------------------------------------------------------------------
+# --- A counted family with its candidates, members and audit ----------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class CountedModels:
-    """Members in a row. is_drawn: drawn uniformly with replacement, else listed by ascending misfit and size."""
+    """Members, drawn uniformly with replacement (is_drawn) or the first by ascending misfit and size."""
 
     models: Sequence[Model]
     is_drawn: bool
@@ -44,9 +44,9 @@ class CountedModels:
 class Ranking:
     """Candidates of the next experiment.
 
-    best: of those that were not done, None where none tells members apart or nothing was computed
-    repeat: an experiment that was done and still tells members apart, None beside a best one
-    predictions: None without members or candidates, or where `reason` says why not
+    best: the best candidate not yet done; None if none distinguishes members or nothing was computed
+    repeat: if there is no best, the best of the experiments already done that distinguishes members; else None
+    predictions: None without members or candidates, or if `reason` says why they were not computed
     """
 
     best: NextExperiment | None
@@ -60,11 +60,11 @@ class Ranking:
 class Counted:
     """A counted family.
 
-    prior, data: the files; dataset: what was read from the latter; options: as they were given
-    whole: all models within the tolerances; family: those of them that have and lack the clauses asked for
+    prior, data: the files; dataset: content of `data`; notes: remarks on how both were read
+    whole: all models within the tolerances; family: its members that satisfy --given and --without
     listed: another tool's models, in the order of its file; comparison: None if no list was given
     judgement: of another tool's network, which is compared as a list of one model if it is of the class
-    total: all models of the class whatever the data, None where they are too many to count
+    total: number of models of the class, whether they fit or not; None if they are too many to count
     """
 
     prior: Path
@@ -84,12 +84,12 @@ class Counted:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether clauses were asked for."""
+        """Whether the options require or exclude clauses."""
         return self.family is not self.whole
 
 
 def rank_candidates(family: LogicFamily, candidates: Sequence[Experiment]) -> Ranking:
-    """Return the best of the candidates, or why there is none."""
+    """Return the ranking of candidate experiments, with the best one or the reason why there is none."""
     number = len(candidates)
     try:
         predictions = family.predict(candidates)
@@ -106,22 +106,22 @@ def rank_candidates(family: LogicFamily, candidates: Sequence[Experiment]) -> Ra
 
 
 def drawn_members(family: LogicFamily, number: int, seed: int) -> Sequence[Model]:
-    """Return so many members, drawn uniformly with replacement."""
+    """Return `number` members, drawn uniformly with replacement."""
     return family.draw(np.random.default_rng(seed), number)
 
 
 def listed_members(family: LogicFamily, number: int) -> Sequence[Model]:
-    """Return the first members by ascending misfit and size."""
+    """Return the first `number` members by ascending misfit and size."""
     return list(islice(family.models(), number))
 
 
 def item_name(data: Path) -> str:
-    """Return the id of the item that a file of data becomes."""
+    """Return the id of the item made of a data file: its name up to the first dot."""
     return data.name.partition(".")[0] or data.name
 
 
 def require_members(family: LogicFamily) -> None:
-    """`CalibrantError` if no member has and lacks the clauses asked for."""
+    """Raise `CalibrantError` if no member satisfies --given and --without."""
     if not family.count:
         raise CalibrantError("no member has and lacks these clauses: there is none to list or draw")
 
@@ -129,23 +129,23 @@ def require_members(family: LogicFamily) -> None:
 # --- A family in words: class, optimum, members, edges, the next experiment, and the audit of a list ------------------
 NO_PROBABILITY = "Shares are of models of this class within these limits; they are no probabilities of nature."
 _WITNESS = "the first optimal model, over values as measured"
-LABEL = 10  # width of the first column
-MAX_PRINTED = 20  # edges, candidates, members, findings
+LABEL = 10  # characters of the first column
+MAX_PRINTED = 20  # lines of each list in the terminal: edges, candidates, members, findings
 
 
 def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
-    """Yield the lines of the terminal: the summary, then shares, candidates, members and the audit of a list."""
+    """Yield the lines of the terminal: summary, shares of edges, candidates, members."""
     yield from _summary(counted)
     if not counted.family.count:
         return
     yield ""
-    yield from _open_edges(counted.family)
+    yield from _edge_lines(counted.family)
     if ranks_candidates and counted.ranking.predictions is not None:
         yield ""
-        yield from _candidates(counted)
+        yield from _candidate_lines(counted)
     if counted.members is not None:
         yield ""
-        yield from _members(counted)
+        yield from _member_lines(counted)
 
 
 def _summary(counted: Counted) -> Iterator[str]:
@@ -156,8 +156,8 @@ def _summary(counted: Counted) -> Iterator[str]:
     yield from merged_lines(task)
     yield _line("class", family.in_words)
     misfit, size = family.optimum
-    best = counted.whole.spectrum.get(family.optimum, 0)
-    has = "1 model has" if best == 1 else f"{number_text(best)} models have"
+    num_optimal = counted.whole.spectrum.get(family.optimum, 0)
+    has = "1 model has" if num_optimal == 1 else f"{number_text(num_optimal)} models have"
     yield _line("optimum", f"misfit {misfit:,}, proven least, and size {size} at it; {has} both")
     if counted.whole.count:
         yield _line("MSE", f"{mean_squared_error(counted.whole.witness, task):.4f} of {_WITNESS}")
@@ -166,13 +166,17 @@ def _summary(counted: Counted) -> Iterator[str]:
         if len(errors) > 1:
             more = f" and {len(errors) - MAX_PRINTED} more" if len(errors) > MAX_PRINTED else ""
             yield _line("", f"by readout: {', '.join(f'{name} {errors[name]:.4f}' for name in readouts)}{more}")
-    of = "the class has too many models to count" if counted.total is None else f"of {number_text(counted.total)}"
+    class_size = (
+        "the class has too many models to count" if counted.total is None else f"of {number_text(counted.total)}"
+    )
     if counted.is_restricted:
         yield _line("members", f"{number_text(family.count)} of {number_text(counted.whole.count)} within the limits")
-        yield _line("", f"all models of the class: {number_text(counted.total)}" if counted.total is not None else of)
+        yield _line(
+            "", f"all models of the class: {number_text(counted.total)}" if counted.total is not None else class_size
+        )
     else:
-        of = f"{of} models of the class" if counted.total is not None else of
-        yield _line("members", f"{number_text(family.count)} {of}")
+        class_size = f"{class_size} models of the class" if counted.total is not None else class_size
+        yield _line("members", f"{number_text(family.count)} {class_size}")
     if not family.count:
         return
     edges, clauses = family.edges(), family.clauses()
@@ -185,7 +189,7 @@ def _summary(counted: Counted) -> Iterator[str]:
 
 
 def data_lines(dataset: Dataset) -> Iterator[str]:
-    """Yield how much of a file is used: rows, readings, those at other times, ranges before and after scaling."""
+    """Yield used and unused rows and readings of a file, and ranges of readouts before and after scaling."""
     use = dataset.use
     times = " and ".join(f"{time:g}" for time in use.times)
     yield _line("rows", f"{len(dataset.experiments):,} of {use.num_rows:,} used, at time {times}")
@@ -201,7 +205,7 @@ def data_lines(dataset: Dataset) -> Iterator[str]:
 
 
 def merged_lines(task: Task) -> Iterator[str]:
-    """Yield the nodes that compression merged, if any: they have no formula in the class."""
+    """Yield a line on nodes merged by compression, if any; these have no formula in the class."""
     merged = sorted(task.merged_nodes)
     if merged:
         more = f" and {len(merged) - MAX_PRINTED} more" if len(merged) > MAX_PRINTED else ""
@@ -235,30 +239,31 @@ def next_words(counted: Counted) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as people read it; 0 and 1 alone are 0 % and 100 %."""
+    """Return a share in percent; only 0 and 1 are shown as 0 % and 100 %, others as 0.1 % to 99.9 %."""
     if share in (0, 1):
         return f"{share:.0%}".replace("%", " %")
     return f"{min(99.9, max(0.1, 100 * share)):.1f} %"
 
 
-MAX_READOUTS, MAX_EXPERIMENTS = 12, 60  # of the chart of measured values; the table has all to MAX_MEASURED
-MAX_MEASURED = 2_000
+MAX_READOUTS, MAX_EXPERIMENTS = 12, 60  # more have no chart of measured values, only the table
+MAX_MEASURED = 2_000  # rows of the table of measured values
 
 
 def _line(label: str, text: str) -> str:
     return f"{label:<{LABEL}}{text}".rstrip()
 
 
-def _open_edges(family: LogicFamily) -> Iterator[str]:
+def _edge_lines(family: LogicFamily) -> Iterator[str]:
     edges = family.edges()
-    certain = [edge_words(edge) for edge, number in edges.items() if number == family.count]
+    certain = [edge_words(edge) for edge, num_members in edges.items() if num_members == family.count]
     yield _line("always", ", ".join(certain) or "no edge")
     rows = sorted(
-        ((number, edge) for edge, number in edges.items() if number < family.count), key=lambda row: (-row[0], row[1])
+        ((num_members, edge) for edge, num_members in edges.items() if num_members < family.count),
+        key=lambda row: (-row[0], row[1]),
     )
-    for k, (number, edge) in enumerate(rows[:MAX_PRINTED]):
-        share = percent(number / family.count)
-        yield _line("open" if k == 0 else "", f"{share:>7}  {edge_words(edge)}")
+    for index, (num_members, edge) in enumerate(rows[:MAX_PRINTED]):
+        share = percent(num_members / family.count)
+        yield _line("open" if index == 0 else "", f"{share:>7}  {edge_words(edge)}")
     if len(rows) > MAX_PRINTED:
         yield _line("", f"and {len(rows) - MAX_PRINTED} more; --out or --json has all")
     never = [edge_words(edge) for edge in family.never()]
@@ -269,25 +274,25 @@ def _open_edges(family: LogicFamily) -> Iterator[str]:
 
 
 def edge_words(edge: Edge) -> str:
-    """Return an edge as people write it."""
+    """Return an edge as text: a -> b activates, a -| b inhibits."""
     return f"{edge.source} {'->' if edge.sign == 1 else '-|'} {edge.target}"
 
 
-def _candidates(counted: Counted) -> Iterator[str]:
+def _candidate_lines(counted: Counted) -> Iterator[str]:
     predictions = counted.ranking.predictions
     assert predictions is not None
     is_done = find_done(counted.task, predictions.experiments)
-    done = [number for number, entry in enumerate(is_done) if entry]
+    done = [index for index, entry in enumerate(is_done) if entry]
     order = [*rank_new(counted.task, predictions)]
-    order += sorted(done, key=lambda number: (predictions.sum_of_squared_counts(number), number))
+    order += sorted(done, key=lambda index: (predictions.sum_of_squared_counts(index), index))
     rows = [
         [
-            predictions.experiments[number].text(counted.task.setup),
-            percent(predictions.sum_of_squared_counts(number) / predictions.count**2),
-            str(len(predictions.outcomes[number])),
-            "done" if is_done[number] else "",
+            predictions.experiments[index].text(counted.task.setup),
+            percent(predictions.sum_of_squared_counts(index) / predictions.count**2),
+            str(len(predictions.outcomes[index])),
+            "done" if is_done[index] else "",
         ]
-        for number in order[:MAX_PRINTED]
+        for index in order[:MAX_PRINTED]
     ]
     yield "Candidates, those that are expected to leave least first, and then those that were done"
     yield aligned(["experiment", "left", "readings", ""], rows)
@@ -295,7 +300,7 @@ def _candidates(counted: Counted) -> Iterator[str]:
         yield f"and {len(order) - MAX_PRINTED} more; --out or --json has all"
 
 
-def _members(counted: Counted) -> Iterator[str]:
+def _member_lines(counted: Counted) -> Iterator[str]:
     members = counted.members
     assert members is not None
     if members.is_drawn:
@@ -308,12 +313,15 @@ def _members(counted: Counted) -> Iterator[str]:
         yield f"and {len(members.models) - MAX_PRINTED} more; --out or --json has all"
 
 
-# --- Measured values beside predictions, as a table, drawn, and in lines ----------------------------------------------
+# --- Measured values beside predictions: a table, a chart, and lines of the terminal ----------------------------------
 
 
 @dataclass(frozen=True)
 class AuditText:
-    """Another tool's models on a page: what was found, and what a single model predicts, a text an experiment."""
+    """Audit of another tool's models on a page.
+
+    answers: a row for each experiment with the model's value of each readout, `0 or 1` if both occur; empty for a list
+    """
 
     heading: str
     lines: Sequence[str] = ()
@@ -326,11 +334,11 @@ NO_AUDIT = AuditText("")
 def measured_table(
     cells: Sequence[MeasuredCell], readouts: Sequence[str], answers: Sequence[Sequence[str]]
 ) -> WhyTable:
-    """Return measured values beside predictions, those that the first optimal model misses marked.
+    """Return measured values beside predictions; rows that the first optimal model misses are marked.
 
-    answers: of another tool's model to the experiments, a digit a readout; none without one
+    answers: as AuditText.answers
     """
-    listed, times = cells[:MAX_MEASURED], _times(cells)
+    shown, times = cells[:MAX_MEASURED], _times(cells)
     rows = tuple(
         (
             c.experiment,
@@ -342,9 +350,9 @@ def measured_table(
             f"{c.square:.4f}",
             *((answers[c.number - 1][readouts.index(c.readout)],) if answers else ()),
         )
-        for c in listed
+        for c in shown
     )
-    missed = frozenset(index for index, cell in enumerate(listed) if cell.square > MISSED)
+    missed = frozenset(index for index, cell in enumerate(shown) if cell.square > MISSED)
     caption = (
         "Measured values, what the first optimal model predicts, the share of models that predict 1, and the square"
     )
@@ -356,20 +364,20 @@ def measured_table(
     return WhyTable("Measured and predicted", caption, headings, rows, missed, numeric=numeric)
 
 
-MISSED = 0.25  # a value on the other side of 1/2
-PREDICTED_RADIUS = 5.5  # pixels; the measured value is drawn inside where both agree
+MISSED = 0.25  # squared difference above which a value is on the other side of 1/2 than its prediction
+PREDICTED_RADIUS = 5.5  # pixels; larger than the mark of a measured value, which is drawn inside if both agree
 
 
 def _times(cells: Sequence[MeasuredCell]) -> list[float]:
-    """Return the times of the values where there are several."""
+    """Return the times of the values, ascending; empty if all have one time."""
     times = sorted({cell.time for cell in cells if cell.time is not None})
     return times if len(times) > 1 else []
 
 
 def measured_chart(cells: Sequence[MeasuredCell], errors: Mapping[str, float]) -> str:
-    """Return a panel for each readout, measured and predicted by experiment; empty where there are many.
+    """Return an SVG with a panel for each readout: measured and predicted values by number of the experiment.
 
-    Times of the same treatments stand above each other; experiments are numbered.
+    Empty for more than MAX_READOUTS or MAX_EXPERIMENTS. Values of one treatment at several times share a number.
 
     errors: mean squared error of each readout, for its heading
     """
@@ -406,41 +414,51 @@ def measured_chart(cells: Sequence[MeasuredCell], errors: Mapping[str, float]) -
     )
 
 
-MAX_STACKED = 4  # panels one below the other, so that a phone has them whole
+MAX_STACKED = 4  # panels one below the other, which fit a phone's width; more are in two columns
 
 
 def number_experiments(cells: Sequence[MeasuredCell]) -> dict[int, str]:
-    """Return the experiments by their number on the chart; of several times a treatment has one."""
+    """Return the experiments by their number on the chart; a treatment measured at several times has one number."""
     if not _times(cells):
         return {cell.number: cell.experiment for cell in cells}
     return dict(enumerate(dict.fromkeys(cell.experiment for cell in cells), 1))
 
 
 def model_answers(judgement: Judgement | None) -> Sequence[Sequence[str]]:
-    """Return the values of each readout in a model, 0, 1 or 01, a row an experiment; none where it has none."""
+    """Return a row for each experiment with the model's value of each readout: 0, 1 or 01; empty if unknown."""
     if judgement is None:
         return ()
     return (judgement.reached or ()) if judgement.prediction is None else judgement.prediction.answers
 
 
 def answer_lines(judgement: Judgement, task: Task) -> Iterator[str]:
-    """Yield the measured values beside those of a network, and those that no optimal model predicts."""
+    """Yield measured values beside a network's, marked if missed or unlike the value of every optimal model."""
     answers = model_answers(judgement)
     differs = {*((judgement.prediction.differs if judgement.prediction is not None else None) or ())}
     rows = [
         [
-            *(str(number + 1), experiment.text(task.setup), readout, f"{value:.3g}", " or ".join(answers[number][k])),
-            "missed" * all((int(bit) - value) ** 2 > MISSED for bit in answers[number][k]),
+            *(
+                str(number + 1),
+                experiment.text(task.setup),
+                readout,
+                f"{value:.3g}",
+                " or ".join(answers[number][column]),
+            ),
+            "missed" * all((int(bit) - value) ** 2 > MISSED for bit in answers[number][column]),
             OTHERWISE * ((number, readout) in differs),
         ]
         for number, (experiment, values) in enumerate(zip(task.experiments, task.values, strict=True))
-        for k, (readout, value) in enumerate(zip(task.setup.readouts, values, strict=True))
+        for column, (readout, value) in enumerate(zip(task.setup.readouts, values, strict=True))
         if value is not None
     ]
-    # those that differ and those that are missed first: the table is cut
-    order = sorted(range(len(rows)), key=lambda k: (not rows[k][-1], not rows[k][-2], k))[:MAX_PRINTED]
+    # marked rows are kept first, because the table is cut
+    order = sorted(range(len(rows)), key=lambda column: (not rows[column][-1], not rows[column][-2], column))[
+        :MAX_PRINTED
+    ]
     yield f"Measured values and what the model {'has in attractors' if judgement.prediction is None else 'predicts'}"
-    yield aligned(["", "experiment", "readout", "measured", "model", "", ""], [rows[k] for k in sorted(order)])
+    yield aligned(
+        ["", "experiment", "readout", "measured", "model", "", ""], [rows[column] for column in sorted(order)]
+    )
     if len(rows) > MAX_PRINTED:
         yield f"and {len(rows) - MAX_PRINTED} more; the page (--html) has all"
 
