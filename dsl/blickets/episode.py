@@ -1,11 +1,11 @@
-"""Episodes of the extended blickets, the detector's state after each step, and traces with their check.
+"""Episodes of the extended blickets, states of the detector, and traces of episodes with their check.
 
 Actions: {"place": name}, {"remove": name}, {"check": {"rule": "conjunctive" | "disjunctive", "blickets": [names]}}.
-Where the detector starts with objects on it, the first step is {"start": [names]} with the first reading.
+If the detector starts with objects on it, the first step is {"start": [names]} with the first reading.
 Sets of objects are integers: bit i stands for object i of the task. A *phase* is the index of the mechanism in force.
 
-The activations are what the agent can count itself. What only the sealed side knows, the rule in force, is in a trace
-only where it was asked for (`sealed_view`).
+An agent can count activations itself, so traces hold them. They hold the rule in force, which is sealed, only after
+`sealed_view`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from calibrant.dsl.episode import Action, ActionError, Step, TranscriptError, ve
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.records import convert_object, decode_line
 
-# --- An episode of the extended blickets: the detector that agents play against. Agrees with dsl.blickets.reference
+# --- An episode: the detector that agents play against; equal to dsl.blickets.reference, but faster
 
 
 class BlicketEpisode:
-    """One run of an item. Everything about the mechanism is private; what it has shown is in `steps`."""
+    """One run of an item. `steps` is what the agent has seen; the mechanism is private."""
 
     __slots__ = (
         "_activations",
@@ -97,12 +97,12 @@ class BlicketEpisode:
         return tuple(self._placed)
 
     def act(self, action: Action) -> Step[str]:
-        """Carry out an action, or refuse it. A refused move or an early check costs a step, a malformed check none."""
-        step = self._carried_out(action)
+        """Carry out or refuse an action. Refused moves and early checks cost a step, malformed checks cost none."""
+        step = self._take(action)
         self._steps.append(step)
         return step
 
-    def _carried_out(self, action: Action) -> Step[str]:
+    def _take(self, action: Action) -> Step[str]:
         if self._closed:
             return Step(_copy(action), None, "the episode is over", 0)
         try:
@@ -137,7 +137,7 @@ class BlicketEpisode:
         self._present ^= bit
 
     def _check(self, action: Action) -> Step[str]:
-        submitted_rule(action, self._item.task.objects)  # for its error only
+        submitted_rule(action, self._item.task.objects)  # raises MalformedCheckError
         stated = action["check"]
         if not self._accepts_submissions():
             raise ActionError("a submission is not accepted yet")
@@ -145,7 +145,7 @@ class BlicketEpisode:
         return Step({"check": {"rule": str(stated["rule"]), "blickets": list(stated["blickets"])}}, None, "", 0)
 
     def _refusal(self, action: Action, why: str) -> Step[str]:
-        # a refusal at a spent budget closes the episode: an agent that never submits would play on for ever
+        # a refusal after the budget closes the episode; otherwise an agent that never submits would play for ever
         if self._moves >= self._item.task.budget:
             self._closed = True
             return Step(_copy(action), None, why, 0)
@@ -160,7 +160,7 @@ class BlicketEpisode:
             return False
         if not sealed.exposure.after_switch or not sealed.switches:
             return True
-        # strictly more: at the switch point the last rule is in force, but nothing has counted under it yet
+        # strictly more: at the switch point the last rule is in force, but no reading under it exists yet
         progress = self._activations if sealed.switch_by is blickets_item.SwitchBy.ACTIVATIONS else self._moves
         return progress > sealed.switches[-1]
 
@@ -184,11 +184,11 @@ class BlicketEpisode:
 
 
 def _copy(action: object) -> Action:
-    """Return a refused action for the record; what is not even an object becomes text."""
+    """Return a refused action for the transcript; one that is no object becomes {"unreadable": its text}."""
     return dict(action) if isinstance(action, Mapping) else {"unreadable": short_repr(action)}
 
 
-# --- The detector's state after each step: the objects on it, in the order of placement, and the reading --------------
+# --- States of the detector: the objects on it after each step, in the order of placement -----------------------------
 
 
 def apply_move(placed: tuple[int, ...], verb: str, index: int) -> tuple[int, ...]:
@@ -197,7 +197,7 @@ def apply_move(placed: tuple[int, ...], verb: str, index: int) -> tuple[int, ...
 
 
 def readings(task: blickets_item.Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield (what is on the detector, reading) for every step that has a reading, oldest first."""
+    """Yield (numbers of the objects on the detector, reading) for every step with a reading, oldest first."""
     for placed, step in steps_with_state(task, steps):
         if step.reading is not None:
             yield placed, step.reading
@@ -206,7 +206,7 @@ def readings(task: blickets_item.Task, steps: Iterable[Step[str]]) -> Iterator[t
 def placed_after(task: blickets_item.Task, steps: Sequence[Step[str]]) -> tuple[int, ...]:
     """Return the objects on the detector after these steps."""
     placed: tuple[int, ...] = ()
-    for placed, _ in steps_with_state(task, steps):  # noqa: B007  # the last one is wanted
+    for placed, _ in steps_with_state(task, steps):  # noqa: B007  # keeps the last state
         pass
     return placed
 
@@ -214,7 +214,7 @@ def placed_after(task: blickets_item.Task, steps: Sequence[Step[str]]) -> tuple[
 def steps_with_state(
     task: blickets_item.Task, steps: Iterable[Step[str]]
 ) -> Iterator[tuple[tuple[int, ...], Step[str]]]:
-    """Yield every step with the objects on the detector after it."""
+    """Yield every step with the numbers of the objects on the detector after it, first placed first."""
     index = {name: i for i, name in enumerate(task.objects)}
     placed: tuple[int, ...] = ()
     for step in steps:
@@ -229,7 +229,7 @@ def steps_with_state(
         yield placed, step
 
 
-# --- Traces: what an agent did in an episode, as one JSON object, and the check that all of it is so ------------------
+# --- Traces: an agent's episode as one JSON object, and its check by a replay -----------------------------------------
 
 
 class Transition(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -297,10 +297,7 @@ class Trace(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={"ex
 def trace_of(
     item: blickets_item.BlicketItem, agent: str, steps: Sequence[Step[str]], notes: Mapping[int, Notes] | None = None
 ) -> Trace:
-    """Return the trace of an episode's steps.
-
-    notes: what the agent's machinery did, by number of the step in `steps`
-    """
+    """Return the trace of an episode; notes: internal events of the agent by index in `steps`."""
     return _trace(item, agent, _history(item, [step.action for step in steps]), grade(item, steps), steps, notes or {})
 
 
@@ -338,15 +335,15 @@ def _history(item: blickets_item.BlicketItem, actions: Sequence[Action]) -> Hist
 
 
 def check_trace(trace: Trace, item: blickets_item.BlicketItem) -> Grade:
-    """Return the grade of a trace whose every step, answer, verdict and class is what the item gives.
+    """Return the grade of a trace, after a replay has reproduced every step, answer, verdict and class.
 
-    `TranscriptError` names the first step that is not; `PoolError` names another field that is not.
+    Raises `TranscriptError` for the first step that differs, `PoolError` for another field that differs.
     """
     return _check_trace(trace, item)[1]
 
 
 def checked_steps(trace: Trace, item: blickets_item.BlicketItem) -> list[Step[str]]:
-    """Return the steps of a trace, if it is one that `check_trace` accepts."""
+    """Return the steps of a trace; errors as of `check_trace`."""
     return _check_trace(trace, item)[0]
 
 
@@ -358,7 +355,7 @@ def _check_trace(trace: Trace, item: blickets_item.BlicketItem) -> tuple[list[St
 
 
 def _replay_trace(trace: Trace, item: blickets_item.BlicketItem) -> tuple[list[Step[str]], Grade]:
-    """Replay the actions; `TranscriptError` where the item's response differs from the trace."""
+    """Return replayed steps and their grade; `TranscriptError` if a step differs from the trace."""
     if trace.item != item.id:
         raise PoolError(f"a trace of {short_repr(trace.item)}, not of {short_repr(item.id)}", field="item")
     moments = _history(item, [step.action for step in trace.steps]).moments
@@ -396,30 +393,30 @@ def _check_result(trace: Trace, grade: Mapping[str, Any]) -> None:
 
 
 def _check_rules(trace: Trace, item: blickets_item.BlicketItem) -> None:
-    for index, (step, rule) in enumerate(zip(trace.steps, _rules(trace, item), strict=True)):
+    for index, (step, rule) in enumerate(zip(trace.steps, _rules_in_force(trace, item), strict=True)):
         if step.rule_in_force is not UNSET and step.rule_in_force != rule:
             raise TranscriptError(
                 index, f"rule_in_force {short_repr(step.rule_in_force)} recorded, was {short_repr(rule)}"
             )
 
 
-def _rules(trace: Trace, item: blickets_item.BlicketItem) -> list[dict[str, Any]]:
-    """Return the rule of the next reading after each step."""
+def _rules_in_force(trace: Trace, item: blickets_item.BlicketItem) -> list[dict[str, Any]]:
+    """Return, for each step, the rule of the next reading, as JSON."""
     moments = _history(item, [step.action for step in trace.steps]).moments
     phases = (item.sealed.phase(moment.activations, moment.t) for moment in moments)
     return [item.sealed.mechanisms[phase].rule.as_json(item.task.objects) for phase in phases]
 
 
 def sealed_view(trace: Trace, item: blickets_item.BlicketItem) -> Trace:
-    """Return a checked trace with the rule in force after each step."""
+    """Return a trace with the rule in force after each step, if `check_trace` accepts it."""
     check_trace(trace, item)
-    rules = _rules(trace, item)
+    rules = _rules_in_force(trace, item)
     steps = [msgspec.structs.replace(step, rule_in_force=rule) for step, rule in zip(trace.steps, rules, strict=True)]
     return msgspec.structs.replace(trace, steps=steps)
 
 
 def trace_from_line(line: str) -> Trace:
-    """Return a trace as written by `trace_line`; `PoolError` names the field of what cannot be meant."""
+    """Return the trace of a line as `trace_line` writes it; `PoolError` names an invalid field."""
     return decode_line(line, Trace)
 
 

@@ -1,7 +1,7 @@
 """Items drawn by seed: the conditions of the paper (arXiv:2604.20039, section 4), and suites that go beyond it.
 
-Item i of a seed depends on the plan, the seed and i alone, not on how many are drawn. Which objects play which role is
-drawn; names are letters.
+Item i depends on the plan, the seed and i alone, not on how many items are drawn. Roles of objects are drawn; their
+names are letters.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from calibrant.dsl.blickets.item import (
 )
 
 AT_ONCE = Exposure()
-START_SHARE = 0.1  # of objects that are on the detector at a random start, as in the public text game
-BUDGETS: Mapping[int, int] = MappingProxyType({3: 50, 4: 100, 5: 75})  # of the paper; otherwise 15 moves an object
+START_SHARE = 0.1  # probability that an object is on the detector at a random start, as in the public text game
+BUDGETS: Mapping[int, int] = MappingProxyType({3: 50, 4: 100, 5: 75})  # moves by objects in the paper; else 15 each
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A rule that comes into force at a switch point.
+    """A rule that replaces the one before it at a switch point.
 
-    size: number of blickets; shared: how many of them belong to the first rule too (the others do not)
+    size: number of blickets; shared: number of these that are blickets of the first rule too
     """
 
     form: Form
@@ -55,16 +55,16 @@ HARD = Later(Form.CONJUNCTIVE, 3, 3)
 class Plan:
     """The distribution that items are sampled from.
 
-    condition: CONJUNCTIVE and DISJUNCTIVE say the form of the first rule, the others begin conjunctively
-    blickets: how many the first rule has; with an order, how many are ordered
-    later: the rules after it, by ascending switch point
-    p: probability that a satisfied rule is heard
-    conjunctive_share: None, or the probability with which each item's only rule is conjunctive (unequal priors); the
-        condition of the item is then what was drawn
+    condition: the first rule is disjunctive if it is DISJUNCTIVE, else conjunctive
+    blickets: number of blickets of the first rule, all of them ordered if the condition is ORDER
+    later: the rules after the first, by ascending switch point
+    p: probability that a satisfied rule reads ACTIVE
+    conjunctive_share: probability that an item's only rule is conjunctive (unequal priors), which also draws the
+        item's condition; None for the form that `condition` says
     random_start: each object is on the detector at the start with probability START_SHARE
-    series: how many items in a row belong together: no two of them share an object name (new names, same mechanism
-        up to roles). Items of a series have their own ids; `labels` say which series and which place
-    budget: None for that of the paper
+    series: number of consecutive items of a series; these share no object name, and their `labels` have the numbers
+        of the series and of the item in it
+    budget: maximal number of moves; None for the paper's
     """
 
     condition: Condition
@@ -94,12 +94,12 @@ class Plan:
 
 
 def _check(plan: Plan) -> None:
-    """`ValueError` says which option asks for what cannot be drawn."""
+    """Raise `ValueError` for an option with which no item can be drawn."""
     free = plan.n - plan.blickets
     switching = plan.condition in (Condition.MODERATOR, Condition.NOISY_MODERATOR)
     noisy = plan.condition in (Condition.STOCHASTIC, Condition.NOISY_MODERATOR)
     points = [later.switch for later in plan.later]
-    wrong = {
+    problems = {
         f"n = {plan.n}; {MIN_OBJECTS} to {MAX_OBJECTS} objects are allowed": not MIN_OBJECTS <= plan.n <= MAX_OBJECTS,
         f"blickets = {plan.blickets}; 1 to n = {plan.n} are allowed": not 1 <= plan.blickets <= plan.n,
         f"{len(plan.later)} later rules with condition {plan.condition}": switching != bool(plan.later),
@@ -116,8 +116,8 @@ def _check(plan: Plan) -> None:
     for later in plan.later:
         parts = f"a later rule of {later.size} blickets, {later.shared} of them of the first {plan.blickets}"
         fits = 0 <= later.shared <= min(later.size, plan.blickets) and 0 <= later.size - later.shared <= free
-        wrong[f"{parts}, cannot be drawn from {plan.n} objects"] = not (later.size >= 1 and fits)
-    for problem, holds in wrong.items():
+        problems[f"{parts}, cannot be drawn from {plan.n} objects"] = not (later.size >= 1 and fits)
+    for problem, holds in problems.items():
         if holds:
             raise ValueError(problem)
 
@@ -131,29 +131,29 @@ def sample_items(plan: Plan, seed: int, first: int = 0) -> Iterator[BlicketItem]
 
 
 def _item(plan: Plan, seed: int, index: int) -> BlicketItem:
-    stream = random.Random(f"blickets {seed} {index}")
-    series, place = divmod(index, plan.series)
+    rng = random.Random(f"blickets {seed} {index}")
+    series, index_in_series = divmod(index, plan.series)
     condition = plan.condition
     if plan.conjunctive_share is not None:
-        conjunctive = stream.random() < plan.conjunctive_share
+        conjunctive = rng.random() < plan.conjunctive_share
         condition = Condition.CONJUNCTIVE if conjunctive else Condition.DISJUNCTIVE
-    roles = stream.sample(range(plan.n), plan.n)
-    start = [i for i in range(plan.n) if stream.random() < START_SHARE]
+    roles = rng.sample(range(plan.n), plan.n)
+    start = [i for i in range(plan.n) if rng.random() < START_SHARE]
     sealed = Sealed(
         (_first(plan, condition, roles), *(_later(plan, later, roles) for later in plan.later)),
         tuple(later.switch for later in plan.later),
         plan.switch_by,
         plan.p,
-        stream.getrandbits(32),
+        rng.getrandbits(32),
         start_on=tuple(start) if plan.random_start else None,
         exposure=plan.exposure,
         strict_singleton=plan.strict_singleton,
     )
     labels = {"seed": str(seed), "index": str(index)}
     if plan.series > 1:
-        labels |= {"series": str(series), "place": str(place)}
+        labels |= {"series": str(series), "place": str(index_in_series)}
     task = Task(
-        tuple(_names(plan, seed, series, place)),
+        tuple(_names(plan, seed, series, index_in_series)),
         plan.moves,
         plan.count,
         plan.order_reading,
@@ -163,12 +163,12 @@ def _item(plan: Plan, seed: int, index: int) -> BlicketItem:
     return BlicketItem(f"{condition}-{seed}-{index}", condition, task, sealed, labels)
 
 
-def _names(plan: Plan, seed: int, series: int, place: int) -> list[str]:
-    """Return the first letters; in a series, letters that no other item of it has."""
+def _names(plan: Plan, seed: int, series: int, index_in_series: int) -> list[str]:
+    """Return the first n letters; in a series, n letters that no other item of it has."""
     if plan.series == 1:
         return list(ascii_uppercase[: plan.n])
     letters = random.Random(f"blickets names {seed} {series}").sample(ascii_uppercase, len(ascii_uppercase))
-    return sorted(letters[place * plan.n : (place + 1) * plan.n])
+    return sorted(letters[index_in_series * plan.n : (index_in_series + 1) * plan.n])
 
 
 def _first(plan: Plan, condition: Condition, roles: list[int]) -> Mechanism:
@@ -188,7 +188,7 @@ def _moderator_plan(later: Later, **options: int) -> Plan:
     return Plan(Condition.MODERATOR, later=(later,), **options)  # type: ignore[arg-type]
 
 
-# Plans by name: first those of the paper, then the new suites.
+# Plans by name: those of the paper, then those that go beyond it.
 SUITES: Mapping[str, Plan] = MappingProxyType(
     {
         "conjunctive": Plan(Condition.CONJUNCTIVE),

@@ -3,9 +3,8 @@
 Objects are numbered in the order of the task; a set of objects is an integer whose bit i stands for object i. A
 singleton is the same function in either form; its canonical form is disjunctive.
 
-The relation is that of the specification, in both directions: every condition is one row, and a mechanism belongs to
-at most one. A rule of one blicket is the same function under both words, so it is of either static condition unless
-the item wants the word that it is written with.
+A mechanism belongs to at most one condition (MEANINGS). A rule of one blicket is the same function in both forms, so
+an item may state either static condition for it, unless the item is a `strict_singleton`.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ class Rule(NamedTuple):
 
     @property
     def canonical(self) -> Rule:
-        """The rule that stands for all of the same function: a singleton is disjunctive."""
+        """The canonical rule of the same function: a singleton becomes disjunctive."""
         return Rule(Form.DISJUNCTIVE, self.blickets) if self.blickets.bit_count() == 1 else self
 
     def as_json(self, objects: Sequence[str]) -> dict[str, Any]:
-        """{"rule": ..., "blickets": [...]} with names in the order of the objects."""
+        """Return {"rule": ..., "blickets": [...]}, names in the order of the objects."""
         return {"rule": str(self.form), "blickets": list(names_of(self.blickets, objects))}
 
     def in_words(self, objects: Sequence[str]) -> str:
@@ -63,7 +62,7 @@ class Rule(NamedTuple):
 def all_rules(n: int) -> tuple[Rule, ...]:
     """Return the distinct rules over n objects, 2 (2^n - 1) - n of them.
 
-    Conjunctive before disjunctive ones, each in the order of the integers of their sets.
+    Conjunctive rules come before disjunctive ones, each kind by ascending integer of the set.
     """
     sets = range(1, 1 << n)
     conjunctive = [Rule(Form.CONJUNCTIVE, blickets) for blickets in sets if blickets.bit_count() > 1]
@@ -83,7 +82,7 @@ def set_of(indices: Iterable[int]) -> int:
 
 
 def in_order(order: Sequence[int], placed: Sequence[int], *, contiguous: bool) -> bool:
-    """Return whether all objects of `order` are on the detector and were placed in this order.
+    """Return whether all objects of `order` are on the detector and were placed in that order.
 
     placed: the objects on the detector, first placed first
     contiguous: no other object may lie between them; otherwise others are ignored
@@ -165,10 +164,10 @@ class SwitchBy(StrEnum):
 class Task:
     """All that a solver may read.
 
-    objects: their names; everything else numbers them in this order
-    budget: how many moves may be made
-    count, order_reading: conventions of the environment that a learner has to share
-    condition: only if the item is informed
+    objects: names; an object's number is its index here
+    budget: maximal number of moves
+    count, order_reading: conventions of the environment, stated in the prompt
+    condition: None unless the item is informed
     graded: whether an ACTIVE reading also tells how many blickets of the rule in force are on the detector
     wording: of the prompt
     """
@@ -199,10 +198,10 @@ class Mechanism:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """When a submission is first accepted: after a number of moves, or after the last switch has left evidence.
+    """When a submission is first accepted; both conditions have to hold.
 
-    moves: refused before that many moves
-    after_switch: refused until a > N for the last switch point N, so that it is not the agent's choice
+    moves: number of moves after which it is accepted
+    after_switch: accepted only when the count of activations (or moves) is above the last switch point
     """
 
     moves: int = 0
@@ -213,14 +212,14 @@ class Exposure:
 class Sealed:
     """The part of an item that is hidden from the solver.
 
-    mechanisms: in force one after the other, the first from the start
-    switches: ascending; mechanism k + 1 comes into force when `switches[k]` activations (or moves) have happened
+    mechanisms: in force one after the other, mechanism 0 from the start
+    switches: ascending; mechanism k + 1 comes into force after `switches[k]` activations (or moves)
     p: probability that a satisfied rule reads ACTIVE; 1 without noise
-    noise_seed: of the item's stream of uniform draws, one for each step number
-    draws: the first draws of that stream, where they are given instead
+    noise_seed: seed of the uniform draws, one for each step number
+    draws: given values of the first draws; later ones are from the seed
     start_on: objects that are on the detector at the start, in list order; None starts empty and without a reading
     exposure: when submissions are accepted
-    strict_singleton: whether a singleton has to be called by the word that the rule is written with
+    strict_singleton: whether an answer to a singleton rule must state the rule's own form
     """
 
     mechanisms: tuple[Mechanism, ...]
@@ -282,7 +281,7 @@ class BlicketItem(Pictured):
         return self.labels.get("stratum", "")
 
 
-# --- The condition that a mechanism belongs to, and the error for an item that names another --------------------------
+# --- The condition of a mechanism, and the error for an item that states another --------------------------------------
 MEANINGS = {
     Condition.CONJUNCTIVE: "one conjunctive rule, no order, no switch, p = 1",
     Condition.DISJUNCTIVE: "one disjunctive rule, no order, no switch, p = 1",
@@ -294,7 +293,7 @@ MEANINGS = {
 
 
 def condition_of(sealed: Sealed) -> Condition | None:
-    """Return the condition of a mechanism; None where no condition has it."""
+    """Return the condition of a mechanism, as MEANINGS defines it; None if it is in none."""
     first = sealed.mechanisms[0]
     noisy = sealed.p < 1
     if any(mechanism.order is not None for mechanism in sealed.mechanisms):
@@ -310,13 +309,13 @@ def condition_of(sealed: Sealed) -> Condition | None:
 
 
 def repeated_rule(sealed: Sealed) -> int:
-    """Return the number of the first rule that is the same function as the one before it; 0 if there is none."""
+    """Return the number, from 1, of the first rule equivalent to the rule before it; 0 if there is none."""
     rules = [mechanism.rule.canonical for mechanism in sealed.mechanisms]
     return next((number for number, (rule, next_rule) in enumerate(pairwise(rules), 2) if rule == next_rule), 0)
 
 
 def contradiction(item: BlicketItem) -> str:
-    """Why the condition of an item is not that of its mechanism; empty if it is."""
+    """Return why the condition of an item is not that of its mechanism; empty if it is."""
     sealed, condition = item.sealed, condition_of(item.sealed)
     if condition is item.condition:
         return ""
@@ -329,19 +328,19 @@ def contradiction(item: BlicketItem) -> str:
 
 def _in_words(sealed: Sealed) -> str:
     orders = [len(mechanism.order) for mechanism in sealed.mechanisms if mechanism.order is not None]
-    number = len(sealed.mechanisms)
-    parts = [f"one {sealed.mechanisms[0].rule.form} rule" if number == 1 else f"{number} rules"]
+    num_rules = len(sealed.mechanisms)
+    parts = [f"one {sealed.mechanisms[0].rule.form} rule" if num_rules == 1 else f"{num_rules} rules"]
     repeated = repeated_rule(sealed)
     parts += [f"rule {repeated} the same as rule {repeated - 1}"] if repeated else []
     parts += [f"an order of {orders[0]}" if orders else "no order", f"p = {sealed.p:g}"]
     return ", ".join(parts)
 
 
-# --- Items with other names of objects, and objects in another order: the same detector -------------------------------
+# --- Items with renamed and reordered objects: the same detector ------------------------------------------------------
 
 
 def object_role(item: BlicketItem, index: int) -> tuple[int, ...]:
-    """Return the role of an object in an item; objects with equal roles are interchangeable."""
+    """Return a key of an object's role in rules, orders and start; objects with equal keys are interchangeable."""
     roles: list[int] = []
     for mechanism in item.sealed.mechanisms:
         order = mechanism.order or ()
@@ -352,12 +351,12 @@ def object_role(item: BlicketItem, index: int) -> tuple[int, ...]:
 
 def reorder_objects(item: BlicketItem, order: Sequence[int], names: Sequence[str]) -> BlicketItem:
     """Return an item whose object k is object `order[k]` of this one, called `names[k]`; its id stays."""
-    place = {old: new for new, old in enumerate(order)}
+    new_index = {old: new for new, old in enumerate(order)}
 
-    def moved(mechanism: Mechanism) -> Mechanism:
-        blickets = sum(1 << place[i] for i in range(len(order)) if mechanism.rule.blickets >> i & 1)
-        placed = None if mechanism.order is None else tuple(place[i] for i in mechanism.order)
-        return Mechanism(mechanism.rule._replace(blickets=blickets), placed)
+    def reorder(mechanism: Mechanism) -> Mechanism:
+        blickets = sum(1 << new_index[i] for i in range(len(order)) if mechanism.rule.blickets >> i & 1)
+        new_order = None if mechanism.order is None else tuple(new_index[i] for i in mechanism.order)
+        return Mechanism(mechanism.rule._replace(blickets=blickets), new_order)
 
     sealed, start = item.sealed, item.sealed.start_on
     return replace(
@@ -365,30 +364,30 @@ def reorder_objects(item: BlicketItem, order: Sequence[int], names: Sequence[str
         task=replace(item.task, objects=tuple(names)),
         sealed=replace(
             sealed,
-            mechanisms=tuple(map(moved, sealed.mechanisms)),
-            start_on=None if start is None else tuple(place[i] for i in start),
+            mechanisms=tuple(map(reorder, sealed.mechanisms)),
+            start_on=None if start is None else tuple(new_index[i] for i in start),
         ),
     )
 
 
-# --- The unreliable detector's draws: one uniform number for each step number, so that replays agree ------------------
+# --- Draws of the unreliable detector: one uniform number for each step number, the same in every replay --------------
 
 
 class Draws:
-    """Uniform numbers by step number: those that the item gives, then the stream of its seed.
+    """Uniform numbers by step number: the item's given draws, then the stream of its seed.
 
     Draw t is the t-th number of `random.Random(noise_seed)`, whose `random()` gives the same numbers in every Python.
     """
 
-    __slots__ = ("_made", "_stream")
+    __slots__ = ("_draws", "_stream")
 
     def __init__(self, sealed: Sealed) -> None:
         self._stream = random.Random(sealed.noise_seed)
-        self._made = list(sealed.draws)
-        for _ in self._made:
+        self._draws = list(sealed.draws)
+        for _ in self._draws:
             self._stream.random()
 
     def __getitem__(self, t: int) -> float:
-        while len(self._made) <= t:
-            self._made.append(self._stream.random())
-        return self._made[t]
+        while len(self._draws) <= t:
+            self._draws.append(self._stream.random())
+        return self._draws[t]

@@ -89,7 +89,7 @@ _TOLD = {
 
 
 def instructions(task: Task) -> str:
-    """Return the text that every agent starts from."""
+    """Return the complete instructions of an agent."""
     reply = f"""Reply in two lines:
 REASONING: what you conclude from the readings so far and what you want to learn next
 ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{task.objects[0]}"}}, or
@@ -98,7 +98,7 @@ ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{
 
 
 def facts(task: Task) -> str:
-    """Return what an agent is told of the detector, without the form of its replies."""
+    """Return the description of the detector, without the format of replies."""
     objects = ", ".join(task.objects)
     graded = "\nWhile it is active the detector also tells how many blickets are on it." if task.graded else ""
     informed = "" if task.condition is None else f"\n{_TOLD[task.condition]}"
@@ -116,10 +116,10 @@ task."""
 
 
 def observation(step: Step[str], placed: Sequence[str], moves_left: int) -> str:
-    """One line on what came of a step.
+    """Return one line that reports the outcome of a step.
 
-    placed: names of the objects on the detector after it
-    moves_left: of the budget
+    placed: names of the objects on the detector after the step
+    moves_left: remaining moves of the budget
     """
     if step.refused:
         outcome = f"Refused: {step.refused}."
@@ -143,6 +143,6 @@ TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
 
 
 def template_fields(task: Task) -> dict[str, object]:
-    """Return the fields of a task, None for those that it lacks."""
+    """Return the template fields of a task; a field that does not apply is None."""
     condition = None if task.condition is None else task.condition.value
     return {"objects": list(task.objects), "budget": task.budget, "graded": task.graded, "condition": condition}

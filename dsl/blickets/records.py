@@ -1,4 +1,4 @@
-"""The native pool format of the extended blickets: one JSON object an item. These classes are its schema."""
+"""The native pool format of the extended blickets: one JSON object for each item. These classes are its schema."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def item_from_record(record: ItemRecord) -> BlicketItem:
-    """Return the item of a record; `PoolError` names the field of what cannot be meant."""
+    """Return the item of a record; `PoolError` names an invalid field."""
     _check_task(record)
     sealed = record.sealed
     _check_switches(sealed)
@@ -200,7 +200,7 @@ def _object_numbers(names: list[str], objects: tuple[str, ...], field: str) -> t
 
 
 def record_from_item(item: BlicketItem) -> ItemRecord:
-    """Return the record of an item; `item_from_record` takes it back to an equal item."""
+    """Return the record of an item; the inverse of `item_from_record`."""
     task, sealed = item.task, item.sealed
     rules = [_rule_record(mechanism, task.objects) for mechanism in sealed.mechanisms]
     start = sealed.start_on

@@ -1,17 +1,17 @@
 """Reference semantics of the extended blickets: every condition and option, move by move, in names and sets.
 
-Slow and plain; dsl.blickets.episode is the fast way to the same readings. Source: arXiv:2604.20039, sections 3 and 4,
-with what the paper leaves open settled as `Task` and `Sealed` say.
+Written for clarity; dsl.blickets.episode gives the same readings faster. Source: arXiv:2604.20039, sections 3 and 4;
+fields of `Task` and `Sealed` decide what the paper leaves open.
 
 * Moves (place, remove) are numbered t = 1, 2, ...; refused ones too. A reading of t = 0 exists where the detector
   starts with objects on it; they count as placed in list order.
-* The reading that brings the activations to N is the last one under the old rule.
+* The reading with activation N, the switch point, is the last one under the old rule.
 * With count = edge only an ACTIVE reading after an INACTIVE one, or after none, counts. A refusal is no reading.
 * A graded detector reads "ACTIVE k" with k blickets of the rule in force on it, instead of ACTIVE.
 * A refused move costs a step and draws nothing. Once the budget is spent a move is refused, costs nothing, and closes
   the episode; a check is free and still accepted.
-* A check that states no rule is refused, costs nothing and closes nothing: submitting is no move. One that is refused
-  because it is not accepted yet costs a step, so that nobody waits for free.
+* A check without a valid rule is refused, costs nothing and leaves the episode open. A check that comes too early is
+  refused and costs a step, so that waiting is not free.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_submission(action: object) -> bool:
 
 
 class MalformedCheckError(ActionError):
-    """A check that states no rule."""
+    """A check without a valid rule."""
 
 
 def submitted_rule(action: Action, objects: Sequence[str]) -> blickets_item.Rule:
@@ -65,14 +65,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One step as the sealed side sees it.
+    """One step, with what is hidden from the agent.
 
-    t: number of moves up to and with this step
+    t: number of moves so far, this step included
     reading: None for refusals and checks
-    refused: why, empty if it was not
-    activations: counted up to and with this step
-    placed: what is on the detector after it, first placed first
-    phase: number of the mechanism that the reading is of; None without a reading
+    refused: reason of a refusal, else empty
+    activations: number so far, this step included
+    placed: objects on the detector after the step, first placed first
+    phase: index of the mechanism that gave the reading; None without a reading
     """
 
     t: int
@@ -86,7 +86,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A whole episode: its moments, how it ended, the answer if there is one, and the mechanism in force at the end."""
+    """A whole episode; phase: index of the mechanism in force at the end."""
 
     moments: tuple[Moment, ...]
     ending: Ending
@@ -95,7 +95,7 @@ class History:
 
 
 def run(item: blickets_item.BlicketItem, actions: Iterable[Action]) -> History:
-    """Return the episode of these actions. Actions after its end are refused and cost nothing."""
+    """Run the actions on the item; actions after the end of the episode are refused and cost nothing."""
     detector = _Detector(item)
     for action in actions:
         detector.take(action)
@@ -103,7 +103,7 @@ def run(item: blickets_item.BlicketItem, actions: Iterable[Action]) -> History:
 
 
 def satisfies(mechanism: blickets_item.Mechanism, placed: tuple[str, ...], item: blickets_item.BlicketItem) -> bool:
-    """Return whether a reliable detector would be active."""
+    """Return whether a mechanism would activate a noiseless detector (p = 1) with these objects on it."""
     objects = item.task.objects
     blickets, present = set(blickets_item.names_of(mechanism.rule.blickets, objects)), set(placed)
     if mechanism.order is None:

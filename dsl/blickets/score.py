@@ -1,6 +1,6 @@
-"""Grades: the verdict of the paper (arXiv:2604.20039, section 4), its episode classes, and what stands beside them.
+"""Grades of episodes: the verdict and episode classes of the paper (arXiv:2604.20039, section 4), and our figures.
 
-A grade is computed from the item and the actions alone: the reference interpreter replays them.
+A grade depends on the item and the actions alone, which the reference interpreter replays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from calibrant.dsl.episode import Step, TranscriptError
 
 
 class Exposed(StrEnum):
-    """The end of an episode relative to the last switch that it reached, or to the first if it reached none.
+    """Class of an episode by its end relative to the last switch reached, or to the first if none was reached.
 
     With a activations and switch point N: a < N, a = N, a > N ("reasoning-eligible" in the paper).
     """
@@ -27,7 +27,7 @@ class Exposed(StrEnum):
 
 
 class Split(StrEnum):
-    """The end of an episode by its evidence: not switched, switched without a reading under the new rule, with one."""
+    """Class of an episode by evidence: no switch reached, or one without or with readings under the new rule."""
 
     PRE = "pre"
     BLIND = "switched-blind"
@@ -48,16 +48,16 @@ class Fault(StrEnum):
 class Grade:
     """Grade of an episode.
 
-    correct: type and set are those of the rule in force at submission; None if the episode is still open
-    faults: the reasons why not
-    strict: correct, and listed in the mechanism's order where it has one; the benchmark's verdict ignores the order
-    rule_in_force: at the end
+    correct: the answer's type and blickets are those of the rule in force at submission; None of an open episode
+    faults: errors of the answer, empty if it is correct
+    strict: correct, and the blickets are listed in the mechanism's order if it has one; the verdict ignores the order
+    rule_in_force: at the end of the episode
     ending, steps, refused, activations: course of the episode; `steps` counts moves, refused ones included
-    exposed, split: None without a switch
-    post_evidence: readings under the rule in force at the end, 0 if that is the first rule; None without a switch
-    distinct_configurations: number of different sets of objects that were read
-    first_activation: number of the move with the first ACTIVE reading
-    answer: as submitted
+    exposed, split: classes of the episode; None if the mechanism has no switch
+    post_evidence: number of readings under the last rule reached, 0 if that is the first; None if it has no switch
+    distinct_configurations: number of different sets of objects on the detector at a reading
+    first_activation: number of the move with the first ACTIVE reading; None without one
+    answer: the submitted rule; None without one
     """
 
     correct: bool | None
@@ -96,10 +96,10 @@ class Grade:
 
 
 def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
-    """Return the grade of a transcript; `TranscriptError` names the first step that the item does not answer so."""
+    """Return the grade of a transcript; `TranscriptError` names the first step that a replay does not reproduce."""
     opening = 0 if item.sealed.start_on is None else 1
     history = run(item, (step.action for step in steps[opening:]))
-    # every action has one moment, and the opening has one without an action: they differ only if the opening is missing
+    # each action has a moment, so has the opening reading: numbers differ only if the transcript lacks the opening
     if len(history.moments) != len(steps):
         raise TranscriptError(0, "missing; the episode begins with a reading of its own")
     _compare_start(item, steps)
@@ -125,10 +125,10 @@ def _listed_order(item: BlicketItem, steps: Sequence[Step[str]]) -> tuple[int, .
     return ()
 
 
-def grade_episode(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) -> Grade:
+def grade_episode(item: BlicketItem, history: History, listed_order: tuple[int, ...] = ()) -> Grade:
     """Return the grade of an episode that the reference has replayed.
 
-    listed: the answer's blickets in the order in which they were listed, for `strict`
+    listed_order: object numbers of the answer's blickets in the order of the answer, for `strict`
     """
     mechanism = item.sealed.mechanisms[history.phase]
     faults = _faults(history, mechanism.rule, strict_singleton=item.sealed.strict_singleton)
@@ -136,24 +136,24 @@ def grade_episode(item: BlicketItem, history: History, listed: tuple[int, ...] =
     moments = history.moments
     readings = [moment for moment in moments if moment.reading is not None]
     last = moments[-1] if moments else None
-    post = split = None
+    post_evidence = split = None
     if item.sealed.switches:
-        post = sum(moment.phase == history.phase for moment in readings) if history.phase else 0
-        switched = Split.SEEN if post else Split.BLIND
-        split = switched if history.phase else Split.PRE
+        post_evidence = sum(moment.phase == history.phase for moment in readings) if history.phase else 0
+        after_switch = Split.SEEN if post_evidence else Split.BLIND
+        split = after_switch if history.phase else Split.PRE
     return Grade(
         correct=correct,
         faults=faults,
-        strict=None if correct is None else correct and (mechanism.order is None or mechanism.order == listed),
+        strict=None if correct is None else correct and (mechanism.order is None or mechanism.order == listed_order),
         rule_in_force=mechanism.rule,
         ending=history.ending,
         steps=last.t if last else 0,
-        # refusals that cost a move: a submission that states no rule costs none
+        # only refusals that cost a move; a malformed submission costs none
         refused=sum(moment.cost for moment in moments if moment.refused),
         activations=last.activations if last else 0,
         exposed=_exposure(item.sealed, last.activations if last else 0, last.t if last else 0),
         split=split,
-        post_evidence=post,
+        post_evidence=post_evidence,
         distinct_configurations=len({frozenset(moment.placed) for moment in readings}),
         first_activation=next((moment.t for moment in readings if is_active(moment.reading)), None),
         answer=history.answer,
@@ -175,9 +175,9 @@ def _faults(history: History, rule: Rule, *, strict_singleton: bool) -> tuple[Fa
         return (Fault.TIMEOUT,) if history.ending is Ending.TIMEOUT else ()
     answer = history.answer
     faults = []
-    # a rule of one blicket is one function under both words, so that neither word is a fault
-    either_word = not strict_singleton and 1 in (answer.blickets.bit_count(), rule.blickets.bit_count())
-    if answer.form is not rule.form and not either_word:
+    # a rule of one blicket is the same function in both forms, so neither form is a fault
+    either_form = not strict_singleton and 1 in (answer.blickets.bit_count(), rule.blickets.bit_count())
+    if answer.form is not rule.form and not either_form:
         faults.append(Fault.TYPE)
     if answer.blickets != rule.blickets:
         missing, extra = rule.blickets & ~answer.blickets, answer.blickets & ~rule.blickets

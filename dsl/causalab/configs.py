@@ -1,4 +1,4 @@
-"""The released suites of configs, and those that reproduce what was measured."""
+"""Configs of the released suites, items made of them, and the configs consistent with measurements."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import copied_items, decode_line, decoded_again, plain_pool, pool_head, pool_lines
 
-# --- Deviations of an item from its suite: what is shown, what is allowed, how a setting is read ----------------------
-NUM_RECORDS = 2  # records of the released suites
+# --- Variants of an item: shown records, allowed settings, meaning of a setting ---------------------------------------
+NUM_RECORDS = 2  # shown records of the released suites
 MAX_RECORDS = 64
 
 
@@ -40,9 +40,9 @@ class View(StrEnum):
 class Variant:
     """Terms of an item on a released config.
 
-    records: earlier crystals that are shown; released: those of every released episode, which one fixed seed draws
-    allowance: None for the config's
-    fixed: how many of the settable properties cannot be set
+    records: number of shown earlier crystals; released: they are those of the released episodes, drawn by RELEASED_SEED
+    allowance: number of settings; None for the config's
+    fixed: number of the settable properties that this item forbids to set
     """
 
     records: int = NUM_RECORDS
@@ -61,7 +61,7 @@ class Variant:
 
 
 def visible_properties(view: View, mechanism: Mechanism, rng: random.Random) -> tuple[str, ...]:
-    """Return the properties of the reactor crystal that are shown."""
+    """Return the shown properties of the reactor crystal; HIDE_ONE draws the hidden one."""
     properties = mechanism.properties
     if view is View.ROOTS:
         return tuple(sorted(roots(mechanism.edges)))
@@ -71,11 +71,11 @@ def visible_properties(view: View, mechanism: Mechanism, rng: random.Random) -> 
     return properties
 
 
-# --- The released suites: one config a line, read as untrusted data; and items made of them with fresh crystals -------
-RELEASED_SEED = 42  # of the records of every released episode
+# --- Released suites: one config for each line, read as untrusted data; items of them with new crystals ---------------
+RELEASED_SEED = 42  # seed of the shown records in every released episode
 LOWEST_BASE, HIGHEST_BASE = 0, 100
 MAX_NODES = 64
-CONFIG_KEYS = frozenset({"graph_id", "nodes"})  # what else it needs is said of a config that lacks it
+CONFIG_KEYS = frozenset({"graph_id", "nodes"})  # keys that identify a config; if others are missing, an error says so
 
 
 class _Edge(msgspec.Struct):
@@ -127,7 +127,7 @@ class _Config(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class HiddenNodes:
-    """The hidden variable of a config; its stream has no seed there."""
+    """The hidden variable of a config, which states no seed of its draws."""
 
     values: tuple[float, ...]
     weight: float
@@ -136,7 +136,7 @@ class HiddenNodes:
 
 @dataclass(frozen=True, slots=True)
 class Presets:
-    """Bases that a config fixes, by property."""
+    """Bases of crystals that a config fixes, by property; None if they are drawn."""
 
     records: tuple[Values, ...] = ()
     manipulator: Values | None = None
@@ -145,7 +145,7 @@ class Presets:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One line of a released suite. `graph_id` is not unique across files; suite and line are."""
+    """One line of a released suite; suite and line identify it, `graph_id` may occur in several files."""
 
     suite: str
     line: int
@@ -165,32 +165,32 @@ class Config:
 
 
 def read_configs(path: Path) -> tuple[Config, ...]:
-    """Read the configs of a suite file; `PoolError` names file, line and field of what cannot be meant."""
-    with _configs(path) as configs:
+    """Read the configs of a suite file; `PoolError` names file, line and invalid field."""
+    with _open_configs(path) as configs:
         return tuple(configs)
 
 
 @contextmanager
-def _configs(path: Path) -> Iterator[Iterator[Config]]:
+def _open_configs(path: Path) -> Iterator[Iterator[Config]]:
     try:
         with plain_pool(path) as plain:
-            yield _in_lines(plain, Path(path.name.removesuffix(".gz")).stem)
+            yield _configs_of_lines(plain, Path(path.name.removesuffix(".gz")).stem)
     except PoolError as error:
         raise error.with_location(file=path.name) from None
 
 
-def _in_lines(plain: IO[bytes], suite: str) -> Iterator[Config]:
+def _configs_of_lines(plain: IO[bytes], suite: str) -> Iterator[Config]:
     lines = pool_lines(plain)
     for line in lines:
         try:
             parsed_config = config(line.text, suite, line.number - 1)
         except PoolError:
-            _finish(lines)  # bytes that are no text are told first
+            _read_to_end(lines)  # invalid bytes later in the file are reported first
             raise
         yield parsed_config
 
 
-def _finish(rest: Iterator[object]) -> None:
+def _read_to_end(rest: Iterator[object]) -> None:
     for _ in rest:
         pass
 
@@ -213,10 +213,10 @@ def is_suite(path: Path) -> bool:
 def suite_pool(path: Path, seed: int, variant: Variant | None = None) -> Pool[LabItem]:
     """Return an item on each config of a released file, with crystals and noise drawn from seed, file name and line.
 
-    Of a large file the items stay in an unnamed one (dsl.records).
+    Items of a large file are kept in an unnamed temporary file (dsl.records).
     """
-    with _configs(path) as configs:
-        items = copied_items(_items(configs, seed, variant), _itself, _line, _again)
+    with _open_configs(path) as configs:
+        items = copied_items(_items(configs, seed, variant), _unchanged, _line, _item_of_line)
     return Pool(items[0].suite if items else path.stem, BENCHMARK, items, {"seed": seed})
 
 
@@ -225,12 +225,12 @@ def _items(configs: Iterator[Config], seed: int, variant: Variant | None) -> Ite
         try:
             item = item_of_config(source_config, seed, variant=variant)
         except CalibrantError as error:
-            _finish(configs)  # configs that cannot be meant are told first
+            _read_to_end(configs)  # invalid configs later in the file are reported first
             raise PoolError(str(error), instance=f"line {source_config.line + 1}") from None
         yield item
 
 
-def _itself(item: LabItem) -> LabItem:
+def _unchanged(item: LabItem) -> LabItem:
     return item
 
 
@@ -238,18 +238,18 @@ def _line(item: LabItem) -> bytes:
     return msgspec.json.encode(record_of_item(item))
 
 
-def _again(line: str) -> LabItem:
+def _item_of_line(line: str) -> LabItem:
     return item_of_record(decoded_again(line, LabRecord))
 
 
 def config(text: str, suite: str, line: int) -> Config:
-    """One config; lines count from 0. `PoolError` names line and field."""
+    """Return the config of a line's text; line: its number from 0. `PoolError` names line and field."""
     where = f"line {line + 1}"
     try:
         return _config(decode_line(text, _Config), suite, line)
     except PoolError as error:
         raise error.with_location(instance=where) from None
-    except CalibrantError as error:  # a cycle
+    except CalibrantError as error:  # the graph has a cycle
         raise PoolError(str(error), instance=where, field="nodes") from None
 
 
@@ -258,15 +258,15 @@ def _config(raw: _Config, suite: str, line: int) -> Config:
         raise PoolError(f"{len(raw.nodes)} nodes; 2 to {MAX_NODES} are read", field="nodes")
     if raw.budget < 0:
         raise PoolError(f"{short_repr(raw.budget)}; it is 0 or more", field="budget")
-    _finite(raw.params, "params")
+    _require_finite(raw.params, "params")
     mechanism = _mechanism(raw)
-    _same_edges(raw, mechanism)
+    _require_same_edges(raw, mechanism)
     quadratic = raw.quadratic_metadata or _Quadratic()
     manipulator, reactor = quadratic.property_manipulator, quadratic.reactor
     presets = Presets(
-        tuple(_bases(b, mechanism, "observation_presets") for b in quadratic.observation_presets),
-        None if manipulator is None else _bases(manipulator, mechanism, "property_manipulator"),
-        None if reactor is None else _bases(reactor, mechanism, "reactor"),
+        tuple(_checked_bases(b, mechanism, "observation_presets") for b in quadratic.observation_presets),
+        None if manipulator is None else _checked_bases(manipulator, mechanism, "property_manipulator"),
+        None if reactor is None else _checked_bases(reactor, mechanism, "reactor"),
     )
     return Config(
         suite=suite,
@@ -302,24 +302,24 @@ def _mechanism(raw: _Config) -> Mechanism:
         raise PoolError(str(error), field="nodes") from None
 
 
-def _same_edges(raw: _Config, mechanism: Mechanism) -> None:
+def _require_same_edges(raw: _Config, mechanism: Mechanism) -> None:
     edges = {(edge.parent, edge.child) for edge in raw.edges}
     for parent, child in sorted(edges ^ mechanism.edges):
         where = "edges but in no equation" if (parent, child) in edges else "an equation but not in edges"
         raise PoolError(f"{short_repr(parent)} -> {short_repr(child)} is in {where}", field="edges")
 
 
-def _finite(numbers: Mapping[str, float], field: str) -> None:
+def _require_finite(numbers: Mapping[str, float], field: str) -> None:
     for name, number in numbers.items():
         if not math.isfinite(number):
             raise PoolError(f"{short_repr(number)} is not a finite number", field=f"{field}.{short_repr(name)}")
 
 
-def _bases(bases: dict[str, float], mechanism: Mechanism, field: str) -> Values:
+def _checked_bases(bases: dict[str, float], mechanism: Mechanism, field: str) -> Values:
     field = f"quadratic_metadata.{field}"
     if bases.keys() != set(mechanism.nodes_with_drawn_base):
         raise PoolError(f"bases of {short_repr(sorted(bases))}; the properties are meant", field=field)
-    _finite(bases, field)
+    _require_finite(bases, field)
     return bases
 
 
@@ -328,7 +328,7 @@ def _hidden(raw: _Hidden | None, mechanism: Mechanism) -> HiddenNodes | None:
         return None
     if not raw.value_space:
         raise PoolError("empty", field="hidden_variable.value_space")
-    _finite({str(i): number for i, number in enumerate([*raw.value_space, raw.edge_weight])}, "hidden_variable")
+    _require_finite({str(i): number for i, number in enumerate([*raw.value_space, raw.edge_weight])}, "hidden_variable")
     for node in raw.affected_nodes:
         if node not in mechanism.equations:
             raise PoolError(f"unknown node {short_repr(node)}", field="hidden_variable.affected_nodes")
@@ -339,19 +339,21 @@ def _check_trace(past: _Past, mechanism: Mechanism) -> Traced:
     field = "bootstrap_past_data"
     if past.props.keys() != set(mechanism.nodes_with_drawn_base):
         raise PoolError(f"values of {short_repr(sorted(past.props))}; the properties are meant", field=f"{field}.props")
-    _finite({**past.props, "freq": past.freq}, field)
+    _require_finite({**past.props, "freq": past.freq}, field)
     observed = {name: past.props[name] for name in mechanism.properties} | {FREQUENCY: past.freq}
     if past.intervention is None:
         return Traced(observed)
-    done = past.intervention
-    if done.target_prop not in past.props:
-        raise PoolError(f"unknown property {short_repr(done.target_prop)}", field=f"{field}.intervention.target_prop")
-    _finite({"target_value": done.target_value}, f"{field}.intervention")
-    return Traced(observed, done.target_prop, done.target_value)
+    setting = past.intervention
+    if setting.target_prop not in past.props:
+        raise PoolError(
+            f"unknown property {short_repr(setting.target_prop)}", field=f"{field}.intervention.target_prop"
+        )
+    _require_finite({"target_value": setting.target_value}, f"{field}.intervention")
+    return Traced(observed, setting.target_prop, setting.target_value)
 
 
 def released_records(source_config: Config, count: int = NUM_RECORDS) -> tuple[Values, ...]:
-    """Return the bases of the records that every released episode shows: presets, then draws of one fixed seed."""
+    """Return the bases of the first `count` records of released episodes: presets, then draws by RELEASED_SEED."""
     rng = random.Random(RELEASED_SEED)
     presets = [
         source_config.presets.records[i] if i < len(source_config.presets.records) else None for i in range(count)
@@ -360,14 +362,14 @@ def released_records(source_config: Config, count: int = NUM_RECORDS) -> tuple[V
 
 
 def crystal(mechanism: Mechanism, rng: random.Random) -> dict[str, float]:
-    """Bases of a new crystal, drawn property by property."""
+    """Draw the bases of a new crystal, property by property: integers from 0 to 100."""
     return {node: float(rng.randint(LOWEST_BASE, HIGHEST_BASE)) for node in mechanism.nodes_with_drawn_base}
 
 
 def further_records(mechanism: Mechanism, first: Sequence[Values], count: int, key: str) -> tuple[Values, ...]:
     """Return the first `count` of an endless sequence of records; those after `first` depend on the key alone.
 
-    Fewer or more records leave everything else of an item as it is.
+    Hence the number of records changes nothing else of an item.
     """
     rng = random.Random(f"causalab records {key}")
     return (*first[:count], *(crystal(mechanism, rng) for _ in range(count - len(first))))
@@ -384,8 +386,8 @@ def item_of_config(
     """Return an item on a released config, with crystals and noise drawn from a seed.
 
     A config with a static trace allows no settings, whatever its budget says (as the released runs do).
-    variant: in place of the two keywords before it; `CalibrantError` if the config has fewer settable properties than
-        are to be fixed, or a static trace beside an allowance
+    variant: replaces `records` and `reading`; `CalibrantError` if it fixes more properties than the config can set, or
+        has an allowance although the config has a static trace
     """
     variant = variant or Variant(released=records == "released", reading=reading)
     rng = random.Random(f"causalab {seed} {source_config.suite} {source_config.line}")
@@ -429,13 +431,13 @@ def _terms(source_config: Config, variant: Variant, rng: random.Random) -> Terms
     )
 
 
-# --- The released helper that keeps the configs of a file which reproduce what was measured ---------------------------
-TOLERANCE = 0.01
+# --- Configs of a file that reproduce measured transitions, as the released helper selects them -----------------------
+TOLERANCE = 0.01  # of a value, whose readings have two decimals
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """All values before and after a property was set."""
+    """The values of all nodes before and after a property was set to `value`."""
 
     before: Values
     after: Values
@@ -444,7 +446,7 @@ class Transition:
 
 
 def candidates(configs: Iterable[Config], names: Iterable[str], transitions: Iterable[Transition]) -> list[Config]:
-    """Return the configs with these properties in which every transition comes out within 0.01."""
+    """Return the configs with these properties that explain every transition within TOLERANCE."""
     properties = set(names)
     observations = list(transitions)
     return [
@@ -455,13 +457,13 @@ def candidates(configs: Iterable[Config], names: Iterable[str], transitions: Ite
 
 
 def explains(candidate: Config, transition: Transition) -> bool:
-    """Return whether a config with the same properties turns the values before into those after."""
+    """Return whether a config with the same properties maps the values before to those after, within TOLERANCE."""
     mechanism = candidate.mechanism
     try:
         bases = bases_of(mechanism, transition.before)
         after = values(
             mechanism, bases_after(mechanism, bases, transition.property, transition.value, SettingMeaning.VALUE)
         )
-    except CalibrantError:  # numbers beyond any crystal's
+    except CalibrantError:  # a value would not be finite
         return False
     return all(abs(after[node] - transition.after[node]) <= TOLERANCE for node in after)

@@ -1,7 +1,8 @@
-"""The laboratory as an episode, and scores of a run: dial, settings, hypothesis beside the truth and its own data.
+"""Episodes of the laboratory, and scores of a run: dial, settings, hypothesis against the truth and the run's data.
 
-Actions: {"set": property, "value": v}, {"reactor": f}, {"submit": {"hypothesis": {...}}}; each may carry a
-"hypothesis" of the moment. A setting reads the values of all nodes, the reactor its dial and whether it is activated.
+Actions: {"set": property, "value": v}, {"reactor": f}, {"submit": {"hypothesis": {...}}}; each may have a key
+"hypothesis" with the agent's current one. The reading of a setting is the values of all nodes, that of the reactor its
+dial and whether it is activated.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from calibrant.dsl.causalab.score import HypothesisScore, Scorer, imec_size
 from calibrant.dsl.episode import Action, ActionError, Step, verb_of
 from calibrant.dsl.errors import short_repr
 
-# --- The laboratory as an episode: settings of the manipulator crystal, the reactor's dial, a hypothesis at the end
+# --- Episode: settings of the manipulator crystal, the reactor's dial, a hypothesis at the end
 LabReading: TypeAlias = Mapping[str, Any]
 LabStep: TypeAlias = Step[LabReading]
 
@@ -48,7 +49,7 @@ class UnknownSetting(StrEnum):
 
 
 class LabEpisode:
-    """One run of an item. Everything sealed is private; solvers and baselines read the public part only."""
+    """One run of an item; sealed parts are private attributes."""
 
     def __init__(self, item: LabItem, unknown: UnknownSetting = UnknownSetting.REFUSED) -> None:
         self._task = item.task
@@ -72,7 +73,7 @@ class LabEpisode:
 
     @property
     def left(self) -> int:
-        """Settings that are left: none once the reactor has been tried. A submission is possible without any."""
+        """Remaining settings, 0 after a try of the reactor; a submission needs none."""
         return 0 if self._locked or self._closed else self._task.allowance - self._used
 
     @property
@@ -81,11 +82,11 @@ class LabEpisode:
         return self._closed
 
     def act(self, action: Action) -> LabStep:
-        """Carry out an action; what cannot be meant or is not allowed is refused, changes nothing and costs nothing."""
+        """Carry out an action, or refuse one that is malformed or not allowed, without a change or a cost."""
         try:
             step = self._answer_action(action)
         except (ActionError, UnboundedError) as error:
-            untyped_action: object = action  # whatever it is; one that is no object is not recorded
+            untyped_action: object = action  # may be no object at all; such an action is not recorded
             step = Step(action if isinstance(untyped_action, Mapping) else {}, None, str(error))
         self._steps.append(step)
         return step
@@ -120,7 +121,7 @@ class LabEpisode:
         bases = self._bases
         if isinstance(name, str) and name in self._task.settable:
             bases = bases_after(self._mechanism, bases, name, value, self._task.reading)
-            values(self._mechanism, bases)  # refused before noise is drawn if a value is not finite
+            values(self._mechanism, bases)  # raises for a value that is not finite, before noise is drawn
         elif self._unknown is UnknownSetting.REFUSED or name in self._task.properties:
             raise ActionError(f"{short_repr(name)} cannot be set; what can be is {', '.join(self._task.settable)}")
         shifts = self._noise.shifts() if self._noise is not None else NO_SHIFT
@@ -136,7 +137,7 @@ def _without_hypothesis(action: object) -> Any:
 
 
 def finite(value: object) -> float:
-    """Return a finite number of an action; `ActionError` for anything else, truth values too."""
+    """Return a number of an action as a finite float; `ActionError` for anything else, booleans included."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -147,16 +148,16 @@ def finite(value: object) -> float:
     raise ActionError(f"{short_repr(value)} is not a finite number")
 
 
-# --- A hypothesis beside the data of its own run: records, the manipulator crystal as it is, settings without noise
-WITHIN = 0.01
-_ROUNDING = 1e-9  # readings have two decimals, sums of floats have not
+# --- Agreement of a hypothesis with the noiseless data of its run: records, manipulator crystal, settings
+WITHIN = 0.01  # error of an equation up to which it agrees with a reading of two decimals
+_ROUNDING = 1e-9  # rounding errors of sums of floats
 
 
 class OwnFit(NamedTuple):
     """Agreement of a frequency equation with readings.
 
-    share: of the readings that it gives within WITHIN; 0 without an equation
-    error: mean absolute error; None without an equation, and beyond the range of floats
+    share: share of the readings that it gives within WITHIN; 0 without an equation
+    error: mean absolute error; None without an equation, or if it exceeds the range of floats
     """
 
     share: float
@@ -164,7 +165,7 @@ class OwnFit(NamedTuple):
 
 
 def own_readings(task: Task, steps: Iterable[LabStep]) -> Iterator[Values]:
-    """Yield all values of nodes that a run has seen without noise."""
+    """Yield the values of all nodes for each noiseless observation of a run: records, trace, baseline, settings."""
     yield from task.records
     yield from (entry.values for entry in task.trace)
     yield task.baseline
@@ -173,7 +174,7 @@ def own_readings(task: Task, steps: Iterable[LabStep]) -> Iterator[Values]:
 
 
 def own_fit(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> OwnFit:
-    """Return how base, weights c_p and squares c2_p of a hypothesis agree with the data of its run."""
+    """Return how the frequency equation of a hypothesis (base, c_p, c2_p) agrees with the data of its run."""
     errors = [error for _, error in _errors(hypothesis, own_readings(task, steps), task)]
     if not errors:
         return OwnFit(0.0, None)
@@ -183,7 +184,7 @@ def own_fit(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> Own
 
 
 def missed_readings(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> list[Values]:
-    """Return the data of a run that the equation does not give, all of them without an equation."""
+    """Return the readings of a run that the equation misses by more than WITHIN; all without an equation."""
     readings = list(own_readings(task, steps))
     errors = list(_errors(hypothesis, readings, task))
     return [reading for reading, error in errors if not _is_small(error)] if errors else readings
@@ -194,7 +195,7 @@ def _is_small(error: float) -> bool:
 
 
 def _errors(hypothesis: Hypothesis, readings: Iterable[Values], task: Task) -> Iterator[tuple[Values, float]]:
-    """Yield each reading with the absolute error of the equation; nothing without one."""
+    """Yield each reading with the absolute error of the equation; nothing without an equation."""
     base = number(hypothesis.coefficients.get("base"))
     if base is None:
         return
@@ -210,7 +211,7 @@ def _errors(hypothesis: Hypothesis, readings: Iterable[Values], task: Task) -> I
 
 
 def _sum(values: Sequence[float]) -> float:
-    """Return the sum, rounded once: equal for all orders of properties and readings; infinite beyond floats."""
+    """Return the exactly rounded sum, so that order does not matter; infinite beyond the range of floats."""
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):  # too large, or infinities of both signs
@@ -221,23 +222,24 @@ def _weight(hypothesis: Hypothesis, prefix: str, node: str) -> float:
     return number(hypothesis.coefficients.get(f"{prefix}_{node}")) or 0.0
 
 
-# --- Score of a run: what was dialled, what was set, and the last hypothesis that was stated --------------------------
-IMEC_NODES = 8  # the members of an equivalence class are listed, and there may be as many as orders of the nodes
+# --- Score of a run: dialled frequency, settings, and the last hypothesis ---------------------------------------------
+IMEC_NODES = 8  # members of an equivalence class are listed, and there may be factorially many in the nodes
 
 
 @dataclass(frozen=True, slots=True)
 class RunScore:
     """Score of a run.
 
-    accurate: whether the last dialled frequency is within 5 of the target, whatever the dial makes of it
-    activated: whether the last answered try left the reactor activated; the published accuracy ("exact prediction") is
-        this. A later miss shuts a reactor that was open, and so does the last try; tries beyond that change nothing.
+    accurate: whether the last dialled frequency, before the dial rounds or clips it, is within 5 of the target
+    activated: whether the last answered try left the reactor activated, the published accuracy ("exact prediction");
+        a later miss deactivates the reactor, and so does the last allowed try; refused tries change nothing
     opened: whether any try activated it
-    frequency: the last that was dialled; None if none was
-    settings: how many were carried out; refused: how many actions were not
-    imec: graphs that no ideal experiment on the set properties tells from the truth (Table 8); None above IMEC_NODES
+    frequency: the last dialled; None if none was
+    settings: number carried out; refused: number of refused actions
+    imec: size of the truth's interventional Markov equivalence class under the set properties (Table 8); None above
+        IMEC_NODES nodes
     records, allowance: of the item (Tables 9 to 12)
-    own_fit: of the last equation, to the data of the run
+    own_fit: agreement of the last equation with the data of the run
     """
 
     hypothesis: HypothesisScore
@@ -254,7 +256,7 @@ class RunScore:
     own_fit: OwnFit
 
     def flat(self) -> dict[str, float]:
-        """Return the figures under flat names, as they are averaged."""
+        """Return the figures by the names under which tables average them."""
         return {
             "accuracy": float(self.accurate),
             "activated": float(self.activated),
@@ -283,7 +285,7 @@ class RunScore:
 
 
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
-    """Return the score of a run whose steps are those that the item answers (`dsl.episode.replay_transcript`)."""
+    """Return the score of a run whose steps a replay has confirmed (`dsl.episode.replay_transcript`)."""
     steps = tuple(steps)
     tries: list[bool] = []
     settings = refused = 0
@@ -297,14 +299,14 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
             tries.append(bool(step.reading["activated"]))
         submitted |= "submit" in step.action
     frequency = last_dialled_frequency(steps)
-    right = frequency is not None and accurate(frequency, item.sealed.target)
-    last = last_hypothesis(steps)
-    score = Scorer(item.sealed.mechanism).score(last)
+    is_accurate = frequency is not None and accurate(frequency, item.sealed.target)
+    final = last_hypothesis(steps)
+    score = Scorer(item.sealed.mechanism).score(final)
     imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
     activated, opened = tries[-1:] == [True], any(tries)
     return RunScore(
         score,
-        right,
+        is_accurate,
         activated,
         opened,
         frequency,
@@ -314,12 +316,12 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
         imec,
         len(item.task.records),
         item.task.allowance,
-        own_fit(last, item.task, steps),
+        own_fit(final, item.task, steps),
     )
 
 
 def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:
-    """Size of the truth's interventional Markov equivalence class under the properties that a run set (Table 8)."""
+    """Return the size of the truth's interventional Markov equivalence class under the set properties (Table 8)."""
     targets = {str(step.action["set"]) for step in steps if "set" in step.action and not step.refused}
     return _imec(item.sealed.mechanism.edges, frozenset(targets))
 
@@ -330,24 +332,24 @@ def _imec(edges: frozenset[Edge], targets: frozenset[str]) -> int:
 
 
 def last_hypothesis(steps: Sequence[LabStep]) -> Hypothesis:
-    """Return the hypothesis that stands at the end of a run."""
+    """Return the last hypothesis that an action of the run carries; EMPTY without one."""
     raw = last_raw(steps)
     return EMPTY if raw is None else hypothesis(raw)
 
 
 def last_edges(steps: Sequence[LabStep]) -> frozenset[Edge]:
-    """Its edges alone: the weights of a hypothesis take longer to read."""
+    """Return the edges of `last_hypothesis` alone, which takes less time than parsing its weights."""
     raw = last_raw(steps)
     return EMPTY.edges if raw is None else stated_edges(raw)
 
 
 def last_raw(steps: Sequence[LabStep]) -> Mapping[str, Any] | None:
-    """Return the hypothesis that stands at the end of a run, as it was given; None if none was."""
+    """Return the last hypothesis as its action states it, not parsed; None without one."""
     return next((raw for step in reversed(steps) if (raw := stated_raw(step)) is not None), None)
 
 
 def stated_with(step: LabStep) -> Hypothesis | None:
-    """Return the hypothesis that an action carries, or None: then the one before it still stands."""
+    """Return the hypothesis that an action carries; None without one, in which case the one before is current."""
     raw = stated_raw(step)
     return None if raw is None else hypothesis(raw)
 

@@ -44,15 +44,15 @@ TRIES_FOR_NEW_TOPOLOGY = 200
 class Trace(StrEnum):
     """The settings of a static trace."""
 
-    TURNS = "turns"  # the properties one after another, as the released traces set them
-    LOW_IMEC = "low-imec"  # those after which an ideal experiment leaves the fewest graphs, 2(k-1) settings at most
+    TURNS = "turns"  # each property in turn, as in the released traces
+    LOW_IMEC = "low-imec"  # greedily the property that leaves the smallest equivalence class, at most 2(k-1) settings
 
 
 @dataclass(frozen=True, slots=True)
 class NoisePlan:
-    """Plan of the hidden noise.
+    """Plan of the hidden noise; draws are -scale, 0 or scale.
 
-    affected: how many nodes; frequency: whether the resonance frequency is one of them; scale: draws are -s, 0, s
+    affected: number of nodes; frequency: whether the resonance frequency is one of them
     """
 
     affected: int
@@ -65,11 +65,11 @@ class NoisePlan:
 class Plan:
     """The distribution of a suite's items.
 
-    nodes: k, the frequency among them; 3 to 9
-    records: earlier crystals that are shown; a smaller number shows the first of a larger one
-    golden: whether there is a static trace and no settings are allowed
-    allowance: None for 4(k-1)
-    fixed: how many properties cannot be set
+    nodes: k, 3 to 9, the frequency included
+    records: number of shown earlier crystals; fewer are a prefix of more
+    golden: the item has a static trace and allows no settings
+    allowance: number of settings; None for 4(k-1)
+    fixed: number of properties that cannot be set
     """
 
     suite: str
@@ -125,11 +125,12 @@ PLANS: Final[Mapping[str, Plan]] = MappingProxyType(_released_plans())
 def generate_items(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
     """Yield `count` items of a plan; item i is the same for every count.
 
-    No named topology comes twice while new ones are found; small plans have fewer topologies than one may ask items of.
+    A topology with its names does not recur while new ones are found; small plans have fewer topologies than `count`
+    may be, so after TRIES_FOR_NEW_TOPOLOGY draws without a new one all may recur.
     """
     topologies: set[frozenset[Edge]] = set()
-    for line in range(count):
-        rng = random.Random(f"causalab {plan.suite} {seed} {line}")
+    for index in range(count):
+        rng = random.Random(f"causalab {plan.suite} {seed} {index}")
         edges = _topology(plan, rng)
         for _ in range(TRIES_FOR_NEW_TOPOLOGY):
             if edges not in topologies:
@@ -138,14 +139,13 @@ def generate_items(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
         else:
             topologies.clear()
         topologies.add(edges)
-        yield _item(plan, Name(f"{plan.suite}/{seed}/{line}", plan.suite, line), edges, rng)
+        yield _item(plan, Name(f"{plan.suite}/{seed}/{index}", plan.suite, index), edges, rng)
 
 
 def _topology(plan: Plan, rng: random.Random) -> frozenset[Edge]:
-    """Names, an order, and edges along it; the frequency is last unless it may be a parent, and has a parent.
+    """Draw the edges of a DAG over named nodes; the frequency has a parent, and no child unless plan.freq_parent.
 
-    Isolated properties are possible. They have to be told apart from the rest of the mechanism by its nodes, so they
-    are named by a self-loop here, which `_mechanism` drops.
+    An isolated property is represented by a self-loop, which `_mechanism` drops, so that edges tell all nodes.
     """
     k = plan.nodes
     order = rng.sample(NAMES, k - 1)
@@ -154,8 +154,8 @@ def _topology(plan: Plan, rng: random.Random) -> frozenset[Edge]:
     size = rng.randint(k - 1, min(len(pairs), 2 * k))
     while True:
         edges = rng.sample(pairs, size)
-        parents = [child for _, child in edges]
-        if FREQUENCY in parents and max(map(parents.count, parents)) <= MAX_PARENTS:
+        children = [child for _, child in edges]
+        if FREQUENCY in children and max(map(children.count, children)) <= MAX_PARENTS:
             break
     isolated = set(order) - {node for edge in edges for node in edge}
     return frozenset(edges) | {(node, node) for node in isolated}
@@ -222,8 +222,8 @@ def _noise(plan: Plan, mechanism: Mechanism, rng: random.Random) -> Noise | None
 
 
 def _trace(plan: Plan, mechanism: Mechanism, rng: random.Random) -> tuple[Traced, ...]:
-    """Two crystals, then settings of the first one, property by property."""
-    crystals = [_fine_crystal(mechanism, rng) for _ in range(2)]
+    """Return a static trace: two crystals as they are, then settings of the first one, each after the one before."""
+    crystals = [_trace_crystal(mechanism, rng) for _ in range(2)]
     trace = [Traced(by_name(values(mechanism, bases))) for bases in crystals]
     bases = crystals[0]
     for node in _traced_properties(plan, mechanism):
@@ -241,15 +241,15 @@ def _traced_properties(plan: Plan, mechanism: Mechanism) -> list[str]:
     chosen: list[str] = []
     least = imec_size(mechanism.edges, frozenset(properties))
     while imec_size(mechanism.edges, frozenset(chosen)) > least and len(chosen) < 2 * len(properties):
-        rest = [node for node in properties if node not in chosen]  # sorted, so that ties go by name
+        rest = [node for node in properties if node not in chosen]  # sorted: ties are decided by name
         chosen.append(min(rest, key=lambda node: imec_size(mechanism.edges, frozenset((*chosen, node)))))
     return chosen
 
 
-def _fine_crystal(mechanism: Mechanism, rng: random.Random) -> Values:
+def _trace_crystal(mechanism: Mechanism, rng: random.Random) -> Values:
     return {node: round(rng.uniform(*TRACE_BASE), DECIMALS) for node in mechanism.nodes_with_drawn_base}
 
 
 def with_labels(item: LabItem, labels: Mapping[str, float]) -> LabItem:
-    """Return the item with other difficulty labels."""
+    """Return the item with its difficulty labels replaced."""
     return replace(item, sealed=replace(item.sealed, labels=dict(labels)))

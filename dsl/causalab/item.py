@@ -1,4 +1,4 @@
-"""Items of CausaLab, their deviations from a suite, and their copies under other names."""
+"""Items of CausaLab, and copies of them under other names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.pictures import Picture, Pictured, table_picture
 from calibrant.dsl.text import Wording, plural
 
-# --- Items of CausaLab: what is shown, what is sealed, and how the one is computed from the other ---------------------
+# --- Items of CausaLab: the shown task, the sealed part, and the task computed from it --------------------------------
 BENCHMARK: Final = "causalab"
 
 
@@ -25,7 +25,7 @@ class Family(StrEnum):
 
 
 class Weights(StrEnum):
-    """The class that the weights of a linear mechanism are of: what solvers assume; prompts do not say it."""
+    """Class of the weights of a linear mechanism, which solvers assume and prompts do not state."""
 
     SMALL = "small"  # 1, 2, 3 (released)
     HUNDREDTHS = "hundredths"  # multiples of 0.01 in (0, 3]
@@ -48,13 +48,13 @@ class Traced:
 class Task:
     """All that a solver may read.
 
-    properties: sorted names; `settable` are those that may be set
+    properties: sorted names; settable: those that may be set
     freq_parent: whether the frequency may be a parent
     noise: whether settings are noisy
     records, trace: measurements of earlier crystals, free of noise; a setting of a trace has SettingMeaning.VALUE
     baseline: the manipulator crystal's values, the frequency among them
-    reactor: the shown values of the reactor crystal's properties
-    allowance: settings; tries: of the reactor; wording: of the prompt
+    reactor: values of the reactor crystal's shown properties
+    allowance: maximal number of settings; tries: maximal number of tries of the reactor; wording: of the prompt
     """
 
     family: Family
@@ -83,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """The bases of the crystals, by property."""
+    """Bases of the crystals: for each crystal its exogenous values by property."""
 
     records: tuple[Values, ...]
     manipulator: Values
@@ -92,7 +92,7 @@ class Bases:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The part of an item for the evaluator alone; `target` is the reactor crystal's frequency."""
+    """The part of an item that only the evaluator reads; target: the reactor crystal's frequency."""
 
     mechanism: Mechanism
     bases: Bases
@@ -106,7 +106,7 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class LabItem(Pictured):
-    """One laboratory. suite and line say where a released config stands; graph ids are not unique there."""
+    """One laboratory; suite and line: file and line number (from 0) of a released config, or suite and index."""
 
     id: str
     suite: str
@@ -143,10 +143,9 @@ class LabItem(Pictured):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The permissions and disclosures of an item, beside what follows from its mechanism and crystals.
+    """The terms of an item that its mechanism and crystals do not determine.
 
-    shown: the properties of the reactor crystal that are shown; None for all
-    settable: None for all
+    shown: shown properties of the reactor crystal; settable: properties that may be set; None for all
     """
 
     family: Family
@@ -178,7 +177,7 @@ def lab_item(
     noise: Noise | None = None,
     labels: Mapping[str, float] | None = None,
 ) -> LabItem:
-    """Return an item whose every shown number is computed by the reference."""
+    """Return an item whose shown numbers are computed by dsl.causalab.reference."""
     properties = mechanism.properties
     reactor = values(mechanism, bases.reactor)
     task = Task(
@@ -202,23 +201,23 @@ def lab_item(
 
 
 def _without_negative_zeros(entry: Traced) -> Traced:
-    """Return the entry of a static trace as it is shown; files may hold -0.0."""
+    """Return an entry of a static trace with 0.0 for -0.0, which files may have."""
     value = abs(entry.value) if entry.value == 0 else entry.value
     return Traced({node: number or abs(number) for node, number in entry.values.items()}, entry.property, value)
 
 
 def by_name(node_values: Values) -> dict[str, float]:
-    """Sorted: the order in which values are computed is a topological order and would give edges away."""
+    """Return the values sorted by node; the computed, topological order would reveal edges."""
     return {node: node_values[node] for node in sorted(node_values)}
 
 
-# --- Laboratories with other names of properties and records in another order: the same mechanism and readings --------
+# --- Laboratories with renamed properties and reordered records: the same mechanism and readings ----------------------
 
 
 def rename_item(item: LabItem, names: Mapping[str, str], records: Sequence[int]) -> LabItem:
-    """Return an item over other names of properties, its records in this order; its id stays.
+    """Return an item with properties renamed and records in the given order; its id does not change.
 
-    Equations and noisy nodes keep their order: draws are assigned in it.
+    Equations and noisy nodes keep their order, in which draws are assigned to them.
     """
     names = {**names, FREQUENCY: FREQUENCY}
     sealed = item.sealed
@@ -242,7 +241,7 @@ def rename_item(item: LabItem, names: Mapping[str, str], records: Sequence[int])
 
 
 def rename_task(task: Task, names: Mapping[str, str], records: Sequence[int]) -> Task:
-    """Return a task over other names of its nodes, its records in this order."""
+    """Return a task with properties renamed and records in the given order."""
     return replace(
         task,
         properties=tuple(sorted(names[name] for name in task.properties)),

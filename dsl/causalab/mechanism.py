@@ -1,4 +1,4 @@
-"""Mechanisms of laboratories, and hypotheses that answers state about them."""
+"""Mechanisms of laboratories, and hypotheses about them as answers state these."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from calibrant.dsl.text import plural
 # --- Mechanisms of CausaLab with their hidden noise, and the reactor that they drive ----------------------------------
 # The base of the resonance frequency is a number of the mechanism; the base of a property belongs to the crystal.
 #
-# The released suites draw one value for all affected nodes from an unseeded stream. Items of ours hold a seed, and two
-# further kinds that no release has.
+# In the released suites an unseeded stream draws one value for all affected nodes. Our items state a seed, and may have
+# two further kinds of draws.
 # --- Mechanisms of CausaLab: every node is a base plus weighted powers of its parents (arXiv 2605.26029, section 2)
 FREQUENCY = "resonanceFreq"
 
@@ -38,7 +38,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """A node's terms in the order in which they are added; `base` is None where it belongs to the crystal."""
+    """A node's terms in the order of their addition; `base` is None for a property, whose base is the crystal's."""
 
     terms: tuple[Term, ...] = ()
     base: float | None = None
@@ -49,14 +49,14 @@ class Equation:
 
     @property
     def text(self) -> str:
-        """The equation as people read it: 2 a + 0.5 b^2 + 7, `base` where that belongs to the crystal."""
+        """The equation as text: 2 a + 0.5 b^2 + 7, or + base if the base belongs to the crystal."""
         terms = [f"{term.weight:g} {term.parent}{'^2' if term.power == 2 else ''}" for term in self.terms]
         return " + ".join([*terms, "base" if self.base is None else f"{self.base:g}"])
 
 
 @dataclass(frozen=True)
 class Mechanism(Pictured):
-    """One equation for each node, the frequency among them.
+    """One equation for each node, the frequency included.
 
     equations: in the order of the file, which is the order in which crystals draw their bases
     """
@@ -80,7 +80,7 @@ class Mechanism(Pictured):
                     raise ValueError(f"{node}: power {term.power}; 1 and 2 are meant")
             if len({term[:2] for term in equation.terms}) != len(equation.terms):
                 raise ValueError(f"{node}: two terms of one parent and power")
-        _ = self.order  # a cycle is found here
+        _ = self.order  # raises CycleError
 
     def picture(self) -> Picture:
         """Return the graph and the equations."""
@@ -95,7 +95,7 @@ class Mechanism(Pictured):
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The nodes, parents first; `CycleError` if there is no such order."""
+        """The nodes in topological order; `CycleError` if the graph has a cycle."""
         try:
             return tuple(TopologicalSorter({node: e.parents for node, e in self.equations.items()}).static_order())
         except GraphCycleError as error:
@@ -103,7 +103,7 @@ class Mechanism(Pictured):
 
     @cached_property
     def nodes_with_drawn_base(self) -> tuple[str, ...]:
-        """The properties, in the order in which a crystal draws their bases; the frequency's base is not drawn."""
+        """The properties, in the order in which a crystal draws their bases."""
         return tuple(node for node in self.equations if node != FREQUENCY)
 
     @cached_property
@@ -133,7 +133,7 @@ class Mechanism(Pictured):
         return {term.parent: term.weight for term in self.equations[node].terms if term.power == power}
 
 
-# --- Hidden noise: at every accepted setting something is drawn and added to some nodes -------------------------------
+# --- Hidden noise: at every accepted setting, draws are added to the affected nodes -----------------------------------
 
 
 class Draw(StrEnum):
@@ -141,14 +141,14 @@ class Draw(StrEnum):
 
     SHARED = "shared"  # one value, the same for all affected nodes (released)
     INDEPENDENT = "independent"  # one value for each affected node
-    OBSERVED = "observed"  # one for each affected node, added to what is shown and not passed on
+    OBSERVED = "observed"  # one for each affected node, added to its reading but not passed on to its children
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
     """The distribution of hidden noise.
 
-    values: what is drawn, each with equal probability
+    values: possible draws, equally probable
     weight: factor of a draw; a node is shifted by weight * drawn value
     affected: the nodes that are shifted
     seed: of the stream of draws; the n-th accepted setting takes the n-th draw
@@ -165,7 +165,7 @@ class Noise:
 
 
 class NoiseStream:
-    """The draws of one episode, in order."""
+    """Draws of one episode."""
 
     def __init__(self, noise: Noise) -> None:
         self._noise = noise
@@ -179,9 +179,9 @@ class NoiseStream:
         return {node: noise.weight * self._random.choice(noise.values) for node in noise.affected}
 
 
-# --- The reactor's dial, as the released code has it: clamped, cut to an integer, never open at the last try ----------
-LOWEST, HIGHEST = 0.0, 10_000.0
-TOLERANCE = 5.0
+# --- The reactor's dial, as in the released code: clamped, cut to an integer, never activated by the last try ---------
+LOWEST, HIGHEST = 0.0, 10_000.0  # ends of the dial
+TOLERANCE = 5.0  # a frequency is right if it differs from the target by less
 TRIES = 3
 
 
@@ -190,8 +190,8 @@ class Reactor:
     """State of the reactor.
 
     target: the crystal's frequency
-    limit: tries that are answered; the last of them never activates
-    dial: what the last answered try left on the dial; None before the first
+    limit: number of answered tries; the last of them never activates
+    dial: value of the dial after the last answered try; None before the first
     count: answered tries
     activated: whether the last try activated the reactor
     refused: whether the last try came after the limit
@@ -205,7 +205,7 @@ class Reactor:
     refused: bool = False
 
     def dial_frequency(self, frequency: float) -> Reactor:
-        """Return the reactor after a finite frequency was dialled."""
+        """Return the reactor after dialling a finite frequency."""
         if self.count >= self.limit:
             return Reactor(self.target, self.limit, self.dial, self.count, activated=False, refused=True)
         dialled = min(max(frequency, LOWEST), HIGHEST)
@@ -216,18 +216,15 @@ class Reactor:
 
 
 def accurate(frequency: float, target: float) -> bool:
-    """Return whether a prediction counts as right, before the dial rounds or clips it."""
+    """Return whether a frequency, not rounded or clipped by the dial, is right."""
     return abs(frequency - target) < TOLERANCE
 
 
 def winnable(target: float, limit: int = TRIES) -> bool:
-    """Return whether any frequency activates the reactor: the dial ends at 10,000, and a lone try is the last."""
+    """Return whether some frequency activates the reactor: not beyond the dial, nor with a single try, the last."""
     return limit >= 2 and LOWEST - TOLERANCE < target < HIGHEST + TOLERANCE
 
 
-# --- Hypotheses about a laboratory as systems state them, and the text of equations -----------------------------------
-# The text is data: it is read by a grammar and never evaluated. Parameter names abbreviate (`freq`, `temp`), so they
-# are taken from the text and never built from the names of nodes.
 # --- A system's hypothesis about a laboratory: edges, the frequency equation, its weights, none of them validated -----
 _ALIASES = frozenset({"freq", "frequency", "resonancefreq", "resonancefrequency"})
 FILLERS = str.maketrans("", "", " _-")
@@ -239,9 +236,9 @@ WeightKey: TypeAlias = tuple[str, str, int]  # (parent, child, power)
 class Hypothesis:
     """A hypothesis as it is scored.
 
-    edges: as named, with the frequency under its own name; self-loops and unknown names are (wrong) edges
-    coefficients: name -> anything
-    weights: ours: the weights of every equation, as far as they were given as finite numbers
+    edges: as stated, aliases of the frequency replaced; self-loops and unknown names count as (wrong) edges
+    coefficients: JSON values by name, as stated
+    weights: weights of every equation, as far as they are finite numbers; a field of ours, not in the released code
     """
 
     edges: frozenset[Edge] = frozenset()
@@ -254,7 +251,7 @@ EMPTY = Hypothesis()
 
 
 def hypothesis(raw: object) -> Hypothesis:
-    """Return the hypothesis in a decoded reply; whatever is of the wrong type counts as empty."""
+    """Return the hypothesis of a decoded reply; a part of the wrong type counts as empty."""
     if not isinstance(raw, Mapping):
         return EMPTY
     coefficients, equation = raw.get("coefficients"), raw.get("freq_equation")
@@ -267,10 +264,7 @@ def hypothesis(raw: object) -> Hypothesis:
 
 
 def node_name(name: object) -> str:
-    """Return a node as an edge names it.
-
-    What is written like the frequency is the frequency, otherwise case matters.
-    """
+    """Return the node that a name in an edge means: any alias of the frequency (in any case), else the name itself."""
     return _canonical_node(name if isinstance(name, str) else _text(name))
 
 
@@ -290,7 +284,7 @@ def stated_edges(raw: Mapping[str, Any]) -> frozenset[Edge]:
 
 
 def ends_of(entry: object) -> tuple[Any, Any] | None:
-    """Return the two names of an edge entry, untouched; None where one is missing or falsy."""
+    """Return the two ends of an edge entry, not parsed; None if one is missing or falsy."""
     if isinstance(entry, dict):
         ends = entry.get("from"), entry.get("to")
     elif isinstance(entry, list | tuple) and len(entry) == 2:
@@ -301,7 +295,7 @@ def ends_of(entry: object) -> tuple[Any, Any] | None:
 
 
 def _weights(raw: object) -> dict[WeightKey, float]:
-    """Ours: a list of {"from", "to", "power", "value"}."""
+    """Return the weights of a list of {"from", "to", "power", "value"}, a format of ours."""
     weights: dict[WeightKey, float] = {}
     for entry in raw if isinstance(raw, list) else []:
         if not isinstance(entry, dict) or (value := number(entry.get("value"))) is None:
@@ -313,12 +307,9 @@ def _weights(raw: object) -> dict[WeightKey, float]:
 
 
 def number(value: object) -> float | None:
-    """Return a number or numeric text as a float, NaN and infinities among them.
-
-    None for anything else, truth values too.
-    """
+    """Return a number or numeric text as a float, NaN and infinities included; else None, also for booleans."""
     if value.__class__ is float:
-        return value  # the common case first
+        return value  # the most frequent case, first for speed
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -335,7 +326,7 @@ def _text(value: object) -> str:
 
 
 def state_mechanism(mechanism: Mechanism) -> dict[str, Any]:
-    """Return the complete hypothesis of a mechanism as JSON; exact solvers submit it."""
+    """Return a mechanism as a complete hypothesis in JSON, which exact solvers submit."""
     frequency = mechanism.frequency
     linear = {term.parent: term.weight for term in frequency.terms if term.power == 1}
     square = {term.parent: term.weight for term in frequency.terms if term.power == 2}
@@ -355,6 +346,8 @@ def state_mechanism(mechanism: Mechanism) -> dict[str, Any]:
 
 
 # --- The text of a released equation, parsed: `base_X + coeff_P_X * P + coeff2_Q_X * (Q ^ 2) + ...` -------------------
+# The text is parsed by a grammar and never evaluated. Parameter names abbreviate (`freq`, `temp`), so they are taken
+# from the text and never built from the names of nodes.
 _NAME = r"([A-Za-z_][A-Za-z0-9_]{0,79})"
 _BASE = re.compile(_NAME, re.ASCII)
 _LINEAR = re.compile(rf"{_NAME} *\* *{_NAME}", re.ASCII)
@@ -371,14 +364,14 @@ class WrittenTerm(NamedTuple):
 
 
 class WrittenEquation(NamedTuple):
-    """The base's parameter and the terms in their order."""
+    """Name of the base's parameter, and the terms in the order of the text."""
 
     base: str
     terms: tuple[WrittenTerm, ...]
 
 
-def written_equation(text: str) -> WrittenEquation:
-    """Return the parts of an equation's text; `PoolError` shows what is not a term."""
+def parse_equation(text: str) -> WrittenEquation:
+    """Parse the text of an equation; `PoolError` shows a part that is no term."""
     if len(text) > MAX_CHARACTERS:
         raise PoolError(f"an equation of {len(text)} characters; at most {MAX_CHARACTERS} are read")
     base, *summands = [part.strip(" ") for part in text.split("+")]
@@ -396,11 +389,11 @@ def _term(text: str) -> WrittenTerm:
 
 
 def equation(text: str, params: Mapping[str, float], *, with_base: bool) -> Equation:
-    """Return the equation with its numbers; `PoolError` if a parameter is missing.
+    """Return the equation of a text, with values of its parameters; `PoolError` if one is missing.
 
-    with_base: whether the base is a number of the mechanism (the frequency's) and not of the crystal
+    with_base: whether the base is a parameter of the mechanism (of the frequency), not of the crystal
     """
-    template = written_equation(text)
+    template = parse_equation(text)
     terms = tuple(Term(parent, power, _number(params, parameter)) for parameter, parent, power in template.terms)
     return Equation(terms, _number(params, template.base) if with_base else None)
 

@@ -1,4 +1,4 @@
-"""Tasks as chat messages, for the four families: linear, quadratic, noisy, frequency as a parent. In our own words."""
+"""Tasks as chat messages in our own words: linear, quadratic or noisy equations, the frequency as a parent."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ Phase: TypeAlias = Literal["experiment", "reactor"]
 
 
 def messages(task: Task) -> list[Message]:
-    """System and user message that open an episode."""
+    """Return the system and user message that open an episode."""
     return [{"role": "system", "content": _rules(task)}, {"role": "user", "content": shown_task(task)}]
 
 
 def phase_messages(task: Task, phase: Phase) -> list[Message]:
-    """System and user message of one phase of the paper's protocol (arXiv 2605.26029, A.4), with its reply format."""
+    """Return the messages of a phase of the paper's protocol (arXiv 2605.26029, A.4), in its reply format."""
     paragraphs = _experiment_phase(task) if phase == "experiment" else _reactor_phase(task)
     system = "\n\n".join([*_laboratory(task), *paragraphs, _notebook(task, phase)])
     return [
@@ -169,7 +169,7 @@ def _rules(task: Task) -> str:
 
 
 def facts(task: Task) -> str:
-    """Return the rules of the laboratory, without the form of replies."""
+    """Return the rules of the laboratory, without the format of replies."""
     parts = [*_laboratory(task), _settings(task)]
     if task.noise:
         parts.append(
@@ -235,7 +235,7 @@ def _coefficient_form(task: Task) -> str:
 
 
 def shown_task(task: Task) -> str:
-    """Everything that the task shows, as lines of JSON under headings."""
+    """Return all data that the task shows, as lines of JSON under headings."""
     lines = ["Quantities: " + ", ".join(sorted(task.nodes)), "", "Earlier crystals, as they were:"]
     lines += [_values(record) for record in task.records] or ["none"]
     if task.trace:
@@ -249,7 +249,7 @@ def shown_task(task: Task) -> str:
 
 
 def shown_step(step: LabStep) -> str:
-    """Return the text that a system reads after an action."""
+    """Return the text that reports a step to the system."""
     if step.refused:
         return f"Refused: {step.refused}."
     if step.reading is None:
@@ -260,7 +260,7 @@ def shown_step(step: LabStep) -> str:
 
 
 def reading_text(node_values: Values) -> str:
-    """Return a reading as every text of an episode shows it."""
+    """Return the values of a reading as text."""
     return _values(node_values)
 
 
@@ -290,7 +290,7 @@ TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
 
 
 def template_fields(task: Task, phase: str) -> dict[str, object]:
-    """Return the fields of a task, None for those that it lacks."""
+    """Return the template fields of a task; a field that does not apply is None."""
     series = [{"crystal": dict(entry.values), "property": entry.property, "value": entry.value} for entry in task.trace]
     return {
         "phase": phase or None,

@@ -2,9 +2,9 @@
 
 A crystal is one unit; its properties are the nodes that can be set, and its frequency is the outcome, which cannot.
 
-Rounding is part of the meaning: every node is rounded to two decimals with Python's `round`, children see rounded
-parents, and sums are added from the left, base first. The released code (v0.0.2) does the same, but for a negative
-zero, which is 0 here.
+Rounding is part of the semantics: every node is rounded to two decimals with Python's `round`, children are computed
+from rounded parents, and sums are added from the left, base first. The released code (v0.0.2) does the same, except
+that it may give -0.0 where this gives 0.0.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> di
     """
     node_values: dict[str, float] = {}
     for node in mechanism.order:
-        # the base of the frequency is a number of the mechanism, those of properties belong to the crystal
+        # the mechanism has the base of the frequency, the crystal those of properties
         total = mechanism.frequency_base if node == FREQUENCY else bases[node]
         try:
             for parent, power, weight in mechanism.equations[node].terms:
@@ -69,8 +69,8 @@ def bases_after(
 ) -> dict[str, float]:
     """Return the bases of a crystal after a property was set.
 
-    For the meaning of the released code (VALUE) the new base is the given value minus the parents' part. That part is
-    the rounded value that the property has now, without noise, minus its base now.
+    With the meaning VALUE, that of the released code, the new base is the given value minus the contribution of the
+    parents, which is the property's present rounded value, without noise, minus its present base.
     """
     new_bases = dict(bases)
     if meaning is SettingMeaning.BASE or not mechanism.equations[node].terms:
@@ -83,7 +83,7 @@ def bases_after(
 
 
 def bases_of(mechanism: Mechanism, node_values: Values) -> dict[str, float]:
-    """Return the bases of a crystal whose values are known (free of noise), to two decimals."""
+    """Return the bases, rounded to two decimals, of a crystal with these noiseless values."""
     bases = {}
     for node in mechanism.nodes_with_drawn_base:
         terms = mechanism.equations[node].terms

@@ -1,17 +1,16 @@
 """Replies of systems: JSON in a text, actions and notebooks in the paper's format, and the answer that is read.
 
-A text is read as the released code reads replies (`replies` here). What it holds may be an action of an episode,
-{"reactor": f} or {"submit": {...}} with the hypothesis it carries; a reply in the paper's own format
-(dsl.causalab.replies); an answer as records of runs have it; or a hypothesis alone. An object around exactly
-one of these, such as {"answer": {...}}, is passed through. A frequency that cannot be read leaves the hypothesis as it
-is.
+JSON is found in a text as the released code finds it. The object is one of: an action of an episode, {"reactor": f} or
+{"submit": {...}}, with a hypothesis; a reply in the paper's format; an answer as in records of runs; a hypothesis
+alone; or an object around exactly one of these, such as {"answer": {...}}. A frequency that cannot be read does not
+invalidate the hypothesis.
 
-`memory`, `thought` and `past_data` are the system's notes. `hypothesis` is read as everywhere. What is done stands in
-`value`, which is a setting where `experiment` names a property and else the reactor's dial, or in `action`. Actions and
+In the paper's format `memory`, `thought` and `past_data` are the system's notes, and `hypothesis` is its hypothesis.
+`value` is a setting if `experiment` names a property, else the reactor's dial; `action` may take its place. Actions and
 dialog options of the 2D world that surrounds the paper's laboratory are no actions of an episode.
 
-Every reading is known, so nothing here is estimated. An entry is `right` if it names all nodes and agrees with one
-reading in each of them, `altered` if it agrees with one in more than half of its numbers, else `invented`.
+An entry of `past_data` is compared with all readings of the run. It is `right` if it names all nodes and agrees with
+one reading in each of them, `altered` if it agrees with one in more than half of its numbers, else `invented`.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import decode, json_objects, without_think_pairs
 from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines, comparable, shaped_keys
 
-# --- JSON in replies, found as the released code finds it: one way for actions, another for the text that is scored
+# --- JSON in replies, found as the released code finds it: one way for actions, another for scored texts
 FENCE = "```"
 
 
 def controller_json(text: str) -> str | None:
-    """Return the JSON text of a reply, or None.
+    """Return the JSON text of a reply; None without one.
 
-    Closed <think> blocks are dropped. Then the first ```json fence counts, to its end or that of the text, whatever is
-    in it; else the whole text if it is JSON; else the last balanced object if that is JSON.
+    Closed <think> blocks are dropped. The result is the content of the first ```json fence, closed or not and valid or
+    not; else the whole text if it is JSON; else the last balanced object if it is JSON.
     """
     return _stated_json(without_think_pairs(text))
 
 
 def _stated_json(text: str) -> str | None:
-    """Return the JSON text of a reply without thoughts, or None."""
+    """Return the JSON text of a reply that has no <think> blocks; None without one."""
     text = text.strip()
     opening = text.find(f"{FENCE}json")
     if opening >= 0:
@@ -56,9 +55,10 @@ def _stated_json(text: str) -> str | None:
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """Return the scored object of a text, or None: the whole text, else from the first { to the last }, else the last.
+    """Return the scored object of a text; None without one.
 
-    A fence around the text is stripped. NaN is a number; of equal keys the last counts.
+    It is the whole text, else the part from the first { to the last }, else the last balanced object. A fence around
+    the text is stripped. NaN is a number; of equal keys the last counts.
     """
     text = text.strip()
     if text.startswith(FENCE):
@@ -86,10 +86,7 @@ def _is_json(text: str) -> bool:
 
 
 def _last_balanced(text: str) -> str | None:
-    """Return the text between the last pair of matching braces that no other pair encloses.
-
-    Quotes are not looked at.
-    """
+    """Return the last outermost {...} with balanced braces, None without one; braces in strings count as well."""
     opened: list[int] = []
     outermost: list[tuple[int, int]] = []
     for position, letter in enumerate(text):
@@ -103,11 +100,11 @@ def _last_balanced(text: str) -> str | None:
     return text[slice(*outermost[-1])] if outermost else None
 
 
-# --- Replies in the paper's own format (arXiv 2605.26029, A.4): one object a step, with the fields of a notebook ------
+# --- Replies in the paper's format (arXiv 2605.26029, A.4): one object for each step, with fields of a notebook -------
 VALUE, EXPERIMENT, TARGET = "value", "experiment", "target_prop"
 ACTION, DIALOG = "action", "chosen_dialog_option_int"
 SUBMIT = "submit"
-NOTES = frozenset({"memory", "thought", "past_data", EXPERIMENT})  # what they hold is no answer
+NOTES = frozenset({"memory", "thought", "past_data", EXPERIMENT})  # keys whose values hold no answer
 
 
 def is_paper_reply(raw: Mapping[str, Any]) -> bool:
@@ -117,10 +114,7 @@ def is_paper_reply(raw: Mapping[str, Any]) -> bool:
 
 
 def paper_action(raw: Mapping[str, Any], properties: Sequence[str]) -> Action:
-    """Return the action of an episode that such an object states, with its hypothesis.
-
-    `ActionError` if it states none.
-    """
+    """Return the action of a reply in the paper's format, with its hypothesis; `ActionError` if it has none."""
     stated = {HYPOTHESIS: raw[HYPOTHESIS]} if isinstance(raw.get(HYPOTHESIS), Mapping) else {}
     if submits(raw):
         return {SUBMIT: stated}
@@ -138,7 +132,7 @@ def submits(raw: Mapping[str, Any]) -> bool:
 
 
 def outside_laboratory(raw: Mapping[str, Any]) -> str | None:
-    """Why an object states nothing that a laboratory does; None if it does."""
+    """Return why a reply is no action of the laboratory; None if it is one."""
     if raw.get(VALUE) is not None or submits(raw):
         return None
     for key in (ACTION, DIALOG):
@@ -151,10 +145,7 @@ def outside_laboratory(raw: Mapping[str, Any]) -> str | None:
 
 
 def experiment_target(raw: Mapping[str, Any]) -> object | None:
-    """Return the name that the announced experiment is about.
-
-    None if none is announced. `ActionError` if it is no object.
-    """
+    """Return the property that an announced experiment sets, None without one; `ActionError` if it is no object."""
     experiment = raw.get(EXPERIMENT)
     if experiment is None:
         return None
@@ -165,28 +156,28 @@ def experiment_target(raw: Mapping[str, Any]) -> object | None:
 
 
 def resolved_property(name: object, properties: Sequence[str]) -> object:
-    """Return the one property that a name means, whatever its case, blanks, _ and -; else the name as it is."""
+    """Return the only property equal to a name up to case, blanks, `_` and `-`; else the name unchanged."""
     if not isinstance(name, str) or name in properties:
         return name
-    meant = [candidate for candidate in properties if _plain(candidate) == _plain(name)]
+    meant = [candidate for candidate in properties if _normalized_name(candidate) == _normalized_name(name)]
     return meant[0] if len(meant) == 1 else name
 
 
-def _plain(name: str) -> str:
+def _normalized_name(name: str) -> str:
     return "".join(name.translate(FILLERS).split()).lower()
 
 
-# --- From a response to the answer that it gives: a frequency, a hypothesis or both -----------------------------------
+# --- The answer in a response: a frequency, a hypothesis or both ------------------------------------------------------
 FREQUENCY_KEYS = ("frequency", "reactor")
 _OF_HYPOTHESIS = frozenset({"edges", "freq_equation", "coefficients", "weights"})
-MAX_WRAPPINGS = 4
+MAX_WRAPPINGS = 4  # levels of objects around an answer
 
 
 class ReadAnswer(NamedTuple):
     """Answer of a response, and its problem.
 
     answer: {"frequency": number, "hypothesis": object}, each as far as it is stated
-    problem: what of it could not be read; empty if all was
+    problem: why a part could not be read; empty if all were
     """
 
     answer: dict[str, Any]
@@ -194,8 +185,8 @@ class ReadAnswer(NamedTuple):
 
 
 def read_answer(response: str | Mapping[str, Any]) -> ReadAnswer:
-    """Read the answer that a response gives; `ActionError` says why it gives neither frequency nor hypothesis."""
-    raw = _object_of(response) if isinstance(response, str) else response
+    """Return the answer in a response; `ActionError` if it has neither a frequency nor a hypothesis."""
+    raw = _read_object(response) if isinstance(response, str) else response
     inner = _unwrap(raw)
     statement = _read_statement(raw if inner is None else inner)
     if statement.answer:
@@ -231,7 +222,7 @@ def _read_statement(raw: Mapping[str, Any]) -> ReadAnswer:
 
 
 def _frequency(outer: Mapping[str, Any]) -> float | None:
-    """Return the frequency that is stated; `ActionError` for what is none, and for two that differ."""
+    """Return the stated frequency, None without one; `ActionError` if it is invalid or two differ."""
     stated_values = [outer[key] for key in FREQUENCY_KEYS if outer.get(key) is not None]
     if is_paper_reply(outer):
         if (why := outside_laboratory(outer)) is not None and not stated_values:
@@ -249,7 +240,7 @@ def _frequency(outer: Mapping[str, Any]) -> float | None:
 
 
 def _unwrap(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the innermost object that states an answer, where each of these states none and holds one such object."""
+    """Return the object with the answer, inside up to MAX_WRAPPINGS objects of which each holds one; None without."""
     for _ in range(MAX_WRAPPINGS):
         if _states_answer(raw):
             return raw
@@ -265,19 +256,19 @@ def _states_answer(raw: Mapping[str, Any]) -> bool:
     return any(_read_statement(raw))
 
 
-def _object_of(text: str) -> dict[str, Any]:
-    try:  # a text that is one object, the usual one, is decoded once
+def _read_object(text: str) -> dict[str, Any]:
+    try:  # the usual case, a text that is one object, is decoded only once
         whole = decode(text.strip())
     except ValueError:
         whole = None
     if isinstance(whole, dict) and f"{FENCE}json" not in text:
         return whole
-    held = _stated_json(text)
-    if held is None:
+    json_text = _stated_json(text)
+    if json_text is None:
         raise ActionError("no JSON in the text")
-    parsed_object = parse_object(held)
+    parsed_object = parse_object(json_text)
     if parsed_object is None:
-        raise ActionError(f"not a JSON object: {short_repr(held)}")
+        raise ActionError(f"not a JSON object: {short_repr(json_text)}")
     return parsed_object
 
 
@@ -288,7 +279,7 @@ _SHAPE_KEYS = {plain: plain for plain in ("frequency", "reactor", "hypothesis", 
 
 
 def _shaped_answer(stated: Mapping[str, Any]) -> Shaped | None:
-    """Return frequency and hypothesis of an object; a frequency that is no number, or is stated twice, is none."""
+    """Return frequency and hypothesis of an object; a frequency that is no number, or stated twice, is left out."""
     shaped = shaped_keys(stated, _SHAPE_KEYS)
     if shaped is None:
         return None
@@ -322,18 +313,18 @@ def _frequency_of_lines(lines: StatedLines) -> dict[str, Any] | None:
 SHAPE = Shape(_shaped_answer, _frequency_of_lines)
 
 
-# --- Schema of a hypothesis as the paper checks it (arXiv 2605.26029, A.5): a reply that breaks it is returned --------
-MAX_RETURNS = 2  # returns of one reply; the third that breaks it is a parse failure
+# --- Schema of a hypothesis (arXiv 2605.26029, A.5); a reply that violates it is returned to the system ---------------
+MAX_RETURNS = 2  # a reply is returned at most twice; a third violation is a parse failure
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AFFIX = re.compile(r"^(c2_|c_|coeff2_|coeff1_|coeff_)")
 MAX_CHARACTERS = 5_000  # characters of an equation
 
 
 def schema_fault(raw: object, properties: Sequence[str]) -> str:
-    """Return what of a hypothesis breaks the schema; empty if nothing does.
+    """Return a message about the first violation of the schema by a hypothesis; empty if it is valid.
 
-    Every name is one of the item; every coefficient a number or null; the edges into the frequency are those of the
-    properties in its equation.
+    Every name must be one of the item, every coefficient a number or null, and the parents of the frequency by the
+    edges must be the properties in its equation.
     """
     if not isinstance(raw, Mapping):
         return f"hypothesis is {short_repr(raw)}, not an object"
@@ -356,7 +347,7 @@ def schema_fault(raw: object, properties: Sequence[str]) -> str:
 def _equation_fault(raw: Mapping[str, Any], nodes: set[str]) -> str:
     equation = raw.get("freq_equation")
     if equation is None or equation == "":
-        terms: set[str] = set()
+        in_equation: set[str] = set()
     elif not isinstance(equation, str) or len(equation) > MAX_CHARACTERS:
         return f"freq_equation is {short_repr(equation)}, not a text of at most {MAX_CHARACTERS} characters"
     else:
@@ -364,28 +355,28 @@ def _equation_fault(raw: Mapping[str, Any], nodes: set[str]) -> str:
         unknown = sorted(names - nodes - {"base"})
         if unknown:
             return f"freq_equation names {short_repr(unknown[0])}, which is not declared"
-        terms = names & nodes - {FREQUENCY}
+        in_equation = names & nodes - {FREQUENCY}
     parents = {parent for parent, child in stated_edges(raw) if child == FREQUENCY}
-    if parents != terms:
+    if parents != in_equation:
         stated = ", ".join(sorted(parents)) or "none"
-        return f"edges into {FREQUENCY} are from {stated}; its equation has {', '.join(sorted(terms)) or 'none'}"
+        return f"edges into {FREQUENCY} are from {stated}; its equation has {', '.join(sorted(in_equation)) or 'none'}"
     return ""
 
 
 def node_of_coefficient(name: str) -> str:
-    """Return the node that a coefficient or a name in an equation is about: c_p, c2_p, coeff_p_freq, p."""
+    """Return the node that a coefficient's name contains: p for c_p, c2_p, coeff_p_freq, p."""
     plain = _AFFIX.sub("", name)
     if plain != name:
         plain = re.sub(r"_(freq|frequency)$", "", plain)
     return node_name(plain)
 
 
-# --- The ledger of a notebook: what a system copies into `past_data`, beside what it was shown ------------------------
+# --- Faithfulness of a notebook: entries of `past_data` compared with the readings of the run -------------------------
 PAST = "past_data"
 PROPERTIES, FREQUENCY_KEY = "props", "freq"
 TARGET_VALUE = "target_value"
-WITHIN = 0.005  # half of the last digit that is shown
-MAX_ENTRIES = 1_000  # entries of one reply; what comes after them is not read
+WITHIN = 0.005  # half of the last shown digit of a reading
+MAX_ENTRIES = 1_000  # entries read of one reply
 
 
 class EntryKind(StrEnum):
@@ -400,10 +391,10 @@ class EntryKind(StrEnum):
 class Ledger:
     """Totals over the replies of a run.
 
-    entries: by kind, over all replies
-    missing: readings that the last notebook does not have; None before any notebook
-    dropped: entries that a notebook had and the next one has not
-    unannounced: actions that are not the announced experiment; announced: replies with an experiment
+    entries: number of entries by kind, over all replies
+    missing: number of different readings without a right entry in the last notebook; None before any notebook
+    dropped: number of entries that a notebook has and the next one lacks
+    announced: number of replies with an experiment; unannounced: those of them whose action is not that experiment
     """
 
     entries: dict[EntryKind, int] = field(default_factory=lambda: dict.fromkeys(EntryKind, 0))
@@ -414,21 +405,18 @@ class Ledger:
     _previous: list[dict[str, float]] | None = None
 
     def add(self, raw: Mapping[str, Any], readings: Sequence[Values], properties: Sequence[str]) -> None:
-        """Count a reply.
-
-        readings: those before it; properties: of the item
-        """
+        """Count a reply; readings: all before it; properties: of the item."""
         self._add_announcement(raw, properties)
         if not isinstance(raw.get(PAST), list):
             return
         entries = [read_entry(entry, properties) for entry in raw[PAST][:MAX_ENTRIES]]
         copied: set[int] = set()
         for entry in entries:
-            kind, place = classify_entry(entry, readings, properties)
+            kind, index = classify_entry(entry, readings, properties)
             self.entries[kind] += 1
-            if kind is EntryKind.RIGHT and place is not None:
-                copied.add(place)
-        # equal readings are one fact: one entry stands for all of them
+            if kind is EntryKind.RIGHT and index is not None:
+                copied.add(index)
+        # one entry covers all equal readings
         distinct = [i for i, reading in enumerate(readings) if reading not in readings[:i]]
         self.missing = sum(not any(readings[i] == readings[j] for j in copied) for i in distinct)
         if self._previous is not None:
@@ -442,13 +430,13 @@ class Ledger:
             return
         self.announced += 1
         stated = experiment.get(TARGET_VALUE)
-        # a reply with an action ends the run or tries the reactor: it carries out no experiment
+        # a reply with `action` ends the run or tries the reactor, so it carries out no experiment
         is_set = resolved_property(target, properties) in properties and "action" not in raw
         if not is_set or (stated is not None and not _close(stated, raw.get(VALUE))):
             self.unannounced += 1
 
     def as_json(self) -> dict[str, Any]:
-        """Return totals and the share of each kind, None without entries, ready for JSON."""
+        """Return totals, and shares of the kinds (None without entries), ready for JSON."""
         total = sum(self.entries.values())
         shares = {f"{kind}_share": count / total if total else None for kind, count in self.entries.items()}
         return {

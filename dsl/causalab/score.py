@@ -1,4 +1,4 @@
-"""Scores of a hypothesis and of a frequency formula, and the graphs that experiments cannot tell apart."""
+"""Scores of a hypothesis and of a frequency formula, and interventional Markov equivalence classes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Hypothesis, Mechanism, WeightKey, number
 from calibrant.dsl.graph_metrics import Distance, EdgeScores, distance, edge_scores, f1, v_structures
 
-# --- Score of a hypothesis: every published metric as the released code computes it, and ours beside them -------------
+# --- Score of a hypothesis: published metrics as the released code computes them, and metrics of ours -----------------
 PUBLISHED_TOLERANCE = 1e-6
-DISPLAY_TOLERANCE = 0.01  # what readings of two decimals allow for a linear weight
+DISPLAY_TOLERANCE = 0.01  # error of a linear weight that readings of two decimals allow
 SQUARE_TOLERANCE = 0.0005  # square weights of the released suites have three decimals
 _WEIGHT_KEY = ("c_", "coeff_")
 _NAMING = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNORECASE)
@@ -23,10 +23,7 @@ _NAMING = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class WeightScores:
-    """Precision and recall of weights.
-
-    precision: correct / predicted; recall: correct / true; both 0 where nothing is divided by
-    """
+    """Precision (correct / predicted) and recall (correct / true) of weights, 0 for an empty denominator."""
 
     precision: float
     recall: float
@@ -40,10 +37,10 @@ class WeightScores:
 class HypothesisScore:
     """Scores of a hypothesis.
 
-    all_edge, freq_edge, root, shd, freq_weight: published
-    freq_weight_display: weights within what display precision allows
-    freq_weight_unnamed: the same, whatever the keys are called as long as they name the parent
-    all_weight: every equation, square weights too; needs the `weights` of ours
+    all_edge, freq_edge, root, distance, freq_weight: published metrics; distance: structural Hamming distance
+    freq_weight_display: linear weights within DISPLAY_TOLERANCE
+    freq_weight_unnamed: the same, under any key that contains the parent's name
+    all_weight: weights of every equation, squares included; needs our field `weights`
     """
 
     all_edge: EdgeScores
@@ -122,9 +119,10 @@ def roots(edges: frozenset[Edge]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class GivenWeights:
-    """Linear weights of the frequency's parents, under the names that the released code looks for.
+    """Stated linear weights of the frequency's parents, under the names that the released code looks up.
 
-    given: by true parent, as far as one was found; predicted: what precision is over
+    true: true weight by parent; by_parent: stated weight by true parent, as far as found; predicted: denominator of
+    precision
     """
 
     true: Mapping[str, float]
@@ -147,7 +145,7 @@ def given_weights(true: Mapping[str, float], coefficients: Mapping[str, Any]) ->
                 if ignoring_case is None:
                     ignoring_case = {
                         key.lower(): value for key, value in coefficients.items()
-                    }  # the last of equal ones
+                    }  # of keys equal up to case, the last counts
                 weight = number(ignoring_case.get(name.lower()))
             if weight is not None:
                 by_parent[parent] = weight
@@ -158,14 +156,14 @@ def given_weights(true: Mapping[str, float], coefficients: Mapping[str, Any]) ->
 
 @lru_cache(maxsize=256)
 def _weight_names(parent: str) -> tuple[str, ...]:
-    """Return the keys that the released code looks for, in its order."""
+    """Return the keys that the released code looks up, in its order."""
     return f"c_{parent}", f"coeff_{parent}_freq", f"coeff_{parent}_frequency", parent
 
 
 def unnamed_weights(true: Mapping[str, float], coefficients: Mapping[str, Any], tolerance: float) -> WeightScores:
     """Score the weights under any key that names a parent: c_p, c1_p, c_p_2, coeff1_p_freq, p.
 
-    A parent is right if one of its keys has the weight. Predicted are the names that have a number.
+    A parent is right if one of its keys has the weight; the number of predicted weights is that of names with a number.
     """
     by_name: dict[str, list[float]] = {}
     for key, value in coefficients.items():
@@ -206,22 +204,20 @@ def weight_scores(predicted: int, true: int, correct: int) -> WeightScores:
 
 
 def _float(weight: float) -> float:
-    """Return a number as a float; an integer beyond them is as wrong as infinity."""
+    """Return a number as a float, inf for an integer beyond the range of floats, which is as wrong."""
     try:
         return float(weight)
     except OverflowError:
         return inf
 
 
-# --- Interventional Markov equivalence: the graphs that no ideal experiment on the set properties tells from the truth
+# --- Interventional Markov equivalence: graphs that no ideal experiment on the targets distinguishes from the truth
 
 
 def imec_size(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
-    """Return the number of DAGs with the skeleton and v-structures of `edges` that agree at the targets.
+    """Return the number of DAGs in the interventional Markov equivalence class of a DAG.
 
-    They orient every edge at a target as `edges` do.
-
-    edges: of a DAG
+    These have the skeleton and v-structures of `edges`, and orient every edge at a target as `edges` do.
     """
     return len(imec_members(edges, targets))
 
@@ -229,8 +225,7 @@ def imec_size(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
 def imec_members(edges: Set[Edge], targets: Iterable[str] = ()) -> list[frozenset[Edge]]:
     """Return the DAGs that `imec_size` counts, each as its edges.
 
-    Edges are oriented one by one; a choice is dropped as soon as it closes a cycle or makes a v-structure that the
-    truth does not have.
+    Edges are oriented one by one; a branch ends as soon as it has a cycle or a v-structure that `edges` lacks.
     """
     fixed = set(targets)
     colliders = v_structures(edges)
@@ -273,7 +268,7 @@ def _reaches(parents: dict[str, set[str]], ancestor: str, node: str) -> bool:
 
 
 def imec_by_definition(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
-    """Count the class by trying every orientation of the skeleton; the reference for `imec_members`."""
+    """Return `imec_size` by trial of every orientation of the skeleton; the plain reference."""
     fixed, ordered = set(targets), sorted(edges)
     colliders = v_structures(edges)
     count = 0

@@ -23,7 +23,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.score import Evaluator
-from calibrant.dsl.replayscm.submission import MANY, NOVELTY
+from calibrant.dsl.replayscm.submission import MIN_NEW, NOVELTY
 from tests.fuzz.corruption import LONGEST
 from tests.fuzz.submissions import answer, good_answer, response
 from tests.oracles import independent
@@ -92,9 +92,9 @@ def case(rng: random.Random) -> str:
     wanted = json.loads(json.dumps(wanted))
     _require_same(told, wanted, line)
     if rng.random() < COMPILED:
-        NOVELTY.asked = NOVELTY.new = MANY
+        NOVELTY.num_checked = NOVELTY.num_new = MIN_NEW
         score = _evaluator(extractor, pool, problem.id).score_text(expected)
-        NOVELTY.asked = NOVELTY.new = 0
+        NOVELTY.num_checked = NOVELTY.num_new = 0
         told = {**score.to_dict(), "strictJson": score.strict_json, "funnel": score.funnel}
         require(
             meaning_digest(score) == found["meaning"], f"another meaning_digest in compiled code for {line[:300]!r}"

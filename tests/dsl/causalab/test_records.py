@@ -29,7 +29,7 @@ from calibrant.dsl.causalab.mechanism import (
     Noise,
     Term,
     WrittenTerm,
-    written_equation,
+    parse_equation,
 )
 from calibrant.dsl.causalab.prompt import messages, shown_step, shown_task
 from calibrant.dsl.causalab.records import item_of_record, read_pool, record_of_item, write_pool
@@ -107,7 +107,7 @@ def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
         read_pool(tmp_path / "p.jsonl")
 
 
-# --- Success of a run: the state that the last try of the reactor leaves, and whether any try opened it --------------
+# --- Success of a run: the state that the last try of the reactor leaves, and whether any try opened it ---------------
 
 
 ITEM = made_item("3nodes")
@@ -164,7 +164,7 @@ def test_a_generated_laboratory_that_is_shut_again_does_not_count() -> None:
         assert (score.activated, score.opened) == (activated, True)
 
 
-# --- Zero is written one way: no reading, record, prompt or verdict of a laboratory has -0.0 -------------------------
+# --- Zero is written one way: no reading, record, prompt or verdict of a laboratory has -0.0 --------------------------
 
 
 MECHANISM = Mechanism(
@@ -268,7 +268,7 @@ def test_a_config_means_what_its_text_says() -> None:
 
 
 def test_an_equation_is_parsed_and_its_names_are_not_built() -> None:
-    written = written_equation("base_freq + coeff2_a_freq * (a ^ 2) + coeff1_a_freq * a")
+    written = parse_equation("base_freq + coeff2_a_freq * (a ^ 2) + coeff1_a_freq * a")
     assert written.base == "base_freq"
     assert written.terms == (WrittenTerm("coeff2_a_freq", "a", 2), WrittenTerm("coeff1_a_freq", "a", 1))
 
@@ -279,7 +279,7 @@ def test_an_equation_is_parsed_and_its_names_are_not_built() -> None:
 )
 def test_what_is_not_of_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(PoolError):
-        written_equation(text)
+        parse_equation(text)
 
 
 @pytest.mark.parametrize(
