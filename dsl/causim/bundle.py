@@ -1,4 +1,4 @@
-"""Programs as state files hold them, read without being run, and written from a canonical model."""
+"""Programs of state files: read as models without being run, and written from canonical models."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from calibrant.dsl.causim.model import (
     value_of,
 )
 
-# --- Programs: the bundle of a model as state files hold it, its module text, and how it is read without being run ----
+# --- Bundles of state files, their module text, and the model that is read from it ------------------------------------
 INDENT: Final = "    "
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """One U_* or f_*: `body` is dedented source without docstring."""
+    """One function U_* or f_*; body: dedented source without docstring."""
 
     name: str
     args: list[str]
@@ -45,14 +45,14 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 class Graph(msgspec.Struct, frozen=True):
-    """parents: in the order of the signature; exo: the noise of each node."""
+    """parents: of each node, in the order of its signature; exo: name of the noise of each node."""
 
     parents: dict[str, list[str]]
     exo: dict[str, str]
 
 
 class GrowthPlan(msgspec.Struct, frozen=True):
-    """The intention of the growth step that added a node."""
+    """The planned growth step that added a node."""
 
     rationale: str = ""
     new_function: str = ""
@@ -76,7 +76,7 @@ class Bundle(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def module_text(bundle: Bundle, *, comments: bool = True) -> str:
-    """Return the module: imports, samplers, mechanisms, driver; with docstrings or without."""
+    """Return the source of a module (imports, samplers, mechanisms, driver), with or without docstrings."""
     parts = ["\n".join(bundle.imports)]
     for definition in (*bundle.exogenous, *bundle.structural):
         lines = [f"def {definition.name}({', '.join(definition.args)}):"]
@@ -94,9 +94,9 @@ def _docstring(text: str) -> str:
 
 
 def load_source(source: str) -> Model:
-    """Load the model of a module, read and interpreted but never executed; `Unsupported` in one line.
+    """Load the model of a module, which is interpreted but never executed; `Unsupported`, a line, if it cannot be.
 
-    A node's key is the suffix of its f_; its parents are in the order of the signature.
+    A node's name is that of its function without f_; its parents are in the order of the signature.
     """
     parsed = parse(source)
     work = StepBudget()
@@ -129,17 +129,19 @@ def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str, 
     parents = tuple(source[2:] for source in sources if source.startswith("f_"))
     support = noise_support(parsed.functions[noise], work)
     values = tuple(sorted(support))
-    place = sources.index(noise)
+    noise_index = sources.index(noise)
     name = mechanism[2:]
     if not name:
         raise Unsupported("a mechanism without a name")
     weights = tuple(support[value] for value in values)
     function = parsed.functions[mechanism]
-    return Node(name, noise, parents, values, weights, _mechanism(function, place), _tabulate(function, place, work))
+    return Node(
+        name, noise, parents, values, weights, _mechanism(function, noise_index), _tabulate(function, noise_index, work)
+    )
 
 
 def noise_support(sampler: Function, work: StepBudget | None = None) -> dict[Symbol, Fraction]:
-    """Every value that a sampler returns with positive probability, and that probability."""
+    """Return the values that a sampler returns with positive probability, and their probabilities."""
     work = work or StepBudget()
     support: dict[Symbol, Fraction] = {}
     for value, probability in outcomes(lambda choices: sampler.call((), choices, work), work.charge):
@@ -152,41 +154,41 @@ def noise_support(sampler: Function, work: StepBudget | None = None) -> dict[Sym
     return support
 
 
-def _symbol(called: Function, value: Any) -> Symbol:
+def _symbol(function: Function, value: Any) -> Symbol:
     try:
         return symbol(value)
     except ModelError as error:
-        raise Unsupported(f"{called.name} returns what is no value: {error}") from None
+        raise Unsupported(f"{function.name} returns what is no value: {error}") from None
 
 
-def _mechanism(called: Function, place: int) -> Mechanism:
+def _mechanism(function: Function, noise_index: int) -> Mechanism:
     def call(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
         arguments = [value_of(parent) for parent in parents]
-        arguments.insert(place, value_of(noise))
-        return _symbol(called, called.call(arguments))
+        arguments.insert(noise_index, value_of(noise))
+        return _symbol(function, function.call(arguments))
 
     return call
 
 
-def _tabulate(called: Function, place: int, work: StepBudget) -> Tabulate:
+def _tabulate(function: Function, noise_index: int, work: StepBudget) -> Tabulate:
     def tabulate_domains(domains: Sequence[tuple[Symbol, ...]]) -> tuple[NDArray[np.int32], tuple[Symbol, ...]]:
         for domain in domains:
             for value in domain:
                 work.charge_text(value)
         *parents, noise = [[value_of(value) for value in domain] for domain in domains]
         codes, symbols = table(
-            called, [*parents[:place], noise, *parents[place:]], lambda value: _symbol(called, value), work
+            function,
+            [*parents[:noise_index], noise, *parents[noise_index:]],
+            lambda value: _symbol(function, value),
+            work,
         )
-        return np.moveaxis(codes, place, -1), symbols
+        return np.moveaxis(codes, noise_index, -1), symbols
 
     return tabulate_domains
 
 
 def load_bundle(bundle: Bundle) -> Model:
-    """Load the model of a bundle.
-
-    `ModelError` where its graph or its number of nodes says otherwise than its program.
-    """
+    """Load the model of a bundle; `ModelError` if its graph or its number of nodes is not that of its program."""
     model = load_source(module_text(bundle, comments=False))
     model_parents = {node.name: list(node.parents) for node in model.nodes}
     if bundle.graph.parents != model_parents:
@@ -203,12 +205,12 @@ def load_bundle(bundle: Bundle) -> Model:
     return model
 
 
-# --- A canonical model as a program: noise by `random.choices` with whole weights, mechanisms as rules on arguments
+# --- A canonical model as a program: noise by `random.choices` with integer weights, mechanisms as if-rules
 IMPORTS = ["import random"]
 
 
 def bundle_of(model: Model, topology: str = "") -> Bundle:
-    """Return a program of the model; `load_bundle` gives the model back. `ModelError` if a name is no Python name."""
+    """Return a program of the model, the inverse of `load_bundle`; `ModelError` if a name is no Python name."""
     bundle = assemble_bundle(model, [_mechanism_source(model, i) for i in range(len(model))], topology)
     for definition in (*bundle.exogenous, *bundle.structural):
         if not definition.name.isidentifier() or not definition.name.isascii():
@@ -217,7 +219,7 @@ def bundle_of(model: Model, topology: str = "") -> Bundle:
 
 
 def assemble_bundle(model: Model, mechanisms: list[Definition], topology: str = "") -> Bundle:
-    """Return a program of the model with these mechanisms."""
+    """Return a program of the model with the given definitions of its mechanisms."""
     exogenous = [Definition(node.noise, [], sampler_body(node), f"Noise of {node.name}.") for node in model.nodes]
     return Bundle(len(model), IMPORTS, exogenous, mechanisms, driver_text(model), graph_record(model), topology)
 
@@ -239,12 +241,12 @@ def sampler_body(node: Node) -> str:
 
 
 def variable(name: str) -> str:
-    """Return the local variable that the driver keeps a node in."""
+    """Return the driver's local variable for a node."""
     return f"v_{name}"
 
 
 def driver_text(model: Model) -> str:
-    """`run_once`: each node's noise is drawn right before its mechanism is called."""
+    """Return the source of `run_once`, which draws each node's noise right before it calls the mechanism."""
     lines = ["def run_once(seed=None):", "    if seed is not None:", "        random.seed(seed)"]
     for node in model.nodes:
         arguments = ", ".join([*map(variable, node.parents), f"u_{node.name}"])
@@ -268,7 +270,7 @@ def _mechanism_source(model: Model, i: int) -> Definition:
 
 
 def case_test(arguments: Sequence[str], axes: Sequence[tuple[Symbol, ...]], case: Case) -> str:
-    """Return the condition of a case in the language."""
+    """Return the Python condition of a case."""
     tests = [
         value_test(argument, axis, allowed)
         for argument, axis, allowed in zip(arguments, axes, case, strict=True)
@@ -278,9 +280,9 @@ def case_test(arguments: Sequence[str], axes: Sequence[tuple[Symbol, ...]], case
 
 
 def value_test(argument: str, axis: Sequence[Symbol], allowed: Sequence[Symbol]) -> str:
-    """Return the test that a variable with the values of `axis` has one of the allowed ones.
+    """Return the Python test whether an argument with values in `axis` has one of the allowed values.
 
-    Where Python takes two of the values for equal, such as 1 and True, their texts in a list are compared.
+    If two of the values are equal in Python, such as 1 and True, `str` of the list of the argument is compared instead.
     """
     values = [value_of(symbol) for symbol in axis]
     if len(set(values)) < len(values):
@@ -291,19 +293,19 @@ def value_test(argument: str, axis: Sequence[Symbol], allowed: Sequence[Symbol])
     return f"{argument} == {texts[0]!r}" if len(texts) == 1 else f"{argument} in {tuple(texts)!r}"
 
 
-# --- A canonical model as a program whose mechanisms look values up in tables; `render` writes rules instead ----------
-MAX_CELLS = 400  # cells of one table; a longer literal is no reading for people or models
+# --- A canonical model as a program whose mechanisms are lookup tables ------------------------------------------------
+MAX_CELLS = 400  # cells of one table; a longer literal is hardly readable for people or models
 
 
 def table_bundle_of(model: Model, topology: str = "") -> Bundle | None:
-    """Return a program of the model with a table for each mechanism; None where one has more than `MAX_CELLS`."""
+    """Return a program of the model with a table for each mechanism; None if a table has more than MAX_CELLS."""
     definitions = (_lookup(model, i) for i in range(len(model)))
     mechanisms = [definition for definition in definitions if definition is not None]
     return assemble_bundle(model, mechanisms, topology) if len(mechanisms) == len(model) else None
 
 
 def _lookup(model: Model, i: int) -> Definition | None:
-    """Return a mechanism that reads its table; where Python takes two values for equal, their texts are the keys."""
+    """Return a mechanism as a lookup table; its keys are texts if two values of a parent are equal in Python."""
     node, local = model.nodes[i], model.system[i]
     axes = [*(model.system[parent].domain for parent in local.parents), node.support]
     if prod(map(len, axes)) > MAX_CELLS:

@@ -1,4 +1,4 @@
-"""Functions of generated programs, and what is required of their topology."""
+"""Functions of generated programs, their topologies, and requirements on generated models."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from calibrant.dsl.causim.language.driver import parse
 from calibrant.dsl.causim.model import Local, Model
 
 # --- Functions of generated programs: names, values, samplers U_* and mechanisms f_*, drawn by a key ------------------
-# Response selection lets the noise pick which rule on the parents applies. Without it, knowing all values would leave
-# one counterfactual answer nearly always.
-# --- Random choices that depend on a key alone, whatever the version of Python or of a library ------------------------
+# With response selection the noise decides which rule on the parents applies. Without it, knowing all values would
+# nearly always leave one counterfactual answer.
+# --- Random choices that depend on a key alone, in all versions of Python ---------------------------------------------
 T = TypeVar("T")
 _WORD = 8  # bytes
 
 
 class Draws:
-    """A stream of SHA-256 blocks under a key; the same key gives the same stream for ever."""
+    """Draws from a stream of SHA-256 blocks that a key determines."""
 
     def __init__(self, *key: object) -> None:
         self._key = "\x1f".join(map(str, key)).encode()
@@ -39,7 +39,7 @@ class Draws:
             block += 1
 
     def below(self, number: int) -> int:
-        """0 to number - 1, evenly up to 2**-40 for numbers below 2**24."""
+        """Draw an integer from 0 to number - 1; for numbers below 2**24 it is uniform up to 2**-40."""
         return next(self._words) % number
 
     def choice(self, options: Sequence[T]) -> T:
@@ -50,7 +50,7 @@ class Draws:
         return self.below(1_000_000) < round(probability * 1_000_000)
 
     def sample(self, options: Sequence[T], number: int) -> list[T]:
-        """Sample that many distinct positions of the options, in random order."""
+        """Return `number` options at distinct positions, in random order."""
         remaining = list(options)
         return [remaining.pop(self.below(len(remaining))) for _ in range(number)]
 
@@ -80,7 +80,7 @@ VALUE_WORDS: Final[dict[Vocabulary, tuple[str, ...]]] = {
 
 
 def new_name(draws: Draws, used: Iterable[str]) -> str:
-    """Return a name of consonants and vowels in turn that is no keyword and not used in any case."""
+    """Return a name of alternating consonants and vowels that is no keyword and, case ignored, not in `used`."""
     used_names = {name.lower() for name in used}
     while True:
         name = "".join(draws.choice(_CONSONANTS) + draws.choice(_VOWELS) for _ in range(2))
@@ -89,10 +89,7 @@ def new_name(draws: Draws, used: Iterable[str]) -> str:
 
 
 def outcomes(draws: Draws, vocabulary: Vocabulary, number: int) -> list[object]:
-    """Draw the values of a node: words, whole numbers or truth values.
-
-    They are of one kind so that none equals another in Python.
-    """
+    """Draw `number` values of a node: all words, all integers or both booleans, so that no two are equal in Python."""
     kind = draws.below(6)
     if kind == 0:
         return list(range(number))
@@ -101,7 +98,7 @@ def outcomes(draws: Draws, vocabulary: Vocabulary, number: int) -> list[object]:
     return list(draws.sample(VALUE_WORDS[vocabulary], number))
 
 
-# --- Bodies of U_*: even and weighted choices, thresholds, and choices with an optional suffix; two to six values -----
+# --- Bodies of U_*: uniform and weighted choices, thresholds, choices with an optional suffix; two to six values ------
 
 
 def sampler(draws: Draws, vocabulary: Vocabulary) -> str:
@@ -127,14 +124,14 @@ def sampler(draws: Draws, vocabulary: Vocabulary) -> str:
     return f"if random.choice([True, False]):\n    return {words[0]!r}\nreturn random.choice({words[1:4]!r})"
 
 
-# --- Bodies of f_*, in seven forms drawn evenly; all of them return on every path -------------------------------------
+# --- Bodies of f_* in several forms; all of them return on every path -------------------------------------------------
 INDENT: Final = "    "
-MAX_TABLE: Final = 64  # combinations of parents that a lookup table may have
+MAX_TABLE: Final = 64  # combinations of parents' values in a lookup table
 
 
 @dataclass(frozen=True)
 class Input:
-    """A parameter and the values it can have, all of one kind."""
+    """A parameter of a mechanism, and its possible values, all of one type."""
 
     variable: str
     values: Sequence[object]
@@ -142,7 +139,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Setting:
-    """The inputs and outputs of a mechanism: parents may be none; outputs are two to four."""
+    """The inputs and outputs of a mechanism; there may be no parents, outputs are two to four."""
 
     parents: Sequence[Input]
     noise: Input
@@ -150,7 +147,7 @@ class Setting:
 
 
 def mechanism(draws: Draws, setting: Setting) -> str:
-    """Return the body of a mechanism in a form drawn evenly among those that suit the number of parents."""
+    """Return the body of a mechanism in a form drawn uniformly from those that its number of parents allows."""
     few = 1
     for parent in setting.parents:
         few *= len(parent.values)
@@ -178,7 +175,7 @@ def _test(draws: Draws, argument: Input) -> str:
 
 
 def _rule(draws: Draws, setting: Setting) -> list[str]:
-    """Return a few lines on the parents alone that end in a return."""
+    """Return lines that compute an output from the parents alone and end in a return."""
     first, second = _two(draws, setting)
     if not setting.parents:
         return [f"return {first!r}"]
@@ -288,17 +285,17 @@ _FORMS: Final[tuple[Callable[[Draws, Setting], list[str]], ...]] = (
 )
 
 
-# --- Requirements on generated programs: their topology, and parts that make a difference -----------------------------
+# --- Requirements on generated programs: their topology, and effects of edges and noise -------------------------------
 # A graph is a mapping from every node to its parents. Small graphs satisfy several predicates.
 #
-# Acyclicity, private noise, call order and declared outputs are checked where a program is loaded; here is what takes
-# the tables: edges and noise that make no difference, nodes that never vary, the topology.
-# --- The six topologies as predicates on a graph, and where a new node may be put so that its topology stays ----------
+# Acyclicity, private noise, call order and declared outputs are checked when a program is loaded. Checks that need
+# the tables are here: edges and noise without an effect, constant nodes, the topology.
+# --- The six topologies as predicates on a graph, and insertions of a node that keep a topology -----------------------
 Parents: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def children_of(graph: Parents) -> dict[str, list[str]]:
-    """Every node's children, in the order of the graph."""
+    """Return the children of each node, in the order of the graph."""
     children: dict[str, list[str]] = {node: [] for node in graph}
     for node, parents in graph.items():
         for parent in parents:
@@ -311,7 +308,7 @@ def is_acyclic(graph: Parents) -> bool:
 
 
 def depths(graph: Parents) -> dict[str, int] | None:
-    """Return the longest path from a parentless node to each node, or None for a graph with a cycle."""
+    """Return the length of the longest path from a root to each node; None for a graph with a cycle."""
     depth: dict[str, int] = {}
     unplaced = list(graph)
     while unplaced:
@@ -325,7 +322,7 @@ def depths(graph: Parents) -> dict[str, int] | None:
 
 
 def is_connected(graph: Parents) -> bool:
-    """Return whether the graph without directions is connected."""
+    """Return whether the undirected graph is connected."""
     near: dict[str, set[str]] = {node: set(parents) for node, parents in graph.items()}
     for node, parents in graph.items():
         for parent in parents:
@@ -388,19 +385,19 @@ def satisfies(graph: Parents, topology: str) -> bool:
 
 
 def topologies(graph: Parents) -> dict[str, bool]:
-    """All predicates of one graph, `poly_tree_strict` among them."""
+    """Return the values of all predicates on a graph, `poly_tree_strict` included."""
     return {name: satisfies(graph, name) for name in _PREDICATES}
 
 
-# --- insertions ------------------------------------------------------------------------------------------------------
+# --- insertions -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """The position of a new node.
+    """Insertion of a new node, which is called `NEW` here.
 
-    parents: the new node's
-    changed: the new parents of each node that becomes a child of it or loses parents; the new node is `NEW` there
+    parents: of the new node
+    changed: node and its new parents, for each node that becomes a child of the new one or loses parents
     """
 
     parents: tuple[str, ...]
@@ -423,10 +420,10 @@ def insert_node(graph: Parents, insertion: Insertion, name: str) -> dict[str, tu
 
 
 def insertions(graph: Parents, topology: str) -> list[Insertion]:
-    """Return the places where a new node keeps the topology, in a fixed order; an empty graph has one."""
+    """Return the insertions that keep the topology, in a fixed order; an empty graph has one."""
     if not graph:
         return [Insertion(())]
-    return _PLACES[topology](graph)
+    return _INSERTIONS[topology](graph)
 
 
 def _edges(graph: Parents) -> list[tuple[str, str]]:
@@ -434,7 +431,7 @@ def _edges(graph: Parents) -> list[tuple[str, str]]:
 
 
 def _on_edges(graph: Parents) -> list[Insertion]:
-    """Between parent and child; the child swaps parents."""
+    """Return insertions on an edge: the child gets the new node in place of its parent."""
     return [
         Insertion((parent,), ((node, tuple(NEW if old == parent else old for old in graph[node])),))
         for parent, node in _edges(graph)
@@ -463,30 +460,30 @@ def _in_tree(graph: Parents) -> list[Insertion]:
 
 
 def _in_layers(graph: Parents) -> list[Insertion]:
-    """In a layer, with one or two parents above; or as a layer of its own below some layer.
+    """Return insertions into a layer with one or two parents in the layer above, and as a layer of its own.
 
-    The nodes of the layer under a new layer drop their parents and get the new node instead, so none is orphaned.
+    Nodes of the layer below a new layer get the new node in place of all their parents, so each keeps a parent.
     """
     depth = depths(graph) or {}
     layers = [[node for node in graph if depth[node] == k] for k in range(max(depth.values()) + 1)]
-    places: list[Insertion] = []
-    for below in layers[1:2]:  # a new node of layer 0 has to be connected, to the next layer
-        places.extend(Insertion((), ((node, (*graph[node], NEW)),)) for node in below)
+    found: list[Insertion] = []
+    for below in layers[1:2]:  # a new node of layer 0 needs a child, which is in the next layer
+        found.extend(Insertion((), ((node, (*graph[node], NEW)),)) for node in below)
     for above in layers:
-        places.extend(Insertion((node,)) for node in above)
-        places.extend(Insertion((first, second)) for i, first in enumerate(above) for second in above[i + 1 :])
+        found.extend(Insertion((node,)) for node in above)
+        found.extend(Insertion((first, second)) for i, first in enumerate(above) for second in above[i + 1 :])
     if len(graph) > 1:
         for k in range(len(layers)):
             parents = tuple(layers[k - 1][:2]) if k else ()
-            lost = tuple((node, (NEW,)) for node in layers[k])
-            place = Insertion(parents, lost)
-            if satisfies(insert_node(graph, place, "new node"), "layered"):
-                places.append(place)
-    return places
+            changed = tuple((node, (NEW,)) for node in layers[k])
+            insertion = Insertion(parents, changed)
+            if satisfies(insert_node(graph, insertion, "new node"), "layered"):
+                found.append(insertion)
+    return found
 
 
 def _in_poly_tree(graph: Parents) -> list[Insertion]:
-    """Under or above any node, on any edge, or with two parents."""
+    """Return insertions below or above a node, on an edge, and with two parents."""
     nodes = list(graph)
     under = [Insertion((node,)) for node in nodes]
     above = [Insertion((), ((node, (*graph[node], NEW)),)) for node in nodes]
@@ -494,7 +491,7 @@ def _in_poly_tree(graph: Parents) -> list[Insertion]:
     return [*under, *above, *_on_edges(graph), *joins]
 
 
-_PLACES: Final[dict[str, Callable[[Parents], list[Insertion]]]] = {
+_INSERTIONS: Final[dict[str, Callable[[Parents], list[Insertion]]]] = {
     "chain": _in_chain,
     "star": _in_star,
     "inverted_star": _in_inverted_star,
@@ -504,14 +501,14 @@ _PLACES: Final[dict[str, Callable[[Parents], list[Insertion]]]] = {
 }
 
 
-# --- Requirements on generated models, and the violations of a model from elsewhere -----------------------------------
+# --- Requirements on generated models, and their violations by other models -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Vacuity:
     """Edges, noise and nodes without an effect, in topological order.
 
-    edges: (parent, child) where no change of the parent changes the child, whatever the other parents and the noise
+    edges: (parent, child) such that no change of the parent alone ever changes the child
     noise: nodes whose noise changes nothing
     constants: nodes with one value
     """
@@ -522,7 +519,7 @@ class Vacuity:
 
 
 def vacuity(model: Model) -> Vacuity:
-    """`ModelError` where a table is too large to be made."""
+    """Return the edges, noise and nodes of a model without an effect; `ModelError` if a table is too large."""
     edges: list[tuple[str, str]] = []
     noise, constants = [], []
     for node, local in zip(model.nodes, model.system, strict=True):
@@ -540,12 +537,12 @@ def _matters(local: Local, axis: int) -> bool:
 
 
 def graph_of(model: Model) -> dict[str, tuple[str, ...]]:
-    """Every node's parents, in topological order."""
+    """Return the parents of each node, nodes in topological order."""
     return {node.name: node.parents for node in model.nodes}
 
 
 def objections(model: Model, topology: str, *, size: int | None = None) -> list[str]:
-    """Why a generated model is refused, a line each; none if it is accepted."""
+    """Return why a generated model is rejected, a line for each reason; empty if it is accepted."""
     graph = graph_of(model)
     problems = []
     if not is_connected(graph):
@@ -562,11 +559,11 @@ def objections(model: Model, topology: str, *, size: int | None = None) -> list[
 
 
 def unread_arguments(source: str) -> list[tuple[str, str]]:
-    """Return (function, parameter) for every parameter that its body never names; `Unsupported` as `load_source`."""
+    """Return (function, parameter) for each parameter that the body never names; `Unsupported` as `load_source`."""
     return [(name, parameter) for name, function in parse(source).functions.items() for parameter in function.unread]
 
 
 def bundle_objections(bundle: Bundle, model: Model, source: str) -> list[str]:
-    """All of `objections` for a bundle and its model, and its unread arguments."""
+    """Return the `objections` to a bundle's model, and its unread arguments."""
     unread = [f"{name} never reads {parameter}" for name, parameter in unread_arguments(source)]
     return [*objections(model, bundle.topology, size=bundle.v), *unread]

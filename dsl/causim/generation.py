@@ -1,12 +1,12 @@
-"""Programs that grow by one node a version, and questions drawn about them.
+"""Generated programs, which grow by one node for each version, and questions drawn about them.
 
-A child that gets a new parent keeps its old table where that parent has its default value, and follows another rule
-elsewhere. A child whose parent is taken away computes a stand-in for it from the new node. What the verifier refuses is
-drawn again with the next counter.
+A child that gets a new parent keeps its old table for that parent's default value, and has another rule for its other
+values. A child whose parent is removed computes a substitute for its value from the new node. A draft with objections
+is drawn again with the next counter.
 
-Whether two tables are equal up to renaming takes a search. Two bounds on the number of different ones are counted
-instead: tables of different profile differ under any renaming, tables of equal text after renaming the node's values
-are equal.
+To decide whether two tables are equal up to renaming of values takes a search. Instead, two bounds on the number of
+different tables are counted: tables of different profiles differ under any renaming (lower bound), and tables that are
+equal after a canonical renaming of the node's values are equal (upper bound).
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from calibrant.dsl.causim.language.tables import table
 from calibrant.dsl.causim.model import Local, Model, ModelError, Symbol, run, symbol, value_of
 from calibrant.dsl.causim.question import FORMS, Question, QuestionType
 
-# --- Programs that grow by one node a version: a legal insertion, a new U and f, children rewritten, all verified -----
-MAX_ATTEMPTS: Final = 20
-MAX_RESTARTS: Final = 10
+# --- Growth by one node: an insertion that keeps the topology, a new U and f, rewritten children, all verified --------
+MAX_ATTEMPTS: Final = 20  # drafts of one version
+MAX_RESTARTS: Final = 10  # of a program from version 1, when a version has no accepted draft
 ACCEPTED: Final = "accepted"
 _NOTHING: Final = Model([])
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One node's code: parents are its parents' names in the order of the signature; the noise comes last."""
+class _NodeCode:
+    """Code of one node; parents: names in the order of the signature, whose last parameter is the noise."""
 
     sampler: str
     parents: tuple[str, ...]
@@ -74,9 +74,9 @@ class Version:
 
 @dataclass
 class Tally:
-    """The outcomes of drafts: accepted ones, and how often each objection was the first. Filled as programs grow.
+    """Outcomes of drafts, counted as programs grow.
 
-    versions: the outcomes of drafts with so many nodes, `accepted` or the objection
+    refused: drafts by first objection; versions: by number of nodes, drafts by outcome, ACCEPTED or objection
     """
 
     accepted: int = 0
@@ -89,13 +89,13 @@ class Tally:
         return self.accepted / drafts if drafts else 1.0
 
     def add(self, tally: Tally) -> None:
-        """Add the outcomes of further drafts."""
+        """Add the outcomes of another tally."""
         for version, of_version in tally.versions.items():
             for outcome, number in of_version.items():
                 self.count(version, None if outcome == ACCEPTED else outcome, number)
 
     def count(self, version: int, objection: str | None, number: int = 1) -> None:
-        """Count drafts with so many nodes; None where there was no objection."""
+        """Count `number` drafts with `version` nodes; objection: None if they were accepted."""
         of_version = self.versions.setdefault(version, {})
         outcome = ACCEPTED if objection is None else objection
         of_version[outcome] = of_version.get(outcome, 0) + number
@@ -106,7 +106,7 @@ class Tally:
 
     @property
     def in_words(self) -> str:
-        """Number of drafts, share of accepted ones, and the objections, the most frequent first."""
+        """Number of drafts, share of accepted ones, and objections by descending frequency, as text."""
         drafts = self.accepted + sum(self.refused.values())
         kinds = sorted(self.refused.items(), key=lambda entry: (-entry[1], entry[0]))
         listed = ", ".join(f"{kind} {number}" for kind, number in kinds)
@@ -115,7 +115,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class _State:
-    parts: Mapping[str, _Part]
+    parts: Mapping[str, _NodeCode]
     graph: Mapping[str, tuple[str, ...]]
     model: Model
 
@@ -129,7 +129,7 @@ def grow(
     vocabulary: Vocabulary = "nonsense",
     tally: Tally | None = None,
 ) -> list[Version]:
-    """Versions 1 to `nodes` of one program; the same arguments give the same bytes. `ModelError` if none is found."""
+    """Return versions 1 to `nodes` of a program, determined by the arguments; `ModelError` if drafts run out."""
     tally = tally if tally is not None else Tally()
     for restart in range(MAX_RESTARTS):
         versions = _grow_once(
@@ -169,32 +169,32 @@ def _grow_once(
 
 @dataclass(frozen=True)
 class _Draft:
-    parts: Mapping[str, _Part]
+    parts: Mapping[str, _NodeCode]
     graph: Mapping[str, tuple[str, ...]]
     bundle: Bundle
 
 
 def _draft(draws: Draws, state: _State, topology: str, vocabulary: Vocabulary) -> _Draft:
-    place = draws.choice(insertions(state.graph, topology))
+    insertion = draws.choice(insertions(state.graph, topology))
     name = new_name(draws, state.graph)
-    values = _number_of_values(draws, topology)
-    outputs = outcomes(draws, vocabulary, values)
+    num_values = _number_of_values(draws, topology)
+    outputs = outcomes(draws, vocabulary, num_values)
     noise = sampler(draws, vocabulary)
     setting = Setting(
-        [_input(state, parent) for parent in place.parents], Input(_noise_of(name), _noise_values(noise)), outputs
+        [_input(state, parent) for parent in insertion.parents], Input(_noise_of(name), _noise_values(noise)), outputs
     )
     parts = dict(state.parts)
-    parts[name] = _Part(noise, place.parents, mechanism(draws, setting))
+    parts[name] = _NodeCode(noise, insertion.parents, mechanism(draws, setting))
     new = Input(name.lower(), _image(parts[name].body, [*setting.parents, setting.noise]))
-    for child, parents in place.changed:
-        after = tuple(name if parent == NEW else parent for parent in parents)
-        parts[child] = _rewritten(draws, state, child, after, new)
-    graph = insert_node(state.graph, place, name)
-    return _Draft(parts, graph, _bundle(parts, graph, topology, place, name))
+    for child, parents in insertion.changed:
+        new_parents = tuple(name if parent == NEW else parent for parent in parents)
+        parts[child] = _rewrite_child(draws, state, child, new_parents, new)
+    graph = insert_node(state.graph, insertion, name)
+    return _Draft(parts, graph, _bundle(parts, graph, topology, insertion, name))
 
 
 def _number_of_values(draws: Draws, topology: str) -> int:
-    """Two to four; the parents of a wide sink mostly have two, or its table explodes."""
+    """Draw the number of a node's values, 2 to 4; mostly 2 for parents of one sink, whose table would be too large."""
     if topology == "inverted_star":
         return 3 if draws.below(5) == 0 else 2
     return 2 + draws.below(3)
@@ -209,9 +209,9 @@ def _noise_values(body: str) -> list[object]:
 
 
 def _image(body: str, inputs: Sequence[Input]) -> list[object]:
-    """Return the values that a mechanism gives, sorted by text."""
-    called = _function(", ".join(item.variable for item in inputs), body, random=False)
-    codes, symbols = table(called, [item.values for item in inputs], symbol, StepBudget())
+    """Return the values of a mechanism over all its inputs, sorted by text."""
+    function_ = _function(", ".join(item.variable for item in inputs), body, random=False)
+    codes, symbols = table(function_, [item.values for item in inputs], symbol, StepBudget())
     return [value_of(value) for value in sorted(symbols[code] for code in np.unique(codes))]
 
 
@@ -226,14 +226,14 @@ def _input(state: _State, name: str) -> Input:
     return Input(name.lower(), [value_of(value) for value in domain])
 
 
-def _rewritten(draws: Draws, state: _State, child: str, parents: tuple[str, ...], new: Input) -> _Part:
-    """Return a child under its new parents, of which one is the new node."""
+def _rewrite_child(draws: Draws, state: _State, child: str, parents: tuple[str, ...], new: Input) -> _NodeCode:
+    """Return the code of a child rewritten for its new parents, one of which is the new node."""
     old = state.parts[child]
     lines = old.body.split("\n")
     lost = [parent for parent in old.parents if parent not in parents]
     if lost:
         for parent in lost:
-            lines = [*_stand_in(draws, _input(state, parent), new), *lines]
+            lines = [*_substitute_lines(draws, _input(state, parent), new), *lines]
         return replace(old, parents=parents, body="\n".join(lines))
     node = state.model.nodes[state.model.position[child]]
     noise = Input(_noise_of(child), [value_of(value) for value in node.support])
@@ -246,8 +246,8 @@ def _rewritten(draws: Draws, state: _State, child: str, parents: tuple[str, ...]
     return replace(old, parents=parents, body="\n".join(body))
 
 
-def _stand_in(draws: Draws, lost: Input, new: Input) -> list[str]:
-    """Lines that give a lost parent's variable a value that follows from the new node's."""
+def _substitute_lines(draws: Draws, lost: Input, new: Input) -> list[str]:
+    """Return lines that compute a removed parent's variable from the new node's value."""
     targets = draws.sample(lost.values, min(2, len(lost.values)))  # the first value is the default
     targets += [draws.choice(lost.values) for _ in range(len(new.values) - len(targets))]
     lines = []
@@ -258,7 +258,7 @@ def _stand_in(draws: Draws, lost: Input, new: Input) -> list[str]:
 
 
 def _bundle(
-    parts: Mapping[str, _Part], graph: Mapping[str, tuple[str, ...]], topology: str, place: Insertion, name: str
+    parts: Mapping[str, _NodeCode], graph: Mapping[str, tuple[str, ...]], topology: str, insertion: Insertion, name: str
 ) -> Bundle:
     exogenous = [Definition(f"U_{node}", [], parts[node].sampler, f"Noise of {node}.") for node in graph]
     structural = []
@@ -271,13 +271,13 @@ def _bundle(
         lines.append(f"    {_noise_of(node)} = U_{node}()")
         lines.append(f"    {node.lower()} = f_{node}({', '.join(arguments)})")
     outputs = ", ".join(f"{node!r}: {node.lower()}" for node in graph)
-    children = [child for child, _ in place.changed]
+    children = [child for child, _ in insertion.changed]
     plan = GrowthPlan(
-        f"{name} is put {'under ' + ', '.join(place.parents) if place.parents else 'at the top'}"
+        f"{name} is put {'under ' + ', '.join(insertion.parents) if insertion.parents else 'at the top'}"
         f"{', above ' + ', '.join(children) if children else ''}.",
         f"f_{name}",
         f"U_{name}",
-        list(place.parents),
+        list(insertion.parents),
         children,
     )
     return Bundle(
@@ -300,8 +300,8 @@ def _bundle(
 class Diversity:
     """Totals over models.
 
-    motifs: by number of nodes, models, forks (pairs of children of a node) and colliders (pairs of parents)
-    supports: nodes by the number of values of their noise; tables, profiles: digests, with how often each occurs
+    motifs: by number of nodes: numbers of models, of forks (pairs of children) and of colliders (pairs of parents)
+    supports: number of nodes by size of their noise support; tables, profiles: number of nodes by digest
     """
 
     motifs: dict[int, list[int]] = field(default_factory=dict)
@@ -310,21 +310,21 @@ class Diversity:
     profiles: Counter[bytes] = field(default_factory=Counter)
 
     def add_graph(self, model: Model) -> None:
-        """Count the motifs of a model; children and parents that are joined count too."""
+        """Count the motifs of a model; pairs joined by an edge count too."""
         totals = self.motifs.setdefault(len(model), [0, 0, 0])
         totals[0] += 1
         totals[1] += sum(comb(len(children), 2) for children in model.children)
         totals[2] += sum(comb(len(node.parents), 2) for node in model.nodes)
 
     def add_tables(self, model: Model) -> None:
-        """Count the mechanisms of a model."""
+        """Count the noise supports, tables and profiles of a model's mechanisms."""
         for node, local in zip(model.nodes, model.system, strict=True):
             self.supports[len(node.support)] += 1
-            self.tables[_digest(_renamed(local))] += 1
+            self.tables[_digest(_number_values(local))] += 1
             self.profiles[_digest(_profile(local))] += 1
 
     def add(self, diversity: Diversity) -> None:
-        """Add the totals of further models."""
+        """Add the totals of another diversity."""
         for nodes, totals in diversity.motifs.items():
             before = self.motifs.setdefault(nodes, [0, 0, 0])
             self.motifs[nodes] = [a + b for a, b in zip(before, totals, strict=True)]
@@ -347,8 +347,8 @@ def _means(totals: Iterable[int]) -> Mapping[str, float]:
     return {"models": models, "forks": forks / models, "colliders": colliders / models}
 
 
-def _renamed(local: Local) -> tuple[object, ...]:
-    """Return the table with the node's values numbered in the order in which its rows have them."""
+def _number_values(local: Local) -> tuple[object, ...]:
+    """Return a table with the node's values replaced by numbers, in order of first occurrence."""
     flat = local.table.ravel()
     values, first = np.unique(flat, return_index=True)
     numbers = np.empty(int(flat.max(initial=0)) + 1, dtype=np.int64)
@@ -357,7 +357,7 @@ def _renamed(local: Local) -> tuple[object, ...]:
 
 
 def _profile(local: Local) -> tuple[object, ...]:
-    """Return counts that no renaming of values and no order of the parents changes: of each value, by axis."""
+    """Return the counts of each value along each axis, sorted so as to be invariant under renaming and parent order."""
     per_value = []
     for value in range(len(local.domain)):
         is_value = local.table == value
@@ -371,7 +371,7 @@ def _digest(value: tuple[object, ...]) -> bytes:
     return sha256(repr(value).encode()).digest()[:16]
 
 
-# --- Questions drawn about a model: a world from a seed, which noise is missing, what is set, what is seen ------------
+# --- Questions drawn about a model: a world, the unknown noise, the intervention, the evidence ------------------------
 Evidence: TypeAlias = Literal["full", "minimal"]
 
 
@@ -379,11 +379,11 @@ Evidence: TypeAlias = Literal["full", "minimal"]
 class QuestionOptions:
     """Options of drawing a question.
 
-    missing: share of the noise that a deduction or intervention leaves open
+    missing: share of the noise variables that a deduction or intervention leaves unknown
     intervened: share of the nodes that `do` sets; at least one is set
-    evidence: of counterfactuals: all nodes seen and all noise missing, or one noise missing and its node and the
-        children of that node seen
-    with_noise: counterfactuals ask for the missing noise too
+    evidence: of counterfactuals; full: all nodes are observed and all noise is unknown; minimal: one noise variable is
+        unknown, its node and the node's children are observed
+    with_noise: counterfactuals ask for the unknown noise too
     """
 
     missing: float = 0.5
@@ -394,14 +394,14 @@ class QuestionOptions:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A question and the world that it was drawn from, which fits it."""
+    """A question and the world that it was drawn from, which is consistent with its evidence."""
 
     question: Question
     world: dict[str, Symbol]
 
 
 def draw_world(draws: Draws, model: Model) -> dict[str, Symbol]:
-    """Draw a world, each noise variable with its probabilities."""
+    """Draw a world: a value of each noise variable, with its probabilities."""
     world = {}
     for node in model.nodes:
         point, total = draws.below(1 << 40), 0
@@ -414,7 +414,7 @@ def draw_world(draws: Draws, model: Model) -> dict[str, Symbol]:
 
 
 def draw_question(draws: Draws, model: Model, kind: QuestionType, options: QuestionOptions) -> Drawn:
-    """Values in `do` differ from those of the drawn world where a node has another value."""
+    """Draw a question; values in `do` differ from those in the drawn world, unless a node has only one value."""
     world = draw_world(draws, model)
     factual = run(model, world, {})
     form = FORMS[kind]

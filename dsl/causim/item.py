@@ -1,4 +1,4 @@
-"""CauSim items: a program with one question about it; the world that it was drawn from is sealed."""
+"""CauSim items: a program with one question about it; the world that the question was drawn from is sealed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BENCHMARK = "causim"
 Vocabulary: TypeAlias = Literal["nonsense", "medical", "other"]
 
 
-@lru_cache(maxsize=1536)  # programs of 5,000 items of suites; 140 kB each
+@lru_cache(maxsize=1536)  # holds the programs of 5,000 items of suites, 140 kB each
 def load_model(source: str) -> Model:
-    """Return the model of a program; the same object for the same text."""
+    """Return the model of a program (cached)."""
     return load_source(source)
 
 
@@ -29,7 +29,7 @@ class Task:
     """All that a solver may read.
 
     source: the program, without comments
-    scenario: the label of the question, which says whether one answer is right or several
+    scenario: whether one, several or no answers are right
     view: whether the prompt shows the program or prose; style: of the prose
     """
 
@@ -52,7 +52,7 @@ class Task:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The parts of the prompt before the form of replies."""
+        """The paragraphs of the prompt before the format of replies."""
         return facts(self.model, self.question, self.scenario, source=self.source, view=self.view, style=self.style)
 
 
@@ -62,7 +62,7 @@ class Labels:
 
     size: number of right answers
     trivial: `do` covers every required key
-    effect_all, effect_some: something outside `do` changes in all, in some worlds that fit
+    effect_all, effect_some: `do` changes a node outside `do` in all, in some worlds that fit
     copy: the evidence with `do` written over it is right
     """
 
@@ -87,9 +87,9 @@ class Sealed:
 class CausimItem(Pictured):
     """One question.
 
-    scm, version: the program it is about; a version has that many nodes
-    topology: of the program, or the name of a built-in model; empty if it is none and has none of the six
-    vocabulary: of the program's values; other of those that were not generated here
+    scm, version: id of its program, and the program's number of nodes
+    topology: one of the six, or the name of a built-in model, else empty
+    vocabulary: of the program's values; "other" if the program was not generated here
     """
 
     id: str
@@ -106,7 +106,7 @@ class CausimItem(Pictured):
         model = self.task.model
         edges = tuple(PictureEdge(parent, node.name) for node in model.nodes for parent in node.parents)
         nodes = {node.name: node.noise for node in model.nodes}
-        question = "\n".join(self.task.facts[-3:])  # its type, what is given, and what is asked
+        question = "\n".join(self.task.facts[-3:])  # type, givens and task
         return Picture(f"{self.id}: {self.setting}", (), nodes, edges, text=question, code=self.task.source)
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
 
 
 def template_fields(task: Task) -> dict[str, object]:
-    """Return the fields of a task, None for those that it lacks."""
+    """Return the template fields of a task; a field that does not apply is None."""
     question, model = task.question, task.model
     shown_model, sentence = task.facts[1], task.facts[-1]
     return {

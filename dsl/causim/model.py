@@ -1,12 +1,12 @@
 """The canonical model of a program, and the values of its variables.
 
-V_i = f_i(pa_i, U_i), acyclic, with one private noise variable per equation and all noise independent. A node's domain
-is the image of its table over the domains of its parents, not the values that worlds reach.
+V_i = f_i(pa_i, U_i), acyclic, with one private noise variable for each equation, all noise independent. A node's domain
+is the image of its table over the domains of its parents, a superset of the values that occur in worlds.
 
-Everywhere but in the interpreter a value *is* that text, called a symbol: symbols hash, sort and compare as values
-should, where Python's own `True == 1 == 1.0` does not. A tuple is the list of its members behind the tag "tuple".
+Outside the interpreter a value is represented by its symbol, its compact JSON text, so that 1, 1.0, true and "1" are
+four values, although `True == 1 == 1.0` in Python. The symbol of a tuple is that of the list ["tuple", members...].
 
-A case allows a set of values for each parent and for the noise; the cases of a table exclude each other.
+A case of a table is a product of sets of values, one set for each parent and for the noise; cases are disjoint.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-# --- Values of variables and noise, told apart by their compact JSON text: `true`, `1`, `1.0` and `"1"` are
-# four values
+# --- Symbols: values of variables and noise as compact JSON texts
 Symbol: TypeAlias = str
 Assignment: TypeAlias = Mapping[str, Symbol]
 
@@ -38,7 +37,7 @@ _MAX_DEPTH = 20
 
 
 class ModelError(CalibrantError):
-    """A program, model, question or file of CauSim says something that cannot be meant; one line."""
+    """Invalid program, model, question or file of CauSim; the message is one line."""
 
 
 def symbol(value: object) -> Symbol:
@@ -54,15 +53,15 @@ def value_of(text: Symbol) -> Any:
 
 
 def shown_value(text: Symbol) -> str:
-    """Return a value as people read it: texts without quotation marks."""
+    """Return a value as text for people, strings without quotation marks."""
     plain = value_of(text)
     return plain if isinstance(plain, str) else text
 
 
 def loose_symbol(value: object) -> Symbol:
-    """Return the symbol of anything that JSON decodes to; what is not a value gets a placeholder, equal to no symbol.
+    """Return the symbol of a decoded JSON value; of a non-value (object, list, NaN) a placeholder unlike any symbol.
 
-    The placeholder is a JSON object, which no value is, so that answers stay readable as JSON.
+    The placeholder is the text of a JSON object, so that an answer that holds one can still be decoded.
     """
     try:
         if isinstance(value, list) and value[:1] == [_TAG]:
@@ -73,12 +72,12 @@ def loose_symbol(value: object) -> Symbol:
 
 
 def is_value(text: Symbol) -> bool:
-    """Return whether a symbol is that of a value, not the placeholder that `loose_symbol` gives anything else."""
+    """Return whether a text is the symbol of a value, not a placeholder of `loose_symbol`."""
     return not text.startswith(_INVALID)
 
 
 def compact(value: object) -> str:
-    """Compact JSON with sorted keys, the form in which prompts, files and answers are written."""
+    """Return compact JSON with sorted keys, the format of prompts, files and answers."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
@@ -88,12 +87,12 @@ def assignment_text(assignment: Assignment) -> str:
 
 
 def plain(assignment: Assignment) -> dict[str, Any]:
-    """Return a mapping of names to JSON values, as files hold it."""
+    """Return the JSON values by name, the inverse of `symbols`."""
     return {name: json.loads(assignment[name]) for name in sorted(assignment)}
 
 
 def symbols(values: Mapping[str, object]) -> dict[str, Symbol]:
-    """Return the symbols of a decoded JSON object; `ModelError` names the key of what is no value."""
+    """Return the symbols of a decoded JSON object; `ModelError` names the key of an invalid value."""
     by_name = {}
     for name, value in values.items():
         decoded = _decode(value) if isinstance(value, list) else value
@@ -105,7 +104,7 @@ def symbols(values: Mapping[str, object]) -> dict[str, Symbol]:
 
 
 def in_order(values: Iterable[Symbol]) -> tuple[Symbol, ...]:
-    """Each value once, sorted by its text."""
+    """Return the distinct values, sorted by text."""
     return tuple(sorted(set(values)))
 
 
@@ -129,12 +128,12 @@ def _decode(value: Any) -> Any:
     return value
 
 
-# --- The canonical model: per node its parents, its noise with exact probabilities, and a table over parents and noise
+# --- The canonical model: for each node parents, noise with exact probabilities, and a table over both
 Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
 Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int32], tuple[Symbol, ...]]]
-MAX_ROWS = 1_000_000  # a larger table is not made row by row
-MAX_CACHED_ROWS = 200_000  # values of a node that are kept, about 60 MB
-MAX_CACHED_CHARS = 400  # characters of the parents' symbols, with which a row is cached
+MAX_ROWS = 1_000_000  # rows of a table that is computed row by row
+MAX_CACHED_ROWS = 200_000  # cached outputs of a node, about 60 MB
+MAX_CACHED_CHARS = 400  # a row whose parents' symbols have more characters is not cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +144,9 @@ class Node:
     parents: in the order of the mechanism's parameters
     support: values of the noise of positive probability, sorted by text
     weights: their probabilities; they add up to one
-    mechanism: parents' values and noise value -> value; `ModelError` where it raises
-    tabulate: the whole table at once, if there is a faster way than row by row: from the domains of the parents and of
-        the noise, codes with one axis for each of them, and the symbol of each code
+    mechanism: maps parents' values and noise value to the value; raises `ModelError`
+    tabulate: None, or a faster way than row by row to compute the table: given the domains of the parents and of the
+        noise, it returns an array of codes with one axis for each domain, and the symbol of each code
     """
 
     name: str
@@ -160,12 +159,12 @@ class Node:
     _cached_outputs: dict[tuple[tuple[Symbol, ...], Symbol], Symbol] = field(default_factory=dict, repr=False)
 
     def value(self, parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
-        """Return the node's value, for parents' values inside or outside their domains."""
+        """Return the node's value (cached); values of parents may be outside their domains."""
         key = parents, noise
         output = self._cached_outputs.get(key)
         if output is None:
             output = self.mechanism(parents, noise)
-            # replies bring values of any kind and length: the cache is bounded in both
+            # values in replies may be many and long, so the cache is bounded in number and in length
             if sum(map(len, parents)) <= MAX_CACHED_CHARS:
                 if len(self._cached_outputs) >= MAX_CACHED_ROWS:
                     self._cached_outputs.clear()
@@ -174,17 +173,17 @@ class Node:
 
     @property
     def noise_index(self) -> dict[Symbol, int]:
-        """Position of each value of the support."""
+        """Index of each value in `support`."""
         return {symbol: i for i, symbol in enumerate(self.support)}
 
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """A node's equation in one system, by positions: what engines work with.
+    """A node's equation in one system, as integers.
 
-    parents: positions of the parents among the nodes
-    domain: the values that the node can take there
-    table: shape (sizes of the parents' domains in order, size of the noise support); positions in `domain`
+    parents: indices of the parents in Model.nodes
+    domain: possible values of the node in this system
+    table: indices in `domain`, of shape (sizes of the parents' domains in order, size of the noise support)
     """
 
     parents: tuple[int, ...]
@@ -193,7 +192,7 @@ class Local:
 
     @cached_property
     def index(self) -> dict[Symbol, int]:
-        """Position of each value of the domain."""
+        """Index of each value in `domain`."""
         return {symbol: i for i, symbol in enumerate(self.domain)}
 
 
@@ -203,7 +202,7 @@ System: TypeAlias = tuple[Local, ...]
 class Model:
     """Nodes in topological order; names of nodes and of noise are unique.
 
-    begin: called before tables under an intervention are made, which then have a budget of their own
+    begin: called before tables under an intervention are computed, to give them a new budget
     """
 
     def __init__(self, nodes: Sequence[Node], begin: Callable[[], None] = lambda: None) -> None:
@@ -238,12 +237,12 @@ class Model:
 
     @cached_property
     def system(self) -> System:
-        """The equations as they are; `ModelError` if a mechanism raises on its domain, or a table has over MAX_ROWS."""
+        """The equations without intervention; `ModelError` if a mechanism raises on its domain or exceeds MAX_ROWS."""
         return self._system({})
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """Positions of each node's children, ascending."""
+        """Indices of each node's children, ascending."""
         child_lists: list[list[int]] = [[] for _ in self.nodes]
         for i, node in enumerate(self.nodes):
             for parent in node.parents:
@@ -255,9 +254,9 @@ class Model:
         return {}
 
     def under(self, do: Assignment) -> System:
-        """Return the equations under an intervention: the nodes in `do` are constants, whatever the value.
+        """Return the equations under an intervention: nodes in `do` are constants, even outside their domains.
 
-        `ModelError` for an unknown node, and where a mechanism raises for a value outside its parents' domains.
+        Raises `ModelError` for an unknown node, or if a mechanism raises for a value outside its parents' domains.
         """
         if not do:
             return self.system
@@ -292,7 +291,7 @@ class Model:
 
 
 def _restrict_table(base: System, system: Sequence[Local], i: int) -> Local | None:
-    """Restrict a table of `base` to subsets of the parents' domains; None if they are no subsets."""
+    """Return a table of `base` restricted to smaller domains of its parents; None if a domain is not a subset."""
     local = base[i]
     if all(system[parent].domain == base[parent].domain for parent in local.parents):
         return local
@@ -330,7 +329,7 @@ def _local_table(parents: tuple[int, ...], codes: NDArray[np.int32], symbols: tu
 
 
 def rows(model: Model, name: str) -> Iterator[tuple[tuple[Symbol, ...], Symbol, Symbol]]:
-    """Yield the table of a node as (parents' values, noise value, value), in order of the texts."""
+    """Yield the rows of a node's table (parents' values, noise value, value), sorted by texts."""
     i = model.position[name]
     node, system = model.nodes[i], model.system
     for row in product(*(system[parent].domain for parent in system[i].parents)):
@@ -356,7 +355,7 @@ def table_node(
     support: Mapping[Symbol, Fraction],
     table: Mapping[tuple[tuple[Symbol, ...], Symbol], Symbol],
 ) -> Node:
-    """Return a node whose mechanism is a table; outside the table its mechanism raises `ModelError`."""
+    """Return a node whose mechanism is a table; it raises `ModelError` for values outside the table."""
     outputs = dict(table)
 
     def mechanism(row: tuple[Symbol, ...], value: Symbol) -> Symbol:
@@ -369,21 +368,20 @@ def table_node(
     return Node(name, noise, tuple(parents), tuple(ordered), tuple(support[symbol] for symbol in ordered), mechanism)
 
 
-# --- Tables as few rules: the outcomes of a node, each with the cases in which it occurs, the commonest one
-# left for last
+# --- Tables as rules: for each outcome the cases in which it occurs; the outcome with most cases is the default
 Case: TypeAlias = tuple[tuple[Symbol, ...] | None, ...]  # per parent, then the noise; None allows every value
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """branches: outcome and its cases, in order of the outcomes' texts; `otherwise` in every other case."""
+    """Rules of a node; branches: outcomes with their cases, sorted by text; otherwise: outcome of all other cases."""
 
     branches: tuple[tuple[Symbol, tuple[Case, ...]], ...]
     otherwise: Symbol
 
 
 def rules_of(model: Model, i: int) -> Rules:
-    """Return the rules of node i: no outcome has more cases than `otherwise`."""
+    """Return the rules of node i; `otherwise` is the outcome with the most cases."""
     local, node = model.system[i], model.nodes[i]
     axes = [*(model.system[parent].domain for parent in local.parents), node.support]
     cases: dict[Symbol, list[Case]] = {}
@@ -400,7 +398,7 @@ def rules_of(model: Model, i: int) -> Rules:
 
 
 def cubes(table: NDArray[np.int64]) -> list[tuple[tuple[tuple[int, ...], ...], int]]:
-    """Disjoint products of positions with one outcome each; values of an axis that lead to the same are together."""
+    """Partition a table into products of index sets with one outcome each; equivalent values of an axis are merged."""
     if table.ndim == 0:
         return [((), int(table))]
     alike: dict[bytes, list[int]] = {}
@@ -414,7 +412,7 @@ def cubes(table: NDArray[np.int64]) -> list[tuple[tuple[tuple[int, ...], ...], i
 
 
 def holds(case: Case, values: tuple[Symbol, ...]) -> bool:
-    """Return whether a case allows these values of parents and noise."""
+    """Return whether a case contains these values of parents and noise."""
     return all(allowed is None or value in allowed for allowed, value in zip(case, values, strict=True))
 
 

@@ -1,12 +1,12 @@
 """Built-in models: asia, cancer, survey, and the NIH Stroke Scale.
 
-`cells`: the noise values are the pieces that the cumulative cuts of all rows leave of the unit interval, with their
-exact lengths, so nothing of the tables is lost. `grid`: the noise is i / (points - 1), and the state is the first whose
-running float sum exceeds it, else the last; at noise 1 even a state of probability zero gets its share. Both couple the
-states of a node monotonically over its rows, and counterfactuals depend on that.
+`cells`: the cumulative probabilities of all rows cut the unit interval into pieces; these are the noise values, their
+lengths the probabilities, so the tables are represented exactly. `grid`: the noise is i / (points - 1), and the state
+is the first whose cumulative float sum exceeds it, else the last, so noise 1 may give a state of probability zero. Both
+couple the states of a node monotonically over its rows, which counterfactuals depend on.
 
 Source of items and ranges: National Institute of Neurological Disorders and Stroke, NIH Stroke Scale. "UN" is an item
-that cannot be tested; it counts 0. Items are drawn evenly here: the scale says nothing about patients.
+that cannot be tested; it counts 0. Items are uniform here, since the scale states no frequencies of patients.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ import msgspec
 
 from calibrant.dsl.causim.model import Model, ModelError, Node, Symbol, symbol, table_node, value_of
 
-# --- asia, cancer and survey as structural models: one uniform noise per node, states by inverse cumulative
-# distribution
+# --- asia, cancer and survey as structural models: uniform noise for each node, states by inverse transform
 Mode: TypeAlias = Literal["cells", "grid"]
 NETWORKS: Final = ("asia", "cancer", "survey")
 GRID_POINTS: Final = 20
@@ -48,7 +47,7 @@ def _file() -> _File:
 
 @cache
 def network(name: str, mode: Mode = "cells", points: int = GRID_POINTS) -> Model:
-    """One of NETWORKS; `ModelError` for another name. `points` is the number of noise values of `grid`."""
+    """Return one of NETWORKS as a model; `ModelError` for another name. points: number of noise values of `grid`."""
     tables = _file().networks.get(name)
     if tables is None:
         raise ModelError(f"{name!a} is no built-in network; {', '.join(NETWORKS)} are")
@@ -70,7 +69,7 @@ def _node(table: _NodeTable, states: Mapping[str, Sequence[str]], noise: _Noise)
 
 
 def _cells(table: _NodeTable) -> _Noise:
-    """Noise values are the lower ends of the cells."""
+    """Return noise of mode `cells`, whose values are the lower ends of the cells, and the state by row and value."""
     sums = [list(accumulate(map(Fraction, row))) for row in table.rows]
     cuts = sorted({Fraction(0), Fraction(1), *(cut for row in sums for cut in row)})
     lower = {symbol(float(low)): low for low in cuts[:-1]}
@@ -88,7 +87,7 @@ def _grid(table: _NodeTable, points: int) -> _Noise:
     for row in table.rows:
         total, running = 0.0, []
         for text in row:
-            total += float(text)  # in the order of the states: the last digit decides at thresholds
+            total += float(text)  # in the order of the states, since the last digit of the sum decides at thresholds
             running.append(total)
         sums.append(running)
 
@@ -133,7 +132,7 @@ _NO_NOISE: Final = symbol(None)
 
 
 def nihss(n: int) -> Model:
-    """Return the inverted star: n - 1 items and their total, whose noise has the one value null."""
+    """Return the model of n - 1 items and their total, an inverted star; the total's noise has one value, null."""
 
     def total(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
         return symbol(sum(map(points, parents)))
@@ -144,7 +143,7 @@ def nihss(n: int) -> Model:
 
 
 def program(n: int) -> str:
-    """Return the source of `nihss(n)`, with the total added up item by item."""
+    """Return the program of `nihss(n)`, which adds the total item by item."""
     lines = ["import random", ""]
     for name, values in items(n).items():
         lines += [f"def U_{name}():", f"    return random.choice({list(values)!r})", ""]
@@ -158,7 +157,7 @@ def program(n: int) -> str:
         "    points = 0",
     ]
     for name, values in items(n).items():
-        # an item that may be untested is added under a condition, one level deeper
+        # the points of an item that may be untested are added under a condition, indented by a level
         lines += [f'    if item_{name} != "UN":'] if "UN" in values else []
         lines += [f"{'    ' * (1 + ('UN' in values))}points += item_{name}"]
     lines += [

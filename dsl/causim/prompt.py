@@ -1,6 +1,6 @@
-"""The prompt of a question, its model as a program or in prose, and the way back from each style of prose.
+"""The prompt of a question, with its model as a program or in prose, and the parser of each style of prose.
 
-Names and values stand as JSON, so that every text has one reading:
+Names and values are written as JSON, so that every text can be parsed uniquely:
 
     The noise "U_A" is "x" with probability 1/4 or "y" with probability 3/4.
     The variable "B" follows from "A" and its noise "U_B": it is 1 if "A" is 3 or 4 and "U_B" is "y", and 2 otherwise.
@@ -40,7 +40,7 @@ from calibrant.dsl.causim.model import (
 from calibrant.dsl.causim.question import Question, Scenario
 from calibrant.dsl.errors import short_repr
 
-# --- Parts that both styles of prose share: names and values as JSON, cases, models that are the same -----------------
+# --- Parts of both styles of prose: names and values as JSON, cases, equality of models -------------------------------
 Supports: TypeAlias = dict[str, dict[Symbol, Fraction]]
 """Values of each noise variable with their probabilities."""
 
@@ -59,7 +59,7 @@ def case_text(names: list[str], case: Case) -> str:
 
 
 class SentenceReader:
-    """One sentence; every method reads on from where the last one stopped."""
+    """A reader of one sentence; each method consumes text from the current position."""
 
     def __init__(self, line: str) -> None:
         self.line, self.at = line, 0
@@ -100,8 +100,8 @@ class SentenceReader:
 class ProseForm:
     """Wording of the lines of one style of prose.
 
-    noise, variable: words that a line about either begins with; line: what it calls a line
-    read_noise: reads the rest of a line about a noise variable; read_equation: the rest of one about a node
+    noise, variable: first words of a line about noise, about a variable; line: name of a line in messages
+    read_noise, read_equation: parse the rest of a line about a noise variable, about a node
     """
 
     noise: str
@@ -112,7 +112,7 @@ class ProseForm:
 
 
 def read_model(text: str, style: ProseForm) -> Model:
-    """Read the model of a text, a line a noise variable or node; `ModelError` where the style has no such line."""
+    """Parse a text with a line for each noise variable and node; `ModelError` if a line is not in the style."""
     supports: Supports = {}
     domains: Domains = {}
     nodes = []
@@ -132,7 +132,7 @@ def read_model(text: str, style: ProseForm) -> Model:
 
 
 def read_case(reader: SentenceReader, names: list[str]) -> Case:
-    """Read what `case_text` wrote."""
+    """Parse a case that `case_text` wrote."""
     case: list[tuple[Symbol, ...] | None] = [None] * len(names)
     while True:
         name = reader.name()
@@ -155,7 +155,7 @@ def equation_node(
     supports: Mapping[str, Mapping[Symbol, Fraction]],
     domains: Mapping[str, tuple[Symbol, ...]],
 ) -> tuple[Node, tuple[Symbol, ...]]:
-    """Return the node of an equation with its domain; `ModelError` for a name before its own sentence."""
+    """Return the node of an equation, and its domain; `ModelError` for a name whose line comes later."""
     check_introduced(parents, noise, supports, domains)
     support = supports[noise]
     if prod(map(len, (support, *(domains[parent] for parent in parents)))) > MAX_ROWS:
@@ -171,7 +171,7 @@ def check_introduced(
     supports: Mapping[str, Mapping[Symbol, Fraction]],
     domains: Mapping[str, tuple[Symbol, ...]],
 ) -> None:
-    """`ModelError` for a name that no earlier sentence is about."""
+    """Raise `ModelError` for a parent or noise without an earlier line."""
     unknown = [parent for parent in parents if parent not in domains]
     if unknown or noise not in supports:
         raise ModelError(f"{short_repr((unknown or [noise])[0])} is used before it is introduced")
@@ -189,11 +189,11 @@ def same_model(first: Model, second: Model) -> bool:
     )
 
 
-# --- Models in sentences, one for each noise variable and one for each equation, and the way back ---------------------
+# --- Style `sentences`: a sentence for each noise variable and each equation ------------------------------------------
 
 
 def prose(model: Model) -> str:
-    """Return the sentences, a line each: all noise first, then the equations in topological order."""
+    """Return the sentences of a model, one in each line: noise, then equations in topological order."""
     noise = [_noise_sentence(node) for node in model.nodes]
     return "\n".join([*noise, *(_equation_sentence(model, i) for i in range(len(model)))]) + "\n"
 
@@ -219,7 +219,7 @@ def _equation_sentence(model: Model, i: int) -> str:
 
 
 def read_prose(text: str) -> Model:
-    """Read the model that `prose` wrote; `ModelError` for any other text."""
+    """Parse a model that `prose` wrote; `ModelError` for any other text."""
     return read_model(text, ProseForm("The noise ", "The variable ", "sentence", _read_noise, _read_equation))
 
 
@@ -273,13 +273,13 @@ def _read_rules(reader: SentenceReader, names: list[str]) -> Rules:
     return rules
 
 
-# --- Models in rules, the second style: a uniform number for each noise, then if, else if, otherwise; and the way back
+# --- Style `rules`: a uniform number for each noise variable, then if, else if, otherwise
 _DRAW: Final = ": draw a uniform number from 0 to 1; "
 _DIGITS: Final = 6
 
 
 def uniform_prose(model: Model) -> str:
-    """Return the rules, a line each: all noise first, then the equations in topological order."""
+    """Return the rules of a model, one in each line: noise, then equations in topological order."""
     return "\n".join([*map(_noise_rule, model.nodes), *(_equation_rule(model, i) for i in range(len(model)))]) + "\n"
 
 
@@ -309,7 +309,7 @@ def _equation_rule(model: Model, i: int) -> str:
 
 
 def read_uniform_prose(text: str) -> Model:
-    """Read the model that `uniform_prose` wrote; `ModelError` for any other text."""
+    """Parse a model that `uniform_prose` wrote; `ModelError` for any other text."""
     return read_model(text, ProseForm("Noise ", "Variable ", "rule", _read_uniform_noise, _read_uniform_equation))
 
 
@@ -373,7 +373,7 @@ def _read_uniform_rules(reader: SentenceReader, names: list[str]) -> Rules:
     return Rules(tuple(branches), value)
 
 
-# --- The prompt of a question: the model as a program or in sentences, the rules, the givens, the task ----------------
+# --- The prompt of a question: model, rules, givens, task -------------------------------------------------------------
 View: TypeAlias = Literal["code", "prose"]
 ProseStyle: TypeAlias = Literal["sentences", "rules"]
 
@@ -401,7 +401,7 @@ def prompt(
     view: View = "code",
     style: ProseStyle = "sentences",
 ) -> str:
-    """Return the text of a question. `source` is the program without comments; in prose it is not shown."""
+    """Return the prompt of a question; source: the program without comments, which view `prose` does not show."""
     keys = list(question.required_keys(model))
     parts = [
         *facts(model, question, scenario, source=source, view=view, style=style),
@@ -420,7 +420,7 @@ def facts(
     view: View = "code",
     style: ProseStyle = "sentences",
 ) -> tuple[str, ...]:
-    """Return the parts of a question's text before the form of replies: model, rules, type, givens, task."""
+    """Return the paragraphs of a question before the format of replies: model, rules, type, givens, task."""
     if view == "code":
         shown_model = f"```python\n{source.rstrip()}\n```"
     else:

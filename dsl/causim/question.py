@@ -1,8 +1,9 @@
-"""Causal questions about a model in four types, and what counts as an answer.
+"""Causal questions about a model in four types, and their answers.
 
-A world is a value for every noise variable. Omega is the set of worlds that agree with the fixed noise.
-deduction {v(u)}; intervention {v_do(u)}; abduction {u : v(u) agrees with the evidence}, told by the missing noise;
-counterfactual {v_do(u) : u in that abduction}, with the missing noise beside it where `with_noise` is asked.
+A world u is a value of every noise variable, v(u) the values of the nodes in it. Over the worlds that agree with the
+fixed noise, the sets of right answers are: deduction {v(u)}; intervention {v_do(u)}; abduction {unknown part of u :
+v(u) agrees with the evidence}; counterfactual {v_do(u) : v(u) agrees with the evidence}, with `with_noise` each
+together with the unknown part of u.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ QuestionType: TypeAlias = Literal["deduction", "intervention", "abduction", "cou
 
 
 class QuestionForm(NamedTuple):
-    """Parts of questions of one type.
+    """Properties of questions of one type.
 
     task: sentence of the prompt
-    has_do: an intervention is given
-    evidence: values given of the factual world: none, all, or some by choice
-    asks_noise: the unknown noise is asked for, and nothing else; may_ask_noise: beside the variables, with `with_noise`
+    has_do: the question has an intervention
+    evidence: which values of the factual world may be given: none, all, or any subset
+    asks_noise: the answer is the unknown noise alone; may_ask_noise: `with_noise` may add it to the variables
     """
 
     task: str
@@ -40,7 +41,7 @@ class QuestionForm(NamedTuple):
 
     @property
     def may_copy(self) -> bool:
-        """Whether the evidence, overwritten by `do`, may pass for an answer."""
+        """Whether the evidence, overwritten by `do`, has the keys of an answer."""
         return self.has_do and self.has_evidence
 
 
@@ -74,7 +75,7 @@ class Question:
     """Question about a model.
 
     fixed: noise whose value is given; unknown: the other noise, sorted
-    do, observed: values set by intervention, and values seen in the factual world
+    do, observed: values set by intervention, values observed in the factual world
     with_noise: a counterfactual that asks for the unknown noise too, jointly
     """
 
@@ -91,17 +92,17 @@ class Question:
 
     @property
     def asks_noise(self) -> bool:
-        """Whether unknown noise is among what is asked for."""
+        """Whether the answer has the unknown noise."""
         return self.form.asks_noise or self.with_noise
 
     def required_keys(self, model: Model) -> tuple[str, ...]:
-        """Return the keys of an answer, sorted: all V, intervened ones too; for abduction all missing noise."""
+        """Return the sorted keys of an answer: all nodes, also intervened ones; of an abduction, the unknown noise."""
         if self.form.asks_noise:
             return tuple(sorted(self.unknown))
         return tuple(sorted([*model.names, *(self.unknown if self.with_noise else ())]))
 
     def is_trivial(self, model: Model) -> bool:
-        """Return whether `do` covers every required key, so that the answer stands in the question."""
+        """Return whether `do` sets every required key, so that the question states the answer."""
         return set(self.required_keys(model)) <= set(self.do)
 
     def has_full_evidence(self, model: Model) -> bool:
@@ -109,14 +110,14 @@ class Question:
 
 
 def scenario_of(size: int) -> Scenario:
-    """Return the label of a question with that many answers."""
+    """Return the scenario of a question with `size` right answers."""
     return "impossible" if size == 0 else "deterministic" if size == 1 else "stochastic"
 
 
 def check_question(question: Question, model: Model) -> Question:
-    """Return the question, if its names are the model's and its parts fit its type; `ModelError` names the field.
+    """Return the question unchanged, if its names are the model's and its parts are those of its type.
 
-    A fixed value outside its sampler's support, and any value in `do` or `observed`, may be asked about.
+    Raises `ModelError`, which names the field. Values of fixed noise, `do` and `observed` may be outside their domains.
     """
     noises, nodes = set(model.noises), set(model.position)
     for where, names, allowed_names in (
@@ -142,10 +143,7 @@ def check_question(question: Question, model: Model) -> Question:
 
 
 def canonical_name(name: str, model: Model) -> str:
-    """Return the name of the model that a name is in another case, if it is one of them alone.
-
-    Else the name as it is.
-    """
+    """Return the only name of the model that equals a name up to case; else the name unchanged."""
     model_names = (*model.names, *model.noises)
     alike = (
         [name] if name in model_names else [candidate for candidate in model_names if candidate.lower() == name.lower()]
@@ -154,7 +152,7 @@ def canonical_name(name: str, model: Model) -> str:
 
 
 def canonical_keys(values: Mapping[str, Symbol], model: Model) -> dict[str, Symbol]:
-    """Return the values under the model's names; `ModelError` if a name is given in two cases."""
+    """Return the values by the model's names, case ignored; `ModelError` if a name occurs twice."""
     by_name: dict[str, Symbol] = {}
     for name, value in values.items():
         canonical = canonical_name(name, model)
@@ -176,7 +174,7 @@ class QuestionRecord(msgspec.Struct, frozen=True):
 def question_from_record(
     record: QuestionRecord, kind: QuestionType, model: Model, *, with_noise: bool = False
 ) -> Question:
-    """Names count in any case that fits one name of the model; `ModelError` names the field of what cannot be meant."""
+    """Return the question of a record, case of names ignored if unambiguous; `ModelError` names an invalid field."""
     assignments = {}
     for field_name in ("fixed_exogenous", "do", "observed_endogenous"):
         values: dict[str, Any] = getattr(record, field_name)
@@ -196,7 +194,7 @@ def question_from_record(
 
 
 def record_of(question: Question) -> QuestionRecord:
-    """Return the inverse of `question_from_record`."""
+    """Return the record of a question, the inverse of `question_from_record`."""
     return QuestionRecord(plain(question.fixed), list(question.unknown), plain(question.do), plain(question.observed))
 
 
@@ -206,5 +204,5 @@ def copy_evidence(question: Question) -> Answer:
 
 
 def project(question: Question, model: Model, world: Assignment, values: Assignment) -> Answer:
-    """Return the required keys, from a world and the values asked about in it."""
+    """Return the answer of a world: the required keys, from its noise and the values of its nodes."""
     return {key: values[key] if key in model.position else world[key] for key in question.required_keys(model)}

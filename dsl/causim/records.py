@@ -1,6 +1,6 @@
 """Files of CauSim questions: our pool format, and the paper's state and query files.
 
-State: {"scms": [{"scm_id", "history": [bundle, ...]}]}, one bundle a version. Queries:
+State: {"scms": [{"scm_id", "history": [bundle, ...]}]}, one bundle for each version. Queries:
 scm_<id>/causal_queries/<type>/<scenario>/causal_queries_v<v>.json with `meta` and `instances`.
 """
 
@@ -25,7 +25,7 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, check_json_depth
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
-# --- The native pool format of CauSim: one question a line with its program. These classes are its schema -------------
+# --- The native pool format of CauSim: a question with its program in each line. These classes are its schema ---------
 
 
 class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,7 +74,7 @@ def read_pool(path: Path) -> Pool[CausimItem]:
 
 
 def item_from_record(record: ItemRecord) -> CausimItem:
-    """`ModelError` where program and question do not fit together."""
+    """Return the item of a record; `ModelError` if the question is invalid for the program."""
     question_record = causim_question.QuestionRecord(
         record.fixed_exogenous, record.unknown_exogenous, record.do, record.observed_endogenous
     )
@@ -83,7 +83,7 @@ def item_from_record(record: ItemRecord) -> CausimItem:
     question = causim_question.question_from_record(
         question_record, record.type, task.model, with_noise=record.with_noise
     )
-    task.model.under(question.do)  # a mechanism that raises for a value of `do` refuses the question
+    task.model.under(question.do)  # raises if a mechanism raises for a value of `do`
     return CausimItem(
         record.id,
         Task(record.program, question, record.scenario, record.view, record.prose),
@@ -111,7 +111,7 @@ def _world(record: ItemRecord, model: Model) -> dict[str, str]:
 
 
 def record_of_item(item: CausimItem) -> ItemRecord:
-    """Return the inverse of `item_from_record`."""
+    """Return the record of an item, the inverse of `item_from_record`."""
     question_record, labels = causim_question.record_of(item.task.question), item.labels
     flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
     return ItemRecord(
@@ -127,7 +127,9 @@ def record_of_item(item: CausimItem) -> ItemRecord:
         do=question_record.do,
         observed_endogenous=question_record.observed_endogenous,
         with_noise=item.task.question.with_noise,
-        view="code" if item.task.view == "code" else item.task.view,  # a default is told by identity, which copies lose
+        view="code"
+        if item.task.view == "code"
+        else item.task.view,  # msgspec omits a default by identity, which copies lose
         scm_id=item.scm,
         v=item.version,
         topology=item.topology,
@@ -147,13 +149,13 @@ def write_pool(
 
 # --- State files and query files in the layout of the paper -----------------------------------------------------------
 R = TypeVar("R")
-MAX_BYTES = 1_000_000_000
-MAX_VERSION = 10_000  # stands in file names
+MAX_BYTES = 1_000_000_000  # of a state or query file
+MAX_VERSION = 10_000  # the version is part of file names
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 class Scm(msgspec.Struct, frozen=True):
-    """A program as it grew: history[k] has k + 1 nodes, as far as the paper's own go."""
+    """A program with its versions in the order of growth; in the paper's files history[k] has k + 1 nodes."""
 
     scm_id: str
     history: list[Bundle]
@@ -164,7 +166,7 @@ class StateFile(msgspec.Struct, frozen=True):
 
 
 class ExpectedOutput(msgspec.Struct, frozen=True):
-    """support: the stored answers; size: how many there are; exhausted: whether all of them are stored."""
+    """support: stored right answers; size: number of all right answers; exhausted: whether all are stored."""
 
     support: list[dict[str, Any]]
     required_keys: list[str]
@@ -175,7 +177,7 @@ class ExpectedOutput(msgspec.Struct, frozen=True):
 class Instance(msgspec.Struct, frozen=True, omit_defaults=True):
     """One question; values are JSON values.
 
-    item: further fields of the record of a native pool that the file was made of; none in files from elsewhere
+    item: further fields of the native pool record that the file was unpacked from; empty in other files
     """
 
     seed: int
@@ -205,7 +207,7 @@ class QueryFile(msgspec.Struct, frozen=True):
 
 
 def read_states(path: Path) -> list[Scm]:
-    """`PoolError` names the file, and the place of what cannot be meant."""
+    """Read the programs of a state file; `PoolError` names the file and the invalid field."""
     scms = _read_file(path, StateFile).scms
     for scm in scms:
         check_id(scm.scm_id, path.name)
@@ -217,7 +219,7 @@ def read_states(path: Path) -> list[Scm]:
 
 
 def read_queries(path: Path) -> QueryFile:
-    """`PoolError` names the file, and the place of what cannot be meant."""
+    """Read a query file; `PoolError` names the file and the invalid field."""
     queries = _read_file(path, QueryFile)
     check_id(queries.meta.scm_id, path.name)
     check_version(queries.meta.v, path.name)
@@ -232,7 +234,7 @@ def write_states(path: Path, scms: Iterable[Scm]) -> None:
 
 
 def query_path(folder: Path, meta: QueryMeta) -> Path:
-    """Return the path of a kind of questions on a version; `PoolError` for an id that may not be part of a path."""
+    """Return the path of a query file; `PoolError` for an id that may not be part of a path."""
     check_id(meta.scm_id, "")
     return (
         folder / f"scm_{meta.scm_id}" / "causal_queries" / meta.type / meta.scenario / f"causal_queries_v{meta.v}.json"
@@ -240,7 +242,7 @@ def query_path(folder: Path, meta: QueryMeta) -> Path:
 
 
 def write_queries(folder: Path, queries: QueryFile) -> Path:
-    """Write a query file at its place in the folder; the path of the file."""
+    """Write a query file to its path in the folder; return the path."""
     path = query_path(folder, queries.meta)
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(path, queries)
@@ -251,7 +253,7 @@ def _read_file(path: Path, kind: type[R]) -> R:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise PoolError(f"larger than {MAX_BYTES} bytes", file=path.name)
-        text = path.read_bytes()  # of up to MAX_BYTES, more than other JSON texts have
+        text = path.read_bytes()  # up to MAX_BYTES, a larger limit than that of other JSON texts
         check_json_depth(text)
         return msgspec.json.decode(text, type=kind)
     except OSError as error:
@@ -266,12 +268,12 @@ def _write(path: Path, record: msgspec.Struct) -> None:
 
 
 def check_version(version: int, file: str) -> None:
-    """`PoolError` for a number of nodes that may not be part of a path."""
+    """Raise `PoolError` for a version that may not be part of a path."""
     if not 0 <= version <= MAX_VERSION:
         raise PoolError(f"{short_repr(version)}; a number from 0 to {MAX_VERSION} is expected", file=file, field="v")
 
 
 def check_id(scm_id: str, file: str) -> None:
-    """`PoolError` for an id that may not be part of a path."""
+    """Raise `PoolError` for an id that may not be part of a path."""
     if not _ID.fullmatch(scm_id):
         raise PoolError(f"{short_repr(scm_id)}; letters, digits, _ and - are allowed", file=file, field="scm_id")

@@ -1,4 +1,4 @@
-"""The meaning of a question: run every world. Slow; everything faster is compared with it."""
+"""Reference semantics of a question: run every world. Faster code is tested against it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from calibrant.dsl.causim.question import Answer, Question, Scenario, copy_evide
 
 @dataclass(frozen=True)
 class Worked:
-    """Everything that can be said about a question.
+    """Answers and properties of a question.
 
-    worlds: how many agree with the fixed noise; fitting: how many of those agree with the evidence
-    answers: the answer set by the text of each answer; probabilities given fixed noise and evidence
+    worlds: number of worlds that agree with the fixed noise; fitting: number of these that agree with the evidence
+    answers: right answers by their texts; probabilities: of the answers, given fixed noise and evidence
     effect_all, effect_some: whether in all, in some fitting worlds a variable outside `do` changes; None without `do`
-        or where no world fits
-    copy: whether the evidence with `do` written over it is an answer; None but for counterfactuals
+        or if no world fits
+    copy: whether the evidence overwritten by `do` is a right answer; None except for counterfactuals
     """
 
     worlds: int
@@ -38,7 +38,7 @@ class Worked:
 
 
 def worlds(model: Model, fixed: Assignment) -> Iterator[tuple[dict[str, Symbol], Fraction]]:
-    """Every world that agrees with the fixed noise, with its probability."""
+    """Yield every world that agrees with the fixed noise, with its probability."""
     choices = []
     for node in model.nodes:
         weighted_values = list(zip(node.support, node.weights, strict=True))
@@ -49,7 +49,7 @@ def worlds(model: Model, fixed: Assignment) -> Iterator[tuple[dict[str, Symbol],
 
 
 def work_out(model: Model, question: Question) -> Worked:
-    """`ModelError` where a mechanism raises for a value of `do`."""
+    """Return answers and properties of a question; `ModelError` if a mechanism raises for a value of `do`."""
     num_worlds = num_fitting = num_changed = 0
     answers: dict[str, Answer] = {}
     weights: dict[str, Fraction] = {}

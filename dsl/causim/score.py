@@ -2,10 +2,11 @@
 
 pass@k: M. Chen et al., Evaluating large language models trained on code, 2021, section 2.1.
 
-`do ignored`: an intervened node does not have its value. `impossible`: no noise value gives this value from the
-answer's parents, an error of propagation. `wrong noise`: some value gives it, but none that the evidence allows, an
-error of abduction. All nodes are `ok` iff the answer is right. This holds where the allowed noise is a product: without
-evidence, with full evidence, and with one unknown noise variable.
+Reasons of nodes: `do ignored`: an intervened node does not have its set value. `impossible`: no noise value gives the
+node's value from the values of its parents in the answer, an error of propagation. `wrong noise`: some noise value
+does, but none that the evidence allows, an error of abduction. All nodes are `ok` if and only if the answer is right,
+provided that the set of allowed noise is a product: without evidence, with full evidence, or with one unknown noise
+variable.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import json_objects, last_object, without_think_pairs
 from calibrant.dsl.lenient_json import Shape, Shaped, StatedLines
 
-# --- Rewards: the last JSON object of a reply is right iff it is a member of the answer set ---------------------------
+# --- Rewards: the last JSON object of a reply is right if and only if it is in the answer set -------------------------
 Failure: TypeAlias = Literal["no_object", "wrong_keys"]
-MAX_WRAPPINGS: Final = 4  # levels of nesting in which a misplaced answer is looked for
+MAX_WRAPPINGS: Final = 4  # levels of nesting that are searched for a misplaced answer
 _KINDS: Final = {
     "list": "a list",
     "dict": "an object",
@@ -42,9 +43,9 @@ class Extraction:
 
 
 def answer_of(stated_object: Mapping[str, Any], required_keys: Sequence[str]) -> Answer | None:
-    """Return an object as an answer, if it has exactly the required keys.
+    """Return an object as an answer if it has exactly the required keys, else None.
 
-    Upper and lower case may differ where the key is still unambiguous, and no key may occur in two spellings.
+    Case of keys is ignored if the key is still unambiguous; two keys that differ only in case are no answer.
     """
     by_lower: dict[str, list[str]] = {}
     for key in required_keys:
@@ -59,7 +60,7 @@ def answer_of(stated_object: Mapping[str, Any], required_keys: Sequence[str]) ->
 
 
 def answer_shape(required_keys: Sequence[str]) -> Shape:
-    """Return the shape of an answer with these keys; the case of letters may differ where the key is unambiguous."""
+    """Return the shape of an answer with these keys; case is ignored if the key is still unambiguous."""
     by_lower: dict[str, list[str]] = {}
     for key in required_keys:
         by_lower.setdefault(key.lower(), []).append(key)
@@ -87,10 +88,10 @@ def answer_shape(required_keys: Sequence[str]) -> Shape:
 
 
 def odd_value_message(answer: Answer) -> str:
-    """Return which key of an answer has something that is not a value; empty if all are values."""
+    """Return a message about a key whose value is invalid; empty if all values are valid."""
     for name, symbol in answer.items():
         if not is_value(symbol):
-            # the placeholder of `loose_symbol` is an object with one member, the Python type
+            # the placeholder of `loose_symbol` is an object with one member, the name of the Python type
             kind = next(iter(json.loads(symbol).values()))
             return (
                 f"{short_repr(name)} is given {_KINDS.get(kind, kind)}, which no variable can be; "
@@ -100,8 +101,8 @@ def odd_value_message(answer: Answer) -> str:
 
 
 def misplaced_answer_message(response: str | Mapping[str, Any], required_keys: Sequence[str]) -> str:
-    """Return where a response whose last object is no answer holds one all the same; empty if it holds none."""
-    if isinstance(response, str) and "\\" not in response:  # where each key stands as it is
+    """Return where a response has an answer that is not its last object; empty if it has none."""
+    if isinstance(response, str) and "\\" not in response:  # so that keys are not escaped
         lowered = response.lower()
         if not all(f'"{key.lower()}"' in lowered for key in required_keys):
             return ""
@@ -115,7 +116,7 @@ def misplaced_answer_message(response: str | Mapping[str, Any], required_keys: S
 
 
 def _all_objects(response: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield every object of a text or value, those written in strings included, down to MAX_WRAPPINGS levels."""
+    """Yield every object in a text or value, also in strings, down to MAX_WRAPPINGS levels."""
     waiting: list[tuple[Any, int]] = [(response, 0)]
     while waiting:
         value, depth = waiting.pop()
@@ -141,20 +142,21 @@ def extract(text: str, required_keys: Sequence[str]) -> Extraction:
 
 
 def majority(answers: Iterable[Answer | None]) -> Answer | None:
-    """Return the most frequent answer, the first seen of equals; replies without an answer are skipped."""
+    """Return the most frequent answer, the first on a tie; None if no reply has an answer."""
     valid_answers = [answer for answer in answers if answer is not None]
     counts = Counter(map(assignment_text, valid_answers))
     return max(valid_answers, key=lambda answer: counts[assignment_text(answer)], default=None)
 
 
-# --- Why an answer over V is wrong, node by node, from the answer's own parents ---------------------------------------
+# --- Reasons of wrong nodes, given the values of their parents in the answer ------------------------------------------
 Reason: TypeAlias = Literal["ok", "do ignored", "impossible", "wrong noise"]
 
 
 def allowed_noise(model: Model, question: Question) -> dict[str, tuple[Symbol, ...]]:
-    """Per noise variable the values of the worlds that fit, where they form a product; `ModelError` where they may not.
+    """Return the values of each noise variable in the worlds that fit, all empty if none fits.
 
-    A world fits iff each of its noise values is listed. Nothing is listed for anybody if no world fits.
+    A world fits if and only if each of its noise values is listed. Raises `ModelError` if the worlds that fit may not
+    form such a product.
     """
     allowed = {}
     for node in model.nodes:
@@ -191,12 +193,12 @@ def _agrees(model: Model, question: Question, noise: dict[str, Symbol]) -> bool:
 def _gives(node: Node, parents: tuple[Symbol, ...], noise: Symbol, value: Symbol) -> bool:
     try:
         return node.value(parents, noise) == value
-    except ModelError:  # an answer may hold values for which the mechanism raises
+    except ModelError:  # the mechanism may raise for values of an answer
         return False
 
 
 def reasons(model: Model, question: Question, answer: Answer) -> dict[str, Reason]:
-    """Return a reason for every node, in topological order; the answer has all V. `ModelError` as `allowed_noise`."""
+    """Return the reason of every node, in topological order; the answer has all nodes. Raises as `allowed_noise`."""
     allowed = allowed_noise(model, question)
     by_node: dict[str, Reason] = {}
     for node in model.nodes:

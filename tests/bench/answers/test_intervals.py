@@ -307,7 +307,7 @@ ELSEWHERE = {
     "causalab:_mean": "items of a pool",
     "causalab:_step_means": "steps of runs",
     "causim:CausimTraining": "nodes of one answer",
-    "causim:fates": "classes of wrong answers, of which an answer has one",
+    "causim:class_shares": "classes of wrong answers, of which an answer has one",
     "core:rate_text": "a multiset of values",
     "core:_mean_values": "equally good answers of one record",
     "core:share": "items of a pool",
@@ -324,7 +324,7 @@ ELSEWHERE = {
     "replayscm:_effect": "completions of a table with gaps",
     "replayscm:extended_share": "cells of one answer",
     "replayscm:calibration": "bounds of items",
-    "replayscm:_row": "bounds of items",
+    "replayscm:_answer_row": "bounds of items",
     "replayscm:closing_text": "worlds of an item",
     "replayscm:_curve": "steps of runs",
     "replayscm:_summary": "items of a pool",
@@ -333,7 +333,7 @@ ELSEWHERE = {
 }
 # tables of papers: cohorts pooled over systems, and figures of pools
 PAPERS = {
-    *("replayscm:pooled", "replayscm:_bin_line", "replayscm:_lines", "replayscm:_range", "replayscm:table_row"),
+    *("replayscm:pooled_means", "replayscm:_bin_line", "replayscm:_statistic_lines", "replayscm:_mean_and_range"),
 }
 
 

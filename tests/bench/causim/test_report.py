@@ -39,7 +39,7 @@ from calibrant.bench.causim.report import (
     by_topology,
     causim_figures,
     causim_section,
-    fates,
+    class_shares,
 )
 from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KEY
@@ -181,7 +181,7 @@ def test_the_profile_pools_topologies_and_scenarios_of_a_level() -> None:
 def test_fates_are_shares_of_questions_by_system_and_nodes() -> None:
     abduction = {**NONE, "answered": True}
     answers = [answer(0, YES), answer(1, DO), answer(1, YES, sample=1), answer(2, NONE), answer(3, abduction)]
-    found = fates(named_answers([*answers, answer(4, NOISE, stratum="chain-02")]))
+    found = class_shares(named_answers([*answers, answer(4, NOISE, stratum="chain-02")]))
     assert list(found["m"]) == [2, 4]
     assert found["m"][2]["wrong noise"] == 1
     named = {name: share for name, share in found["m"][4].items() if share}
@@ -193,7 +193,7 @@ def test_fates_of_people_are_means_over_participants() -> None:
     answers = [
         answer(k, score, system=f"human:{name}") for name, k, score in (("a", 0, YES), ("a", 1, DO), ("b", 0, DO))
     ]
-    found = fates(named_answers([*answers, *(answer(k, YES, system=f"m{k}") for k in (10, 2))]))
+    found = class_shares(named_answers([*answers, *(answer(k, YES, system=f"m{k}") for k in (10, 2))]))
     assert list(found) == ["m2", "m10", "people (2)"]
     assert {name: share for name, share in found["people (2)"][4].items() if share} == {RIGHT: 0.25, "do ignored": 0.75}
 
