@@ -202,7 +202,7 @@ def ran_noisy(item: LabItem, row: str = "exact") -> LabEpisode:
     "values", [(-2.0, 0.0, 2.0), (-5.0, 0.0, 5.0), (-7.5, 0.0, 7.5), (-2.0, 0.0, 0.0, 2.0), (-0.5, 0.0, 0.5)], ids=str
 )
 def test_a_run_that_is_right_is_earned_whatever_the_scale(values: tuple[float, ...]) -> None:
-    for made in generate_items(SUITE, 3, examples(5)):
+    for made in generate_items(SUITE, 3, 2):
         item = with_noise(made, values)
         found = attribute_run(item, ran_noisy(item).steps)
         assert (found.frequency.kind, found.graph.kind) == (Kind.EARNED, Kind.EARNED)
@@ -212,7 +212,7 @@ def test_a_run_that_is_right_is_earned_whatever_the_scale(values: tuple[float, .
 
 @pytest.mark.parametrize("values", [(-4.0, -2.0, 0.0, 2.0, 4.0), (1.0,), (0.0, 3.0), (-1e3, 1e3)], ids=str)
 def test_no_law_leaves_a_run_without_a_member(values: tuple[float, ...]) -> None:
-    for made in generate_items(SUITE, 5, examples(3)):
+    for made in generate_items(SUITE, 5, 2):
         item = with_noise(made, values)
         episode = LabEpisode(item)
         for k, name in enumerate(item.task.properties * 2):

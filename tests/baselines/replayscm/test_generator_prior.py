@@ -76,7 +76,7 @@ def test_the_configurations_are_the_strata_of_the_sampler() -> None:
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("num_parents", [2, 3, 4])
+@pytest.mark.parametrize("num_parents", [2, 4])
 def test_a_chunk_that_is_drawn_again_is_part_of_the_shipped_counts(num_parents: int) -> None:
     counts = by_class(draw_chunk(num_parents, 1), num_parents)
     assert all(load_shipped()[num_parents].counts[key] >= number for key, number in counts.items())
@@ -176,9 +176,9 @@ def test_a_slot_draws_something(configuration: Configuration) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("known", STRATA, ids=lambda known: known.name)
 def test_parent_counts_and_functions_are_those_of_the_sampler(known: Stratum) -> None:
-    """Frequencies over 60 sampled SCMs against the prior, each within four standard errors; over 240 in a soak.
+    """Frequencies over 40 sampled SCMs against the prior, each within four standard errors; over 240 in a soak.
 
-    Sixty have some 200 mechanisms: a share that is off by an eighth shows.
+    Forty have some 130 mechanisms: a share that is off by a sixth shows.
     """
     local = LocalPosterior(_NoEvidence(known.num_variables), BY_NAME[known.name])
     window = (1 << known.max_parents) - 1
@@ -186,7 +186,7 @@ def test_parent_counts_and_functions_are_those_of_the_sampler(known: Stratum) ->
     rng = Random(f"slots of {known.name}")
     counts: Counter[int] = Counter()
     ones: Counter[int] = Counter()
-    for _ in range(effort(60, 240)):
+    for _ in range(effort(40, 240)):
         latent = sample_scm(known, rng)
         for place in range(max(NUM_ROOTS, known.max_parents), known.num_variables):
             mechanism = latent.model.mechanisms[latent.order[place]]

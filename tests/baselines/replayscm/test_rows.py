@@ -201,14 +201,14 @@ def test_first_found_says_what_the_operators_can_say() -> None:
 @pytest.mark.parametrize("operators", [("xor",), ("and", "or"), ("iff",), ("and",), ("not", "xor")])
 def test_first_found_is_train_exact_wherever_the_operators_can_say_a_fit(operators: tuple[str, ...]) -> None:
     found = 0
-    for problem in small_problems(31, 120, Limits(operators=operators)):
+    for problem in small_problems(31, 60, Limits(operators=operators)):
         model = first_found(problem.task)
         other = solve(problem.task, max_parents=3, nested_roots=False)
         assert (model is None) == isinstance(other, Impossible)
         if model is not None:
             found += 1
             assert replays_exactly(model, problem.task.training.worlds)
-    assert found >= 10
+    assert found >= 5
 
 
 # --- Rows that noise-blind keeps: by halves as one after the other ----------------------------------------------------

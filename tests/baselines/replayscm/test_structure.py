@@ -104,9 +104,9 @@ def is_legal(task: Task, candidate: FittedModel) -> bool:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("index", effort([0, 3, 6, 9, 24, 27, 30, 33], range(len(SMALL))))
+@pytest.mark.parametrize("index", effort([0, 3, 30, 33], range(len(SMALL))))
 def test_every_candidate_is_legal_and_train_exact_and_comes_in_stage_order(index: int) -> None:
-    """Eight tasks, two of each setting, reach every stage; all 48 in a soak."""
+    """Four tasks, one of each setting, reach every stage; all 48 in a soak."""
     task = SMALL[index]
     for candidates, stages in (
         (list(bnlearn_candidates(task, seed=index)), BNLEARN_STAGES),
@@ -513,12 +513,12 @@ def _elsewhere(folder: Path, order: str, seed: str) -> str:
 
 def test_answers_depend_on_the_task_alone_and_nothing_is_printed(tmp_path: Path) -> None:
     """In another process, in another order, the answers are those of this one."""
-    imported, answers = json.loads(_elsewhere(tmp_path, "5,0,3", "2"))
+    imported, answers = json.loads(_elsewhere(tmp_path, "5,0", "2"))
     assert imported == []
     problems = read_pool(bundled_pool("hidden-order")).problems
-    here = {f"{row.name} {index}": row.answer(problems[index].task) for index in (0, 3, 5) for row in DISCOVERY_ROWS}
+    here = {f"{row.name} {index}": row.answer(problems[index].task) for index in (0, 5) for row in DISCOVERY_ROWS}
     assert answers == {name: json.loads(json.dumps([r.outcome, r.answer, r.provenance])) for name, r in here.items()}
-    assert len(answers) == 12
+    assert len(answers) == 8
     assert len({json.dumps(answers[f"{p.name} 5"]) for p in DISCOVERY}) > 1
 
 

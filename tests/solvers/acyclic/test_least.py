@@ -343,7 +343,7 @@ def random_options(rng: Random, most_parents: int) -> tuple[OrderOptions, int]:
 @pytest.mark.parametrize("most_parents", [1, 3])
 def test_a_search_over_orders_finds_an_acyclic_choice_wherever_there_is_one(most_parents: int) -> None:
     least = 0
-    for seed in range(250):
+    for seed in range(100):
         options, roots = random_options(Random(f"{most_parents}/{seed}"), most_parents)
         found, best = find_good_choice(options, roots), best_structure(options, roots)
         assert (found is None) == (best is None)
@@ -354,7 +354,7 @@ def test_a_search_over_orders_finds_an_acyclic_choice_wherever_there_is_one(most
         assert cost == sum(options[v][mask] for v, mask in chosen.items()) >= best[0]
         assert is_acyclic(chosen)
         least += cost == best[0]
-    assert least > 150
+    assert least > 60
 
 
 # --- Orders that are disturbed and improved again: possible choices of what they cost, and mostly the least -----------

@@ -75,7 +75,7 @@ def base(evidence: Evidence, parents: dict[int, int], node: int, reading: int) -
     return row[node] - sum(weight * row[parent] for parent, weight in parents.items())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_three_nodes_count_as_the_definition_does(seed: int) -> None:
     plan = Plan("3nodes_hidden", 3, noise=NoisePlan(1 + seed % 2, frequency=seed % 3 == 0, scale=SCALES[seed % 3]))
     item = next(generate_items(plan, seed, 1))
@@ -148,7 +148,7 @@ def test_a_scale_outside_the_class_leaves_nothing_or_something_that_is_said() ->
 @pytest.mark.parametrize("suite", HIDDEN)
 def test_few_settings_suffice_where_bases_are_known_to_be_drawn(suite: str) -> None:
     used = []
-    for item in generate_items(PLANS[suite], 12, 40):
+    for item in generate_items(PLANS[suite], 12, 16):
         episode = LabEpisode(item)
         outcome = solve_noisy_by_experiments(episode)
         assert isinstance(outcome, Found)
@@ -231,7 +231,7 @@ def _ways(member: Mechanism, steps: list[Any], task: Any, shifted: list[str], la
 
 @pytest.mark.parametrize("laws", LAWS, ids=str)
 @pytest.mark.parametrize("reading", SettingMeaning)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_members_are_those_of_the_reference(laws: tuple[Law, ...], reading: SettingMeaning, seed: int) -> None:
     item = lab(laws[-1], seed, reading)
     episode = LabEpisode(item)

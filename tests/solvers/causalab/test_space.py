@@ -65,7 +65,7 @@ def test_three_nodes_count_as_enumeration_does(bounded: bool, reading: SettingMe
 
 @pytest.mark.parametrize("bounded", [False, True])
 def test_four_nodes_and_frequency_parents_count_as_enumeration_does(bounded: bool) -> None:
-    plans = [(Plan("4nodes", 4), 1), (Plan("3nodes_freqparent", 3, freq_parent=True), 5)]
+    plans = [(Plan("4nodes", 4), 1), (Plan("3nodes_freqparent", 3, freq_parent=True), 2)]
     for item in [item for plan, count in plans for item in items_of(plan, count)]:
         evidence = after_settings(item, item.task.properties[:1])
         space = weighted_dags(evidence, bounded=bounded)

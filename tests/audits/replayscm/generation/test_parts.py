@@ -341,7 +341,7 @@ def test_items_state_the_share_that_worlds_after_the_first_three_ruled_out() -> 
 # the 216 looked at once in 8 or 16 sets; instances have fixed seeds. Figures of local patterns get a margin of 0.02 on
 # top: the published stage for them counts three patterns of eight (audits.replayscm.bounded), so its worlds show
 # fewer. Compared are instances without worlds of targeted disambiguation, which the shared pools do not have.
-NUM_GENERATED = effort(15, 30)
+NUM_GENERATED = effort(8, 30)
 NUM_DRIFTED = effort(10, 20)
 ERRORS = 4
 MARGINS = dict.fromkeys(

@@ -228,7 +228,7 @@ def test_the_generator_drew_nothing_that_the_published_table_knows_to_be_redunda
 def test_every_mechanism_obeys_algorithm_1(name: str) -> None:
     known = stratum(name)
     low, high = known.sizes
-    for model, order in sampled(name):
+    for model, order in sampled(name)[:25]:
         assert sorted(order) == sorted(f"X{i + 1}" for i in range(known.num_variables))
         assert order != model.variables
         assert set(order[:3]) == set(model.roots)
@@ -307,7 +307,7 @@ VARIABLES = tuple(f"X{i + 1}" for i in range(8))
 
 @pytest.mark.parametrize("known", STRATA, ids=NAMES)
 def test_interventions_have_the_probabilities_of_the_stratum(known: Stratum) -> None:
-    rng, trials = Random(5), 600
+    rng, trials = Random(5), 300
     drawn = [sample_intervention(known, VARIABLES, rng) for _ in range(trials)]
     counts = Counter(len(intervention.targets) for intervention in drawn)
     for count, probability in zip((1, 2, 3), known.target_probabilities, strict=True):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, product
@@ -31,7 +28,7 @@ from calibrant.dsl.replayscm.generation.problems import (
 from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem, TaskKind
-from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
@@ -320,25 +317,6 @@ def test_a_sampled_pool_survives_its_file(tmp_path: Path) -> None:
         pool = sample_pool((T1_CLEAN_HARD,), 2, 1, setting)
         write_pool(pool, tmp_path / "pool.jsonl")
         assert read_pool(tmp_path / "pool.jsonl") == pool
-
-
-def test_bytes_do_not_depend_on_hash_randomisation() -> None:
-    program = (
-        "import sys; from calibrant.dsl.replayscm.generation.problems import sample_pool;"
-        "from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA;"
-        "from calibrant.dsl.replayscm.pools.files import native_lines;"
-        "sys.stdout.buffer.writelines(native_lines(sample_pool(NAMED_STRATA[3:4], 2, 9, 'block')))"
-    )
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for hash_seed in ("1", "2")
-    ]
-    assert outputs[0] == outputs[1] == b"".join(native_lines(sample_pool(NAMED_STRATA[3:4], 2, 9, "block")))
 
 
 # the bundled files
