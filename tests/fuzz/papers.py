@@ -343,7 +343,7 @@ def _queries(rng: random.Random) -> str:
         with nothing_executed():
             read_queries(path)
             conversion = convert_programs(base, target, None)
-        require(len(read_pool(target)) == conversion.number, "items are lost")
+        require(len(read_pool(target)) == conversion.num_items, "items are lost")
     except CalibrantError as error:
         require("\n" not in str(error), "a refusal of several lines")
         return "queries refused"

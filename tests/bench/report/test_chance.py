@@ -16,7 +16,12 @@ from calibrant.bench.core.attribution import CHANCE, KEY, answer_status
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_pools, bundled_sample
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.audit.records import BehaviourReplay
-from calibrant.bench.replayscm.chance_and_best import _behaviour_probability, _canonical, _with_columns, expect_under_prior
+from calibrant.bench.replayscm.chance_and_best import (
+    _behaviour_probability,
+    _canonical,
+    _with_columns,
+    expect_under_prior,
+)
 from calibrant.bench.replayscm.report import GUIDE
 from calibrant.bench.report.overview.results import read_results
 from calibrant.bench.report.overview.screen import first_screen
