@@ -1,8 +1,8 @@
-"""The command `calibrant`: guards, exit codes, errors as one line.
+"""The command `calibrant`: exit codes, and errors as one line each.
 
-Exit codes: 0 done, 1 a check failed, 2 bad usage or bad input (a line `error` on standard error, and where something
-else would work a line `hint` with that command), 130 interrupted.
-`--help` imports neither the compiler nor any solver. A reader that closes the pipe ends it quietly.
+Exit codes: 0 done, 1 a check failed, 2 bad usage or bad input (a line `error` on standard error and, if another command
+would work, a line `hint` with it), 130 interrupted.
+`--help` imports neither the compiler nor any solver. The command ends quietly if a reader closes the pipe.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from calibrant.bench.terminal import is_quiet, printable_streams
 from calibrant.dsl.kernel_cache import CompileListener
 from calibrant.dsl.memory import collect_rarely, rare_collections
 
-# --- Messages of a command while kernels are compiled, which it does once for each version of the program -------------
-EVERY = 5.0  # seconds until the second line; each further one comes after twice the time, so a slow machine has few
+# --- Messages of a command while kernels are compiled, once for each version of the program ---------------------------
+EVERY = 5.0  # seconds until the second line; the wait doubles with each line, so that a slow machine prints few
 
 
 class CompilingLines:
-    """A line at once, then one now and then."""
+    """Lines on compilation: one at once, then further ones at doubling intervals."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -55,17 +55,17 @@ def say_compiling(kernel: str) -> None:
 
 
 def tell_compiling() -> None:
-    """From now on this process says on standard error what it compiles."""
+    """Report this process's compilations on standard error from now on."""
     CompileListener.listener = say_compiling
 
 
-# A sum in a matrix product may depend on the number of threads, and several of them take more processor time.
+# A sum in a matrix product may depend on the number of threads, and several threads take more processor time.
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130  # 1, a failed check, is what a command returns
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code."""
+    """Run the command; return the exit code."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     tell_compiling()
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with printable_streams():
             if arguments is None:  # of the console script: nothing else lives in this process
-                collect_rarely()  # 0.1 s of a start
+                collect_rarely()  # saves 0.1 s at the start
                 return _run(sys.argv[1:] or ["--help"])
             with rare_collections():
                 return _run(list(arguments) or ["--help"])
@@ -89,7 +89,7 @@ def _run(arguments: list[str]) -> int:
     from calibrant.bench.terminal import invocation
     from calibrant.dsl.errors import CalibrantError
 
-    usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
+    usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click or the installed click, by version
     invocation.set(tuple(arguments))
     try:
         code = _command(_chosen(arguments))(args=arguments, prog_name="calibrant", standalone_mode=False)
@@ -98,7 +98,7 @@ def _run(arguments: list[str]) -> int:
         return _refused(str(error), _hint(error, arguments))
     except usage_error as error:
         return _refused(_usage_message(error), _hint(error, arguments, or_help=True))
-    except (BrokenPipeError, SystemExit):  # typer exits where it meets a broken pipe, and only there
+    except (BrokenPipeError, SystemExit):  # typer exits for a broken pipe only
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
@@ -113,14 +113,14 @@ def _run(arguments: list[str]) -> int:
 
 @cache
 def _command(chosen: str | None = None) -> Any:
-    """Return the tree of commands in which this one can be run, or with all signatures; each is built once."""
+    """Return the tree of commands with the signature of one command, by default of all; each tree is built once."""
     from calibrant.bench.command_tree import command_tree
 
     return command_tree(chosen)
 
 
 def _chosen(arguments: Sequence[str]) -> str | None:
-    """Return the command that arguments name, empty without one; None where a shell completes a line of any."""
+    """Return the command that arguments name, empty if none; None if a shell completes a line of any command."""
     from calibrant.bench.command_tree import COMMANDS
 
     if "_CALIBRANT_COMPLETE" in os.environ:
@@ -130,7 +130,7 @@ def _chosen(arguments: Sequence[str]) -> str | None:
 
 
 def _hint(error: Exception, arguments: list[str], *, or_help: bool = False) -> str:
-    """Return a command that would work instead; else, where requested, the one that prints the help."""
+    """Return a command that would work instead, else the one that prints the help if `or_help`, else empty."""
     from calibrant.bench.terminal import help_command, hint_for
 
     hint = hint_for(error, arguments, _command())
@@ -138,7 +138,7 @@ def _hint(error: Exception, arguments: list[str], *, or_help: bool = False) -> s
 
 
 def _usage_message(error: Any) -> str:
-    """Return what is wrong in the arguments, with the value where typer's message leaves it out."""
+    """Return the error of the arguments, completed by the value if typer's message lacks it."""
     from calibrant.dsl.errors import short_repr
 
     message = str(error.format_message()).replace("Value error, ", "").partition(", unable to parse")[0]

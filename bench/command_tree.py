@@ -1,6 +1,6 @@
-"""The commands of `calibrant` by name, and the tree that one of them is run in.
+"""The commands of `calibrant` by name, and the tree in which one of them is run.
 
-Building a command reads its signature; all take .1 s, so the others of a tree have a name and a short help alone.
+Building a command means reading its signature, .1 s for all; other commands of a tree have a name and a short help.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ COMMANDS: Mapping[str, str] = {
     "pool": "pool:pool_app",
     "bench": "protocols:bench_app",
 }
-"""Name -> "module:name" in bench/commands: a function, or a `Typer` of commands."""
+"""Name of a command -> "module:name" in bench/commands, of a function or of a `Typer` of commands."""
 
 
 def command_tree(chosen: str | None) -> Any:
-    """Return the tree in which one command can be run; with all of them, None if it is not known which."""
+    """Return the tree in which one command can be run, or all commands for None."""
     if chosen is None:
         return get_command(typer_app(COMMANDS))
     tree = get_command(typer_app([chosen] if chosen in COMMANDS else []))
-    built = tree.commands  # type: ignore[attr-defined]  # of a group, which it is for its callback
+    built = tree.commands  # type: ignore[attr-defined]  # an application with a callback is a group
     stubs = (TyperCommand(name, short_help=short_help(name)) for name in COMMANDS if name not in built)
     tree.commands = built | {stub.name: stub for stub in stubs}  # type: ignore[attr-defined]
     return tree

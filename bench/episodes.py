@@ -1,7 +1,7 @@
 """Interactive items for agents of any framework: messages in, text out, and a reward that does not depend on time.
 
-`TextEpisode` is the shape that training and evaluation environments wrap in a few lines; docs/episodes.md shows how.
-A `Chat` words the messages of one benchmark. `JsonChat` is one that every interactive benchmark can use.
+Training and evaluation environments wrap `TextEpisode` in a few lines (docs/episodes.md). A `Chat` words the messages
+of one benchmark; `JsonChat` is one that every interactive benchmark can use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from calibrant.dsl.item import Message
 class Chat(Protocol):
     """An episode as a conversation with an agent.
 
-    messages: all so far, the last one addressed to the agent
+    messages: all messages so far, the last one addressed to the agent
     closed: whether no further reply is accepted
     """
 
@@ -30,9 +30,9 @@ class Chat(Protocol):
     def closed(self) -> bool: ...
 
     def take_text(self, text: object) -> object:
-        """Take a reply of the agent, and append the message that answers it to `messages`; what it returns is not read.
+        """Take a reply of the agent, and append the answering message to `messages`; the result is not read.
 
-        Never raises: a reply that is no text, or states no action, is answered by a message about that.
+        It never raises: a reply that is no text or states no action is answered by a message that says so.
         """
         ...
 
@@ -40,10 +40,10 @@ class Chat(Protocol):
 class Reaction(NamedTuple):
     """Result of a reply.
 
-    text: message to the agent
-    reward: 0 until the episode is over, then that of its score; None where nothing is held out to judge it
-    done: whether it is over
-    info: `left`, the remaining budget of the item, in costs of steps; `steps` that the reply caused (action, reading,
+    text: next message to the agent
+    reward: 0 until the episode is over, then the reward of its score; None if nothing is held out to judge it
+    done: whether the episode is over
+    info: `left`, the remaining budget of the item in costs of steps; `steps` that the reply caused (action, reading,
         refused, cost); `score` once done
     """
 
@@ -57,8 +57,8 @@ class TextEpisode:
     """One item as an environment: `reset`, then `reply` until `done`. The same replies give the same reactions.
 
     open_chat: begins a new episode of the item
-    score: returns the benchmark's verdict on the steps of an episode, ready for JSON
-    reward: returns the reward of a score; None where nothing is held out to judge it
+    score: returns the benchmark's verdict on an episode's steps, ready for JSON
+    reward: returns the reward of a score, None if nothing is held out to judge it
     """
 
     def __init__(
@@ -76,17 +76,17 @@ class TextEpisode:
         return f"<TextEpisode: {f'{len(self.messages)} messages' if self._chat else 'not begun'}>"
 
     def reset(self) -> list[Message]:
-        """Begin a new episode; return the messages that the agent starts from."""
+        """Begin a new episode; return its first messages to the agent."""
         self._chat = self._open_chat()
         return list(self._chat.messages)
 
     @property
     def messages(self) -> list[Message]:
-        """All messages so far; none before `reset`."""
+        """Return all messages so far; none before `reset`."""
         return list(self._chat.messages) if self._chat else []
 
     def reply(self, text: object) -> Reaction:
-        """Take a reply, of any type, and return the reaction. `ValueError` before `reset`, and after the last one."""
+        """Take a reply of any type and return the reaction; `ValueError` before `reset` and after the last reaction."""
         chat = self._open_episode()
         before = len(chat.episode.steps)
         chat.take_text(text)
@@ -109,12 +109,12 @@ class TextEpisode:
 
 
 class JsonChat:
-    """An episode in which every reply holds one action as a JSON object, with or without words around it.
+    """A conversation in which every reply holds one action as a JSON object, possibly among other words.
 
     describe_step: returns the message after a step, from the step and the remaining budget
-    max_turns: maximum number of replies, since one without an action may cost nothing
-    reply_action: returns the action that a reply states, by default its one JSON object; `ActionError` if none
-    thoughts: how thoughts are told from the rest of a reply (dsl.answer_text); no action is read in them
+    max_turns: maximum number of replies, since replies without an action are free
+    reply_action: returns the action of a reply, by default its one JSON object; `ActionError` if there is none
+    thoughts: rule for parts of a reply that are thoughts, in which no action is read (dsl.answer_text)
     """
 
     def __init__(
@@ -151,12 +151,12 @@ class JsonChat:
         self.messages.append({"role": "user", "content": message})
 
 
-TURNS_PER_ACTION = 2  # replies per unit of the budget: ones without an action are free, and would never end otherwise
-EXTRA_TURNS = 8  # replies beside those: for free actions (CausaLab's reactor), the submission, and refusals
+TURNS_PER_ACTION = 2  # replies per unit of the budget; they are limited because replies without an action are free
+EXTRA_TURNS = 8  # further replies, for free actions (CausaLab's reactor), the submission and refusals
 
 
 class Conversable(Protocol):
-    """The parts of a benchmark's episodes that a conversation needs."""
+    """The functions of a benchmark's episodes that a conversation needs."""
 
     def open(self, item: Any) -> Episode[Any, Any]: ...
     def describe(self, episode: Episode[Any, Any], step: Step[Any]) -> str: ...
@@ -164,7 +164,7 @@ class Conversable(Protocol):
 
 
 def json_chat(play: Conversable, item: Any, instructions: str, thoughts: Thoughts = "strip") -> JsonChat:
-    """Open a conversation about an interactive item, with one action a reply."""
+    """Open a conversation about an interactive item with one action per reply."""
     episode = play.open(item)
     return JsonChat(
         episode,

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-# --- The list of commands in groups, with short helps that fit a line of 80 characters; options of a command in groups
+# --- Lists of commands and of a command's options in groups, with short helps that fit a line of 80 characters --------
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Start": {
         "demo": "Run everything once on bundled items",
@@ -54,15 +54,15 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "bench": "Measure speed on this machine",
     },
 }
-# headings of options, in this order; each option states its own as `rich_help_panel`
+# headings of options, in this order; an option states its heading as `rich_help_panel`
 ITEMS, INPUT, METHOD, VIEW, OUTPUT, EXECUTION = "Items", "Input", "Method", "View", "Output", "Execution"
 FORMULAS = "Formulas (without --score)"
 NETWORKS = "Networks (with --score)"
 PANELS = (ITEMS, INPUT, METHOD, FORMULAS, NETWORKS, VIEW, OUTPUT, EXECUTION)
 REST = "Other options"
-MAX_OPTION_WIDTH = 30  # columns: a longer option has a line of its own, as in typer's lists
-MIN_GROUPED_OPTIONS = 5  # fewer stand in one list
-MAX_SHORT_HELP = 55  # characters, so that no line of the list is cut at 80
+MAX_OPTION_WIDTH = 30  # columns; a longer option has a line of its own, as in typer's lists
+MIN_GROUPED_OPTIONS = 5  # fewer options are listed without headings
+MAX_SHORT_HELP = 55  # characters, so that no line of the list is cut at 80 columns
 
 
 def short_help(command: str) -> str:
@@ -71,7 +71,7 @@ def short_help(command: str) -> str:
 
 
 class GroupedOptions(TyperCommand):
-    """A command that lists its options under headings, which typer does with rich alone."""
+    """A command that lists its options under headings, which typer offers with rich only."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         arguments: list[tuple[str, str]] = []
@@ -85,7 +85,7 @@ class GroupedOptions(TyperCommand):
             else:
                 panels.setdefault(getattr(parameter, "rich_help_panel", None) or REST, []).append(record)
         sections = {"Arguments": arguments} | panels
-        if sum(map(len, panels.values())) <= MIN_GROUPED_OPTIONS:  # --help is one more
+        if sum(map(len, panels.values())) <= MIN_GROUPED_OPTIONS:  # --help is a further one
             sections = {"Arguments": arguments, "Options": [row for rows in panels.values() for row in rows]}
         width = min(MAX_OPTION_WIDTH, max((len(row[0]) for rows in panels.values() for row in rows), default=0))
         for heading, rows in sections.items():
@@ -95,7 +95,7 @@ class GroupedOptions(TyperCommand):
 
 
 class GroupedCommands(TyperGroup):
-    """A group that lists its commands under headings; commands without one come last."""
+    """A group that lists its commands under headings, and commands without a heading last."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         headed = {name for group in GROUPS.values() for name in group}
@@ -117,12 +117,12 @@ _BENCHMARK = "--benchmark"
 
 
 class ItemOptionsCommand(GroupedOptions):
-    """A command with `-o NAME=VALUE`; its help lists the options of --benchmark, or says how to see them."""
+    """A command with `-o NAME=VALUE`; its help lists the options of --benchmark, or states how to list them."""
 
     command_name = "generate"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta[_BENCHMARK] = _stated_benchmark(args)  # help is shown before options are read
+        ctx.meta[_BENCHMARK] = _stated_benchmark(args)  # help is printed before options are read
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -133,7 +133,7 @@ class ItemOptionsCommand(GroupedOptions):
 
 
 class ConvertCommand(ItemOptionsCommand):
-    """`pool convert`, which has no --benchmark."""
+    """The command `pool convert`, which has no --benchmark."""
 
     command_name = "pool convert"
 
@@ -161,7 +161,7 @@ def _listed_options(command: str, benchmark: str | None) -> Iterator[tuple[str, 
             yield f"Item options (-o) of {TITLES[name]}", option_lines(command, name)
 
 
-# --- Examples of every command, as its help shows them; tests parse each ----------------------------------------------
+# --- Examples in the help of every command; tests parse each ----------------------------------------------------------
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "run": (
         "calibrant run exact,posterior pool.yaml --out runs",
@@ -295,12 +295,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 
 def epilog(command: str) -> str | None:
-    """Return the examples of a command as the end of its help: a line each, as it stands."""
+    """Return the end of a command's help: its examples, one unwrapped line each; None if it has none."""
     lines = "\n".join(f"  {line}" for line in EXAMPLES.get(command, ()))
     return f"Examples:\n\n\b\n{lines}" if lines else None
 
 
-# --- Meaning of exit code 1 of the commands that have it; 0 is done, 2 bad input, 130 interrupted ---------------------
+# --- Meaning of exit code 1 for commands that have it; 0 is done, 2 bad input, 130 interrupted ------------------------
 FAILED_CHECKS: Mapping[str, str] = {
     "audit": "`--fail-on` applies: an item is ambiguous, or has a finding of that kind",
     "board": "a submission, or the suite, is red",
@@ -324,6 +324,6 @@ EXIT_CODES: dict[int, str] = {
 
 
 def exit_codes(command: str) -> Mapping[int, str]:
-    """Return the exit codes of a command and what they mean, in their order."""
+    """Return exit code -> meaning for a command, in increasing order."""
     failed = {1: FAILED_CHECKS[command]} if command in FAILED_CHECKS else {}
     return dict(sorted((EXIT_CODES | failed).items()))

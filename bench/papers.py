@@ -1,7 +1,7 @@
-"""Tables that papers print: their figures as facts, and what rows of ours beside them are made of.
+"""Printed tables of papers, and the parts of computed rows beside them.
 
-A benchmark's `paper.py` declares its tables: columns, which answers belong in one, what groups them into rows, and
-what is said of the printed rows. The figures are in `data/paper_rows.json` of its folder; nothing of them is computed.
+A benchmark's `paper.py` declares its tables: columns, answers of each table, keys of rows and notes on printed rows.
+Printed figures are stored in `data/paper_rows.json` of its folder, and none of them is computed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of a paper, as printed.
+    """A table as a paper prints it.
 
-    rows: as many texts as there are labels, then one for each column, as printed
-    where: section of the paper; questions: counterfactual, intervention or all, behind a table of pass@1 by nodes
+    rows: for each row a text per label, then a text per column
+    labels: headings of the leading columns that name a row; where: section of the paper
+    questions: `counterfactual`, `intervention` or `all`, for a table of pass@1 by number of nodes; else empty
     """
 
     columns: list[str]
@@ -38,12 +39,12 @@ class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def settings(self) -> frozenset[str]:
-        """The first labels, in most tables the settings."""
+        """Return the first label of each row, in most tables its setting."""
         return frozenset(row[0] for row in self.rows)
 
     @property
     def figures(self) -> list[tuple[tuple[str, ...], dict[str, str]]]:
-        """The labels of each row, and its texts by column."""
+        """Return the labels of each row with its texts by column."""
         width = len(self.labels)
         return [(tuple(row[:width]), dict(zip(self.columns, row[width:], strict=True))) for row in self.rows]
 
@@ -51,8 +52,8 @@ class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Paper(msgspec.Struct, frozen=True):
     """Printed tables of a paper.
 
-    tables: by their number in the paper; those that repeat others with rounded figures are left out
-    notes: what holds of several of them; problems: setting -> size of its pool
+    tables: number in the paper -> table, without tables that repeat others with rounded figures
+    notes: remarks on several tables; problems: setting -> number of problems of its pool
     """
 
     tables: dict[str, PrintedTable]
@@ -61,7 +62,7 @@ class Paper(msgspec.Struct, frozen=True):
     problems: dict[str, int] = {}
 
     def where(self, number: str) -> str:
-        """Return the note below a table that says where its printed rows are from."""
+        """Return the note below a table with the source of its printed rows."""
         return f"Printed rows: {self.tables[number].where} of {self.source}."
 
 
@@ -90,13 +91,16 @@ def rate_cell(
     *,
     is_share: bool = True,
 ) -> Cell:
-    """Return the mean over items of one value an answer, given with items and units; a dash where none has one."""
+    """Return the mean over items of one value per answer; a dash if no answer has a value.
+
+    values: item, unit of the interval and value of each answer, None for an answer without a value
+    """
     rate = estimate(values, is_share=is_share)
     return NOTHING if rate is None else text(rate)
 
 
 def group_answers(answers: Iterable[A], key: Callable[[A], G]) -> dict[G, list[A]]:
-    """Return answers by key, in the order in which keys first occur."""
+    """Return key -> answers, with keys in the order of first occurrence."""
     groups: dict[G, list[A]] = {}
     for answer in answers:
         groups.setdefault(key(answer), []).append(answer)
@@ -107,7 +111,7 @@ def group_answers(answers: Iterable[A], key: Callable[[A], G]) -> dict[G, list[A
 
 
 def text_of(table: Table) -> str:
-    """Return a table with its caption and notes, for a terminal; intervals behind the figures."""
+    """Return a table with caption and notes for a terminal; intervals follow their figures."""
     headings = [heading.text for heading in (*table.labels, *table.headings)]
     lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
     title = f"Table {table.id}: {table.title}"

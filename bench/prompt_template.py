@@ -1,9 +1,9 @@
-"""Prompts from templates of the user's (Jinja2), over documented fields of a task; our own wordings in the same form.
+"""Prompts from the user's or bundled templates (Jinja2) over documented fields of a task.
 
-A template reads fields of what a solver may read; nothing sealed is among them. Every field that some item has must be
-read, or named in a comment `{# unused: NAME, NAME #}`: a prompt that silently lacks the evidence is no prompt. A field
-that an item lacks (an order that is not disclosed) is undefined; printing it is an error. `{% set system %}...
-{% endset %}` is the system text; the rest is the prompt.
+A template reads fields of a task; none of them is sealed. It must read every field that an item has, or name it in a
+comment `{# unused: NAME, NAME #}`, so that no prompt lacks evidence by mistake. A field that an item lacks (an order
+that is not disclosed) is undefined, and printing it is an error. `{% set system %}...{% endset %}` is the system text;
+all other text is the prompt.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 STANDARD = "standard"
 """The name of the bundled template of a benchmark."""
 MAX_TEMPLATE_BYTES = 1_000_000
-MAX_PROMPT_CHARS = 10_000_000
+MAX_PROMPT_CHARS = 10_000_000  # of a rendered prompt
 SYSTEM = "system"
 _UNUSED = re.compile(r"\{#-?\s*unused:([^#]*?)-?#\}")
 
 
 class RenderedPrompt(NamedTuple):
-    """System text, empty if the template sets none, and prompt."""
+    """A rendered prompt; system: system text, empty if the template sets none."""
 
     system: str
     prompt: str
 
 
 class PromptTemplate:
-    """A template whose names were checked against the fields of a benchmark.
+    """A template whose names are checked against the fields of a benchmark.
 
-    digest: SHA-256 of its text, which lines of prompts state
+    digest: SHA-256 of its text in hexadecimal digits, stated in lines of prompts
     """
 
     def __init__(self, path: Path, fields: PromptFields) -> None:
-        """Read a template; `CalibrantError` if it is no template or reads a name that is no field.
+        """Read a template; `CalibrantError` if it is invalid or reads a name that is no field.
 
-        path: of a file, or the name STANDARD where there is no such file
+        path: a file, or STANDARD for the bundled template if there is no such file
         """
         self.path = fields.bundled if str(path) == STANDARD and not path.exists() else path
         text = _read(self.path)
@@ -78,10 +78,13 @@ class PromptTemplate:
             raise CalibrantError(f"{self.path}: field '{contradictory[0]}' is named as unused, but it is read")
 
     def render(self, instance: str, task: Any, phase: str = "") -> RenderedPrompt:
-        """Return the prompt of a task; `CalibrantError` for a field that it lacks or that is not read."""
+        """Return the prompt of a task; `CalibrantError` for a printed field that it lacks and a field that is not read.
+
+        instance: id of the item; phase: as in `PromptFields`
+        """
         values = {k: value for k, value in self._fields.values(task, phase).items() if value is not None}
         where = f"{self.path}: {in_one_line(instance)}"
-        unused = [name for name in values if name not in self._used]  # all but the id, which is no evidence
+        unused = [name for name in values if name not in self._used]  # the id is no evidence
         if unused:
             raise CalibrantError(
                 f"{where}: field '{unused[0]}' is not read; read it, or begin with {{# unused: {', '.join(unused)} #}}"

@@ -1,13 +1,14 @@
 """Protocols: named ways to answer an item, with options.
 
-A protocol is handed a task or an open episode, never what is sealed. To add one, subclass `Protocol`, give it a name,
-options as fields and an `answer`, and list it in `bench/<benchmark>/protocols.py`, or leave it where it is
-(bench.protocols); runner, records, resuming and tables need nothing else.
+A protocol receives a task or an open episode, never sealed content. To add one, subclass `Protocol` with a name,
+options as fields and a method `answer`. List it in `bench/<benchmark>/protocols.py`, or keep it in a file or package of
+your own. Runner, records, resuming and tables need nothing else.
 
-A row that breaks a tie by the first name, or seeds a draw by the task's text, then answers equally up to the renaming.
+Built-in protocols read canonical items: one that breaks ties by the first name, or seeds draws by the task's text, then
+gives the same answer up to renaming.
 
-A package names its protocols in the entry-point group `calibrant.protocols`. The user decides to trust their code; a
-fault in it is one line, or a crash of that protocol alone.
+A package names its protocols in the entry-point group `calibrant.protocols`. Installing a package means trusting its
+code; a fault in it is reported in one line, or is a crash of that protocol alone.
 """
 
 from __future__ import annotations
@@ -47,12 +48,11 @@ Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
 
 
 class Ties(msgspec.Struct, frozen=True):
-    """The answers that a protocol chose its own from by nothing but a tie rule.
+    """Equally good answers, of which a protocol chose one by a tie rule.
 
-    count: how many there are, None where they are not counted
-    answers: each of them, or independent uniform draws if there are fewer answers than `count`; the chosen one is among
-        them where they are all listed
-    note: what is not counted, and why; empty if all is
+    count: number of equally good answers, None if they are not counted
+    answers: all of them, with the chosen one; independent uniform draws if the list is shorter than `count`
+    note: answers that are not counted, and the reason; empty if all are counted
     """
 
     count: int | None
@@ -63,10 +63,10 @@ class Ties(msgspec.Struct, frozen=True):
 class ProtocolResult(msgspec.Struct, frozen=True):
     """Result of a protocol on one item.
 
-    answer: an answer object of the task's schema; None if there is none, and the benchmark's own stands in for it
-    size: total formula size of the answer, where it has one
-    provenance: its origin, ready for JSON; nothing that differs between two runs
-    ties: equally good answers, whose mean score is the row's rate; None of rows that have no such notion
+    answer: answer object of the task's schema; None if there is none, for which the benchmark substitutes its own
+    size: total formula size of the answer, None if it has no formulas
+    provenance: origin of the answer, ready for JSON and equal in all runs
+    ties: equally good answers, whose mean score is the protocol's rate; None for protocols without ties
     """
 
     outcome: Outcome
@@ -80,11 +80,11 @@ class ProtocolResult(msgspec.Struct, frozen=True):
 
 
 class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A way to answer items. Its fields are its options; together with its name they are part of a record's key.
+    """A way to answer items. Its fields are its options, which are part of a record's key together with its name.
 
-    benchmark: of rows that are not ours, the benchmark whose items they answer; empty if any will do
-    code: of rows that are not ours, which code answers: a digest of its file, or a package with its version
-    reads_canonical: whether it is handed canonical items, and its answers are renamed
+    benchmark: benchmark whose items a plug-in answers, empty for any; not read for built-in protocols
+    code: code of a plug-in, a digest of its file or a package with its version; empty for built-in protocols
+    reads_canonical: whether it receives canonical items, and its answers are renamed
     """
 
     name: ClassVar[str] = ""
@@ -94,29 +94,35 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The options, ready for JSON, and whose code it is if it is not ours."""
+        """Return the options, ready for JSON, and for a plug-in its `code`."""
         return dict(msgspec.to_builtins(self)) | ({"code": self.code} if self.code else {})
 
-    if TYPE_CHECKING:  # options differ by class: a class that was looked up by name takes those that its page names
+    if TYPE_CHECKING:  # options differ by class, so a class that is looked up by name accepts any for type checkers
 
         def __init__(self, *options: Any, **named: Any) -> None: ...
 
     def require(self) -> None:
-        """`MissingExtraError` if an optional dependency is not installed; called before anything is started."""
+        """Raise `MissingExtraError` if an optional dependency is not installed; called before a run starts."""
 
     def warm_up(self) -> None:
-        """Load and compile whatever an answer needs, so that no instance's time contains it."""
+        """Load and compile code that answers need, so that no item's time contains it."""
 
     def refusal(self, handout: Any, /) -> str:
-        """Return why this protocol does not answer a kind of item; empty if it does. Not asked of rows from outside."""
+        """Return the reason why this protocol cannot answer such items, empty if it can; not called for plug-ins.
+
+        handout: task or episode of an item
+        """
         return ""
 
     def class_in_words(self, task: Any, /) -> str:
-        """Return the class that an exact learner considers, where that is not the class of attributions; else empty."""
+        """Return an exact learner's class in words if it differs from the class of attributions, else empty."""
         return ""
 
     def answer(self, given: Any, /) -> ProtocolResult:
-        """Return the answer to one item, from its task or in its open episode; the same every time."""
+        """Return the answer to one item, the same every time.
+
+        given: the item's task or open episode
+        """
         raise NotImplementedError
 
 
@@ -125,45 +131,45 @@ PROTOCOLS: Capability[Sequence[type[Protocol]]] = Capability("`run`", "rows:ROWS
 
 
 APPLICABLE: Capability[Callable[[Sequence[ItemPool[Any]]], Sequence[type[Protocol]]]] = Capability("`run all` of some")
-"""Protocols that `all` stands for on some pools, where that depends on them."""
+"""Returns the protocols that `all` stands for on some pools, for benchmarks where it depends on them."""
 
 
 def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:
-    """Return the result that says why there is no answer."""
+    """Return the result with the reason why there is no answer."""
     from calibrant.solvers.outcome import BestSoFar, Impossible
 
     kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"
     fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
     if isinstance(outcome, BestSoFar):
-        del fields["incumbent"]  # an answer that is not proven is no answer of a row that promises the best
+        del fields["incumbent"]  # protocols that promise the best answer give none that is not proved to be best
     return ProtocolResult(kind, provenance=fields)
 
 
-# --- Canonical presentations: items as rows of the project are handed them, whatever their names and orders -----------
+# --- Canonical presentations: items as built-in protocols receive them, independent of names and orders ---------------
 
 
 @dataclass(frozen=True)
 class Presentation:
     """A task or an item of an episode in canonical form.
 
-    content: the task or item; restore: from JSON over its names to JSON over the names of the pool
+    content: canonical task or item; restore: maps JSON over its names to JSON over the pool's names
     """
 
     content: Any
     restore: Callable[[Any], Any]
 
     def restore_step(self, step: Step[Any]) -> Step[Any]:
-        """Return a step over the names of the pool."""
+        """Return a step over the pool's names."""
         action: Mapping[str, Any] = self.restore(step.action)
         return Step(action, self.restore(step.reading), self.restore(step.refused), step.cost)
 
 
 PRESENT: Capability[Callable[[Any], Presentation]] = Capability("canonical presentation", "rows:present")
-"""Presents a task, or the item of an episode."""
+"""Returns the canonical form of a task, or of the item of an episode."""
 
 
 def replace_words(content: Any, word: re.Pattern[str], names: Mapping[str, str]) -> Any:
-    """Return JSON in which every match of a pattern that is a name is replaced, in texts and keys."""
+    """Return JSON in which, in texts and keys, every match of `word` that is a key of `names` is replaced."""
     if isinstance(content, str):
         return word.sub(lambda match: names.get(match[0], match[0]), content)
     if isinstance(content, Mapping):
@@ -173,8 +179,8 @@ def replace_words(content: Any, word: re.Pattern[str], names: Mapping[str, str])
     return content
 
 
-# --- Pools that a run reads once: what `all` stands for depends on their items, then every protocol runs on them ------
-MAX_POOLS = 8  # a run has few; those beyond are read again
+# --- Pools that a run reads once, although both the meaning of `all` and every protocol need their items --------------
+MAX_POOLS = 8  # pools in memory, more than runs usually have; further ones are read again
 
 
 def read_pool_once(benchmark: Benchmark[Any], path: Path) -> tuple[str, ItemPool[Item[Any, Any]]]:
@@ -185,25 +191,25 @@ def read_pool_once(benchmark: Benchmark[Any], path: Path) -> tuple[str, ItemPool
 
 @lru_cache(maxsize=MAX_POOLS)
 def _pool(benchmark: Benchmark[Any], path: Path, digest: str) -> ItemPool[Item[Any, Any]]:
-    return benchmark.items.read_pool(path)  # YAML takes seconds
+    return benchmark.items.read_pool(path)  # takes seconds for YAML
 
 
 # --- Plug-ins: protocols from a file of the user's and from installed packages ----------------------------------------
 GROUP = "calibrant.protocols"
-RESERVED = ("name", "benchmark", "config", "code", "wall_budget")  # options cannot have these names: records use them
+RESERVED = ("name", "benchmark", "config", "code", "wall_budget")  # names in records, which no option may have
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,59}")
 _FORMER_NAMES = ("dsl", "solvers", "audits", "baselines", "bench")  # importable before calibrant was the one name
 
 
 class Plugins(NamedTuple):
-    """Protocols of installed packages by name, and faults by the name of the entry point."""
+    """Protocols of installed packages; protocols: name -> class; broken: name of the entry point -> fault."""
 
     protocols: Mapping[str, type[Protocol]]
     broken: Mapping[str, str]
 
 
 def load_plugins(reserved: Collection[str]) -> Plugins:
-    """Load the protocols of installed packages; reserved names and those of earlier packages are refused."""
+    """Load the protocols of installed packages, and refuse reserved names and names of earlier packages."""
     protocols: dict[str, type[Protocol]] = {}
     broken: dict[str, str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
@@ -234,7 +240,7 @@ def is_file(name: str) -> bool:
 
 
 def load_file(name: str, reserved: Collection[str]) -> type[Protocol]:
-    """Return the class that FILE.py:CLASS names; without CLASS the only protocol that the file defines."""
+    """Return the class that FILE.py:CLASS names, or for FILE.py the only protocol in the file."""
     file, _, class_name = name.rpartition(".py")
     path = Path(f"{file}.py")
     source = _source(path)
@@ -257,7 +263,7 @@ def load_file(name: str, reserved: Collection[str]) -> type[Protocol]:
 
 
 def with_code(protocol: type[Protocol]) -> type[Protocol]:
-    """Mark a class of the user's with a digest of its file, so that edited code never resumes finished records."""
+    """Return a user's class with a digest of its file as `code`, so that edited code never resumes finished records."""
     file = getattr(sys.modules.get(protocol.__module__), "__file__", None)
     if not protocol.code and file and protocol.__module__.partition(".")[0] != "calibrant":
         protocol.code = _digest(Path(file).read_bytes())
@@ -265,7 +271,10 @@ def with_code(protocol: type[Protocol]) -> type[Protocol]:
 
 
 def require_usable(protocol: object, where: str, reserved: Collection[str]) -> None:
-    """Raise `CalibrantError`, in one line, if this is no protocol that can run."""
+    """Raise `CalibrantError` if an object is no protocol that can run.
+
+    where: its origin for the error; reserved: names that it may not have
+    """
     if not (isinstance(protocol, type) and issubclass(protocol, Protocol)):
         raise CalibrantError(f"{where} is no subclass of calibrant.Protocol")
     name: object = protocol.name
@@ -295,7 +304,7 @@ def _source(path: Path) -> bytes:
 
 @cache
 def _module(path: Path, source: bytes) -> ModuleType:
-    """Import the file as a module of a unique name; append its folder to the import path."""
+    """Import a file as a module of a unique name, with its folder appended to the import path."""
     name = f"own_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{_digest(source)}"
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -322,7 +331,7 @@ def _error_text(error: BaseException) -> str:
 
 
 class _FilePickle(NamedTuple):
-    """Pickle of a file's protocol: it carries the code that was read, in case the file is edited meanwhile."""
+    """Pickle of a file's protocol, with the code that was read in case the file is edited meanwhile."""
 
     path: Path
     source: bytes
@@ -337,11 +346,11 @@ class _FilePickle(NamedTuple):
 
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
-"""The protocols of a benchmark by name, in the order in which `all` runs them."""
+"""Name of a protocol -> its class, in the order in which `all` runs them."""
 
 
 def protocols_of(benchmark: Benchmark[Any]) -> Protocols:
-    """Return the protocols of a benchmark by name."""
+    """Return the protocols of a benchmark with those of installed packages."""
     return {protocol.name: protocol for protocol in benchmark.require(PROTOCOLS)}
 
 
@@ -363,9 +372,9 @@ def with_installed(builtin: Protocols, benchmark: str) -> Protocols:
 
 
 def chosen_protocols(protocols: Protocols, text: str, options: Mapping[str, Any]) -> list[Protocol]:
-    """Return the protocols that a command's argument names: one, several with commas between them, or `all`.
+    """Return the protocols that a command's argument names: one, several separated by commas, or `all`.
 
-    Options are for a single protocol. Of `all`, those that cannot start (an optional library is missing) are left out.
+    Options are allowed for a single protocol. `all` leaves out protocols that cannot start for a missing library.
     """
     names = [name.strip() for name in text.split(",")]
     if names != ["all"] and len(names) == 1:
@@ -378,13 +387,13 @@ def chosen_protocols(protocols: Protocols, text: str, options: Mapping[str, Any]
 
 
 def left_out(protocols: Protocols) -> dict[str, str]:
-    """Return the protocols that `all` leaves out, each with the missing library or the fault of the plug-in."""
+    """Return protocol -> missing library or fault of the plug-in, for the protocols that `all` leaves out."""
     missing = {name: why for name, protocol in protocols.items() if (why := describe_protocol(protocol)["missing"])}
     return missing | dict(_broken(protocols))
 
 
 def _broken(protocols: Protocols) -> Mapping[str, str]:
-    """Return the plug-ins that cannot be loaded, each with the reason; protocols without `code` are built in."""
+    """Return plug-in -> reason, for plug-ins that cannot be loaded."""
     return load_plugins([name for name, protocol in protocols.items() if not protocol.code]).broken
 
 
@@ -401,19 +410,19 @@ def describe_protocol(protocol: type[Protocol]) -> dict[str, Any]:
             name: value for name, value in instance.config.items() if name in protocol.__struct_fields__
         }
         instance.require()
-    except Exception as error:  # a missing library, an option without default, any fault of a plug-in
+    except Exception as error:  # e.g. a missing library, an option without default or a fault of a plug-in
         description["missing"] = str(error) if isinstance(error, MissingExtraError) else error_line(error)
     return description
 
 
-# `name: ` or `one, other: `, at the beginning of a line or behind `; `
+# `name: ` or `first, second: `, at the beginning of a line or after `; `
 _ENTRY = re.compile(r"(?:^|(?<=; ))((?:\w+, )*\w+): ")
 
 
 def meanings(protocol: type[Protocol]) -> dict[str, str]:
-    """Return the description of each option from the docstrings.
+    """Return option -> description from the docstrings of a protocol and its bases.
 
-    Lines `name: text`, or `one, other: text; third: text`, which further lines continue indented.
+    Descriptions are lines `name: text` or `first, second: text; third: text`, which indented lines continue.
     """
     fields = protocol.__struct_fields__
     texts: dict[str, str] = {}
@@ -427,7 +436,7 @@ def meanings(protocol: type[Protocol]) -> dict[str, str]:
 
 def _entries(line: str, fields: Sequence[str]) -> dict[str, str]:
     starts = [match for match in _ENTRY.finditer(line) if set(match[1].split(", ")) <= set(fields)]
-    if not starts or starts[0].start() != 0:  # a sentence with a colon in it
+    if not starts or starts[0].start() != 0:  # a sentence with a colon
         return {}
     ends = [*(match.start() - len("; ") for match in starts[1:]), len(line)]
     texts = [line[match.end() : end].strip() for match, end in zip(starts, ends, strict=True)]
@@ -435,7 +444,7 @@ def _entries(line: str, fields: Sequence[str]) -> dict[str, str]:
 
 
 def protocol_class(protocols: Protocols, name: str) -> type[Protocol]:
-    """Return the protocol of that name, or of FILE.py:CLASS; `CalibrantError` lists the known names."""
+    """Return the protocol of a name or of FILE.py:CLASS; `CalibrantError` with the known names for an unknown one."""
     if name in protocols:
         return protocols[name]
     if is_file(name):
@@ -449,7 +458,7 @@ def protocol_class(protocols: Protocols, name: str) -> type[Protocol]:
 
 
 def make_protocol(protocols: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:
-    """Create the protocol of that name; options may be texts. `CalibrantError` lists the known ones."""
+    """Create the protocol of a name; options may be texts. `CalibrantError` lists known names or options."""
     protocol = protocol_class(protocols, name)
     try:
         return msgspec.convert(dict(options), protocol, strict=False)

@@ -1,4 +1,4 @@
-"""JSON Schemas of one line of each kind of file; fields are described in the `Meta` of the records."""
+"""JSON Schemas of one line of each kind of file, with fields described by the `Meta` of the records."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def line_schema(title: str, *records: Any) -> dict[str, Any]:
 
 
 def _describe_definition(part: dict[str, Any], tags: Set[str]) -> dict[str, Any]:
-    """Return a definition with its docstring as one line, and with its tag described, which is no field of the record.
+    """Return a definition with its docstring as one line and a description of its tag, which is no field of the record.
 
-    tags: names of properties by which a reader tells records of one union apart
+    tags: names of properties that distinguish the records of a union
     """
     properties = {
         name: value | {"description": TAG_DESCRIPTION} if name in tags and "description" not in value else value
@@ -37,7 +37,7 @@ def _describe_definition(part: dict[str, Any], tags: Set[str]) -> dict[str, Any]
 
 
 def _parts_of(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object in a schema."""
+    """Yield every JSON object in a schema."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())
@@ -58,7 +58,7 @@ def verdicts(name: str) -> dict[str, Any]:
 
 
 def audits(name: str) -> dict[str, Any]:
-    """Return the schema of what `calibrant audit --out` writes."""
+    """Return the schema of lines of `calibrant audit --out`."""
     from calibrant.bench.pools.findings_audit import FindingsRecord
 
     records = _own_records(name, "audits") or (FindingsRecord,)
@@ -80,14 +80,14 @@ def pools(name: str) -> dict[str, Any]:
 
 
 def training(name: str) -> dict[str, Any]:
-    """Return the schema of lines of `calibrant training`, whose items are of one benchmark, whatever the name."""
+    """Return the schema of lines of `calibrant training`, the same for every benchmark."""
     records_by_benchmark = (_own_records(candidate, "training") for candidate in NAMES)
     title = "A line that `calibrant training` writes: the header first, then the examples"
     return line_schema(title, *next(filter(None, records_by_benchmark)))
 
 
 def _own_records(name: str, kind: str) -> tuple[type[msgspec.Struct], ...]:
-    """Return a benchmark's own Structs of a kind of file; none where it has none."""
+    """Return the Structs of a kind of file that a benchmark declares, possibly none."""
     return (benchmark(name).capability(LINE_RECORDS) or {}).get(kind, ())
 
 

@@ -1,7 +1,7 @@
 """Success of systems on items: outcomes, exact features, and the models that relate them.
 
-With 8 systems a Rasch difficulty correlates by about .7 with the truth, with 16 by .84; a discrimination needs hundreds
-(simulated, 30 items). Linacre (1994, rasch.org/rmt74m) names 27 to 61 persons for stable Rasch items.
+In simulations with 30 items, a Rasch difficulty correlates with the truth by about .7 for 8 systems and by .84 for 16;
+a discrimination needs hundreds. Linacre (1994, rasch.org/rmt74m) requires 27 to 61 persons for stable Rasch items.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 class OutcomeTable:
     """Outcomes by item and system.
 
-    rates: [item, system], share of right answers, NaN where a system did not answer; strata: of each item
+    rates: [item, system], share of right answers, NaN for items without an answer of the system
+        strata: stratum of each item; keys: identity of each item over pools
     """
 
     benchmark: Benchmark[Any]
@@ -48,15 +49,15 @@ class OutcomeTable:
     rates: FloatArray
 
     def binary(self) -> tuple[tuple[int, ...], np.ndarray[Any, np.dtype[np.int64]]]:
-        """Return the items that all systems answered, and 0 or 1 for each: right in at least half of the answers."""
+        """Return the rows that all systems answered, and [row, system]: 1 if at least half of answers are right."""
         complete = tuple(int(k) for k in np.flatnonzero(~np.isnan(self.rates).any(axis=1)))
         return complete, (self.rates[list(complete)] >= 0.5).astype(np.int64)
 
 
 def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
-    """Return the outcomes of runs and scored files on the items of pools; `CalibrantError` without any.
+    """Return the outcomes of runs and scored files on the items of pools; `CalibrantError` if there is none.
 
-    A system that occurs with several options is one system for each. Items without a right answer are left out.
+    A system with several options counts as one system for each. Items without a right answer are left out.
     """
     bench = one_benchmark(pools)
     items = items_of_pools(bench.name, pools)
@@ -92,7 +93,7 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
     )
 
 
-# --- Exact features of items: how many hypotheses fit, what they decide, how large the least one is, and labels -------
+# --- Exact features of items: number of fitting hypotheses, share of decided queries, least size, and labels ----------
 MEMBERS, DECIDED, SIZE = "log2_members", "decided_share", "least_size"
 MEANINGS: Mapping[str, str] = {
     MEMBERS: "binary logarithm of the hypotheses that fit, or of their certified lower bound",
@@ -103,7 +104,7 @@ MEANINGS: Mapping[str, str] = {
 
 
 def item_features(bench: Benchmark[Any], item: Any) -> Mapping[str, float]:
-    """Return the features that an item has, by name; those that cannot be had within the usual budgets are left out."""
+    """Return feature -> value of an item, without features that the usual budgets do not suffice for."""
     features: dict[str, float] = {}
     why = explain_item(bench, item)
     if isinstance(why, Why):
@@ -126,15 +127,18 @@ def _least_size(bench: Benchmark[Any], item: Any) -> int | None:
     return outcome.value.size if isinstance(outcome, Found) else None
 
 
-# --- Success explained by exact features: a logistic model, and how well it predicts systems that it has not seen -----
-RIDGE = 0.01  # penalty per answer; keeps coefficients finite where a feature separates right from wrong
+# --- Success explained by exact features: a logistic model, and its prediction of systems that were left out ----------
+RIDGE = 0.01  # penalty per answer, by which coefficients stay finite if a feature separates right from wrong answers
 MIN_SYSTEMS = 2
-EPSILON = 1e-6  # of probabilities in the log loss
+EPSILON = 1e-6  # least distance of probabilities from 0 and 1 in the log loss
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """Change of the log odds of a right answer with one standard deviation of a feature, over all systems."""
+    """Change of the log odds of a right answer per standard deviation of a feature, over all systems.
+
+    mean, deviation: of the feature over answers
+    """
 
     feature: str
     mean: float
@@ -144,9 +148,10 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Prediction of systems that were left out, one at a time.
+    """Quality of the prediction of systems that are left out, one at a time.
 
-    auc: probability that a right answer was predicted higher than a wrong one, mean over systems that have both
+    auc: probability that a right answer has a higher prediction than a wrong one; mean over systems with both, None
+        without any
     log_loss: mean over answers, natural logarithm
     """
 
@@ -158,8 +163,10 @@ class HeldOut:
 class DifficultyFit:
     """A logistic model of success.
 
-    coefficients: by falling size; by_features, by_stratum: held-out prediction by features, by the stratum's rate alone
-    num_items, num_answers: numbers that were fitted; left_out: number of other items, by their first missing feature
+    coefficients: by decreasing size; by_features, by_stratum: quality of held-out prediction by features and by the
+        stratum's rate alone
+    num_items, num_answers: numbers of fitted items and answers
+    left_out: first missing feature -> number of items without it
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -172,9 +179,9 @@ class DifficultyFit:
 
 
 def fit_difficulty(table: OutcomeTable, features: Sequence[Mapping[str, float]]) -> DifficultyFit:
-    """Fit success on features that vary.
+    """Fit success by the features that vary over items.
 
-    `CalibrantError` for fewer than two systems, and for outcomes that are all alike
+    `CalibrantError` for fewer than two systems, and for outcomes that are all equal.
     """
     if len(table.systems) < MIN_SYSTEMS:
         raise CalibrantError(
@@ -242,7 +249,7 @@ def _probability(log_odds: FloatArray) -> FloatArray:
 
 
 def _stratum_rates(strata: Any, rates: FloatArray, new_strata: Any) -> FloatArray:
-    """Return the rate of each new stratum, half a right and half a wrong answer added; unseen ones get that of all."""
+    """Return each new stratum's rate after adding half a right and half a wrong answer; unseen ones get the mean."""
     overall = float(rates.mean())
     by_stratum = {name: (rates[strata == name].sum() + 0.5) / ((strata == name).sum() + 1) for name in set(strata)}
     return np.array([by_stratum.get(name, overall) for name in new_strata], dtype=np.float64)
@@ -258,7 +265,7 @@ def _held_out(predicted: FloatArray, rates: FloatArray, system: Any, num_systems
 
 
 def _area(predicted: FloatArray, rates: FloatArray) -> float | None:
-    """Return the area under the ROC curve, ties counted half; None without both outcomes."""
+    """Return the area under the ROC curve, with ties counted half; None if only one outcome occurs."""
     right, wrong = predicted[rates >= 0.5], predicted[rates < 0.5]
     if not len(right) or not len(wrong):
         return None
@@ -266,7 +273,7 @@ def _area(predicted: FloatArray, rates: FloatArray) -> float | None:
     return float(higher / (len(right) * len(wrong)))
 
 
-# --- Item response models by girth: the Rasch model from 8 systems and 30 items on, two parameters from 100 systems on
+# --- Item response models by girth: Rasch for at least 8 systems and 30 items, two parameters for at least 100 systems
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 ModelName: TypeAlias = Literal["rasch", "2pl"]
 
@@ -276,10 +283,10 @@ MIN_SYSTEMS_2PL = 100
 
 @dataclass(frozen=True)
 class ResponseModel:
-    """A fitted item response model; the scale is that of standard normal abilities.
+    """A fitted item response model on the scale of standard normal abilities.
 
-    items: rows of the table that were fitted; constant: rows that were not, since all systems answered alike
-    difficulty, standard_error, discrimination: of each fitted item; ability: of each system, expected a posteriori
+    items: fitted rows of the table; constant: rows that were not fitted because all systems answered alike
+    difficulty, standard_error, discrimination: of each fitted item; ability: posterior mean of each system
     """
 
     name: ModelName
@@ -291,21 +298,21 @@ class ResponseModel:
     ability: FloatArray
 
     def probabilities(self, ability: FloatArray) -> FloatArray:
-        """Return [item, system], the probability of a right answer at these abilities."""
+        """Return [item, system], the probabilities of right answers at these abilities."""
         log_odds = self.discrimination[:, None] * (ability[None, :] - self.difficulty[:, None])
         return np.asarray(1 / (1 + np.exp(-log_odds)), dtype=np.float64)
 
     @property
     def information(self) -> FloatArray:
-        """Return a^2 p (1 - p) of each fitted item, mean over the fitted abilities."""
+        """Return the information a^2 p (1 - p) of each fitted item, averaged over the fitted abilities."""
         p = self.probabilities(self.ability)
         return np.asarray((self.discrimination[:, None] ** 2 * p * (1 - p)).mean(axis=1), dtype=np.float64)
 
 
 def fit_responses(answers: IntArray, name: ModelName = "rasch", rows: Sequence[int] | None = None) -> ResponseModel:
-    """Fit [item, system] of 0 and 1; `CalibrantError` where there are too few items or systems to say anything.
+    """Fit a model to [item, system] of 0 and 1; `CalibrantError` for fewer items or systems than the model needs.
 
-    rows: names of the items in the result, by default their numbers
+    rows: row of each item in the result, by default its index
     """
     num_items, num_systems = answers.shape
     least = MIN_SYSTEMS_2PL if name == "2pl" else MIN_SYSTEMS_1PL
@@ -335,13 +342,16 @@ def fit_responses(answers: IntArray, name: ModelName = "rasch", rows: Sequence[i
         ability,
     )
     p = model.probabilities(ability)
-    # from the information about b at the fitted abilities, which are taken as known: a lower bound of the error
+    # from the information about b at the fitted abilities as if they were known, so a lower bound of the error
     error = 1 / np.sqrt((discrimination[:, None] ** 2 * p * (1 - p)).sum(axis=1))
     return replace(model, standard_error=error)
 
 
 def estimate_ability(model: ResponseModel, columns: Sequence[int], answers: IntArray) -> float:
-    """Return the ability of one system from its answers to some of the fitted items, expected a posteriori."""
+    """Return the posterior mean of a system's ability from its answers to some of the fitted items.
+
+    columns: indices into the model's items
+    """
     girth = _girth()
     chosen = list(columns)
     estimated = girth.ability_eap(answers.reshape(-1, 1), model.difficulty[chosen], model.discrimination[chosen])

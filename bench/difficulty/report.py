@@ -18,8 +18,8 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.text import plural
 
 # --- The page of difficulty: bars of the coefficients, success against the strongest feature, and tables --------------
-GUESS_AUC = 0.5  # of a model that ranks answers by chance
-BAR_LENGTH, SCATTER = 80.0, (400.0, 280.0)  # of charts, which a phone shows whole: pixels
+GUESS_AUC = 0.5  # AUC of a model that ranks answers by chance
+BAR_LENGTH, SCATTER = 80.0, (400.0, 280.0)  # pixels: length of the longest bar, width and height that fit a phone
 
 
 def difficulty_page(
@@ -28,7 +28,7 @@ def difficulty_page(
     fit: models.DifficultyFit,
     responses: models.ResponseModel | None,
 ) -> str:
-    """Return one HTML file; features: of each item of the table."""
+    """Return the page as one HTML file; features: feature -> value, for each item of the table."""
     content = {
         "title": "Which items are hard?",
         "crumbs": ["Difficulty", table.benchmark.title],
@@ -44,7 +44,7 @@ def difficulty_page(
 
 
 def difficulty_reason(fit: models.DifficultyFit) -> str:
-    """Return what makes items hard, in a sentence or two; nothing does where a guess predicts as well."""
+    """Return the reason for difficulty in a sentence or two, or that features predict no better than chance."""
     if not fit.coefficients:
         return "No feature varies between these items."
     auc = fit.by_features.auc
@@ -62,7 +62,7 @@ def difficulty_reason(fit: models.DifficultyFit) -> str:
 
 
 def coefficient_bars(fit: models.DifficultyFit) -> str:
-    """Return bars of log odds, to the right where a feature makes items easier."""
+    """Return bars of log odds; those of features that make items easier point to the right."""
     if not fit.coefficients:
         return ""
     label = "Log odds of a right answer for one standard deviation more: " + ", ".join(
@@ -76,7 +76,7 @@ def coefficient_bars(fit: models.DifficultyFit) -> str:
 
 
 def success_plot(table: models.OutcomeTable, features: Sequence[Mapping[str, float]], fit: models.DifficultyFit) -> str:
-    """Return a point for each item: share of systems that are right against the strongest feature."""
+    """Return a point for each item: share of right systems against the strongest feature."""
     if not fit.coefficients:
         return ""
     name = fit.coefficients[0].feature
@@ -102,12 +102,12 @@ def _response_rows(table: models.OutcomeTable, model: models.ResponseModel) -> l
 
 
 # --- Difficulty in words and as JSON ----------------------------------------------------------------------------------
-MAX_PRINTED = 20  # items of an item response model
+MAX_PRINTED = 20  # items of an item response model in the terminal
 
 
 @dataclass(frozen=True)
 class Explained:
-    """Difficulty of the items of some runs; features: of each item; responses: None if it was not asked for."""
+    """Difficulty of the items of runs; features: of each item; responses: None unless such a model is requested."""
 
     table: models.OutcomeTable
     features: Sequence[Mapping[str, float]]
@@ -115,7 +115,7 @@ class Explained:
     responses: models.ResponseModel | None
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal."""
+        """Yield lines for a terminal."""
         fit = self.fit
         answers, systems = plural(fit.num_answers, "answers"), plural(len(fit.systems), "systems")
         yield f"{answers} of {systems} to {plural(fit.num_items, 'items')}"
@@ -154,7 +154,7 @@ class Explained:
             yield f"{len(model.constant)} items that all systems answered alike have none"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
+        """Return all fields, ready for JSON."""
         fit = self.fit
         record: dict[str, Any] = {
             "items": fit.num_items,
@@ -183,7 +183,7 @@ class Explained:
         return record
 
     def write_page(self, path: Path) -> None:
-        """Write the page."""
+        """Write the page of difficulty."""
         write_atomically(path, difficulty_page(self.table, self.features, self.fit, self.responses))
 
 
@@ -192,7 +192,7 @@ def _held_out(name: str, figures: models.HeldOut) -> list[str]:
 
 
 def explain_difficulty(runs: Sequence[Path], pools: Sequence[Path], model: models.ModelName | None) -> Explained:
-    """Return the difficulty of the items of pools under runs; `CalibrantError` where there is too little."""
+    """Return the difficulty of the items of pools under runs; `CalibrantError` for too few systems or items."""
     table = models.read_outcomes(runs, pools)
     responses = None
     if model is not None:

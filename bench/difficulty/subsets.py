@@ -1,8 +1,8 @@
-"""The subset of a pool that says most about systems, and the error of the pool's mean that is estimated from it.
+"""The most informative subset of a pool, and the error of the pool's mean that is estimated from it.
 
-Items are taken by information, p (1 - p) averaged over fitted abilities. Its error is measured on families of systems
-that were left out of choice and fit (as in tinyBenchmarks, Polo et al. 2024): the mean of the pool is estimated from
-the answers to the chosen items, and for the others from the ability that these give.
+Items are chosen by information, p (1 - p) averaged over fitted abilities. The error is measured on families of systems
+that are left out of choice and fit (as in tinyBenchmarks, Polo et al. 2024): the pool's mean is estimated from the
+answers to chosen items and, for other items, from the ability that is estimated from those answers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
 from calibrant.dsl.text import plural
 
-RANDOM_SUBSETS = 20  # of equal size, whose mean error is stated beside
+RANDOM_SUBSETS = 20  # number of random subsets of equal size, whose mean error is stated for comparison
 
 
 @dataclass(frozen=True)
 class SubsetError:
-    """Absolute error of the estimated mean of a pool over systems that were left out: its mean, and the worst."""
+    """Absolute error of a pool's estimated mean, as a share: mean and maximum over systems that were left out."""
 
     mean: float
     worst: float
@@ -39,8 +39,8 @@ class SubsetError:
 class Subset:
     """Chosen items, in the pool's order.
 
-    rows: of the table of outcomes; error: of this way of choosing; random_error: of random subsets of equal size
-    families: that were left out one at a time
+    rows: rows of the table of outcomes; error: error of this choice; random_error: that of random subsets of equal size
+    families: number of families that were left out, one at a time
     """
 
     rows: tuple[int, ...]
@@ -50,9 +50,9 @@ class Subset:
 
 
 def choose_subset(table: models.OutcomeTable, number: int, families: Mapping[str, str], seed: int = 0) -> Subset:
-    """Return the most informative items; `CalibrantError` where nothing can be fitted.
+    """Return the most informative items; `CalibrantError` if nothing can be fitted.
 
-    families: of systems; one that is not named is a family of its own
+    number: number of items; families: system -> family; a system without entry is a family of its own
     """
     rows, answers = table.binary()
     if not 1 <= number < len(rows):
@@ -85,7 +85,7 @@ def choose_subset(table: models.OutcomeTable, number: int, families: Mapping[str
 
 
 def _most_informative(model: models.ResponseModel, number: int) -> list[int]:
-    """Return the most informative fitted items, the first of equals."""
+    """Return the most informative fitted items, of equal ones the first."""
     information = model.information
     order = sorted(range(len(model.items)), key=lambda k: (-information[k], k))
     return [model.items[k] for k in order[:number]]
@@ -94,19 +94,19 @@ def _most_informative(model: models.ResponseModel, number: int) -> list[int]:
 def _estimate(
     model: models.ResponseModel, chosen: Sequence[int], answers: models.IntArray, fitted_answers: models.IntArray
 ) -> float:
-    """Return the estimated mean over all items of a system that answered the chosen ones.
+    """Return a system's estimated mean over all items from its answers to the chosen ones.
 
-    fitted_answers: [item, system] of the fitted systems, for items that all of these answered alike
+    fitted_answers: [item, system] of the fitted systems, used for items that all of them answered alike
     """
-    place = {row: k for k, row in enumerate(model.items)}
-    ability = models.estimate_ability(model, [place[row] for row in chosen], answers[list(chosen)])
+    fitted_index = {row: k for k, row in enumerate(model.items)}
+    ability = models.estimate_ability(model, [fitted_index[row] for row in chosen], answers[list(chosen)])
     predicted = model.probabilities(np.array([ability]))[:, 0]
     answered, total = set(chosen), 0.0
     for row in range(len(answers)):
         if row in answered:
             total += float(answers[row])
         else:
-            total += float(predicted[place[row]]) if row in place else float(fitted_answers[row].mean())
+            total += float(predicted[fitted_index[row]]) if row in fitted_index else float(fitted_answers[row].mean())
     return total / len(answers)
 
 
@@ -116,7 +116,7 @@ def _summary(errors: Sequence[float]) -> SubsetError:
 
 @dataclass(frozen=True)
 class WrittenSubset:
-    """A subset that was written, with its error; names: ids of its items."""
+    """A written subset with its error; names: ids of its items; num_items: number of items of the pool."""
 
     names: tuple[str, ...]
     num_items: int
@@ -124,7 +124,7 @@ class WrittenSubset:
     path: Path
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal."""
+        """Yield lines for a terminal."""
         subset = self.subset
         yield f"{len(self.names)} of {plural(self.num_items, 'items')} written to {self.path}"
         yield f"Error of the pool's estimated mean, over {subset.families} families of systems left out in turn"
@@ -135,7 +135,7 @@ class WrittenSubset:
         yield aligned(["from", "mean error", "worst"], rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
+        """Return all fields, ready for JSON."""
         return {
             "items": list(self.names),
             "of": self.num_items,
@@ -148,7 +148,7 @@ class WrittenSubset:
 def write_subset(
     source: Path, target: Path, runs: Sequence[Path], number: int, families: Path | None, seed: int
 ) -> WrittenSubset:
-    """Write the most informative items of a pool, in its order."""
+    """Write a pool of the most informative items of a pool, in its order."""
     table = models.read_outcomes(runs, [source])
     chosen = choose_subset(table, number, {} if families is None else read_families(families), seed)
     bench = benchmark_of(source)
@@ -160,7 +160,7 @@ def write_subset(
 
 
 def read_families(path: Path) -> Mapping[str, str]:
-    """Return the family of each system from a CSV file of two columns, with or without a header line."""
+    """Return the family of each system from a CSV file of two columns, with or without a header."""
     try:
         text = read_bounded(path).decode("utf-8-sig")
     except (TooLargeError, UnicodeDecodeError) as error:

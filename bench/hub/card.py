@@ -1,7 +1,8 @@
-"""What a repository of a pool states about it: columns, dataset card and Croissant metadata.
+"""Columns, dataset card and Croissant metadata of exported pools.
 
-The public part is what may be published: what a model is shown, and nothing that depends on what is sealed. So a digest
-there is one of the prompt: one of a record with few possible truths would give them away. Gold has all of it.
+The public part holds the prompts that models read, and nothing that depends on sealed content. Its digests are of
+prompts, since the digest of a record with few possible truths would reveal the truth. The part with gold holds
+everything.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _NAMESPACE = uuid.UUID("5a3d3c0e-1c1b-5f0e-9d55-3c7c1fb1a0c4")
 
 @dataclass(frozen=True)
 class Column:
-    """Column of a dataset.
+    """Column of a data set.
 
-    sealed: only the part with gold has it; kind: of its values, of which those of labels may be missing
+    means: its meaning in words; sealed: whether the part with gold alone has it
+    kind: type of its values; labels of difficulty may lack some
     """
 
     name: str
@@ -59,7 +61,7 @@ COLUMNS = (
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Column]:
-    """Return the columns that these rows need; with gold also one for each difficulty label that occurs."""
+    """Return the columns for these rows; with gold, one for each difficulty label that occurs is among them."""
     if not with_gold:
         return [column for column in COLUMNS if not column.sealed]
     labels = sorted({name for row in rows for name in row if name.startswith(DIFFICULTY)})
@@ -71,12 +73,12 @@ def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Co
 
 
 def canary_of(digests: Iterable[str]) -> str:
-    """Return the canary of an export with rows of these digests: it depends on what is shown, and on nothing else."""
+    """Return the canary of an export with prompts of these digests; it depends on nothing else."""
     return f"{CANARY}{uuid.uuid5(_NAMESPACE, ''.join(digests))}"
 
 
 def record_text(record: Mapping[str, Any]) -> str:
-    """Return a record as the column has it: the same text for the same record."""
+    """Return the text of a record in its column; equal records have equal texts."""
     return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
 
@@ -85,16 +87,16 @@ def prompt_digest(system: str, prompt: str) -> str:
 
 
 def text_digest(text: str) -> str:
-    """SHA-256 in hexadecimal."""
+    """Return the SHA-256 digest of a text in hexadecimal digits."""
     return sha256(text.encode()).hexdigest()
 
 
-# --- Description of an export, for people and for programs: its numbers, and the words that both get ------------------
+# --- Description of an export: numbers and words of both the card and the Croissant metadata --------------------------
 SPLIT = "test"  # of the data sets of lm-evaluation-harness too
 
 
 class Rows(Protocol):
-    """Rows that can be gone through again and again."""
+    """Rows that can be iterated repeatedly."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Row]: ...
@@ -104,8 +106,9 @@ class Rows(Protocol):
 class Described:
     """One part of an export.
 
-    file: name of its Parquet file; sha256 and size: of that file; license: an identifier, or empty
-    drawn_from_seeds: every pool states a seed; audits: lines on what audits counted; split: its name
+    file: name of its Parquet file; sha256: hexadecimal digest of the file; size: of the file, in bytes
+    license: identifier of the license, empty for none; drawn_from_seeds: whether every pool states a seed
+    audits: lines on counts of audits; split: name of the split
     """
 
     name: str
@@ -129,7 +132,7 @@ class Described:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Names of pools, in the public part of benchmarks, and how many items each has here."""
+        """Return names of pools, in the public part those of benchmarks, with their numbers of items."""
         counts: dict[str, int] = {}
         column = "pool" if self.with_gold else "benchmark"
         for row in self.rows:
@@ -146,7 +149,7 @@ class Described:
 
     @property
     def responsible_ai(self) -> Mapping[str, str]:
-        """Return the statements of pools on their making, and those that hold for every pool."""
+        """Return the statements on the making of these pools, and those that hold for every pool."""
         return (_DRAWN if self.drawn_from_seeds else _NOT_STATED) | _ALWAYS
 
 
@@ -177,21 +180,21 @@ _ALWAYS = {
 }
 
 
-# --- The dataset card of a part of an export: what the Hub shows, and where its loader finds the file -----------------
+# --- The dataset card of a part of an export: the Hub's page and the settings of its loader ---------------------------
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
 def card(part: Described) -> str:
-    """README.md: settings of the Hub, then a page."""
+    """Return README.md of a part: settings of the Hub, then a page."""
     return f"---\n{yaml.safe_dump(_settings(part), sort_keys=False, allow_unicode=True)}---\n\n" + "\n".join(
         _page(part)
     )
 
 
 def folder_card(title: str, files: Mapping[str, str], split: str) -> str:
-    """README.md of an export: where the loader of the Hub finds each part, the first one unless another is named.
+    """Return README.md of an export, by which the Hub's loader finds each part and takes the first by default.
 
-    files: of parts, by their names, from the folder
+    files: name of a part -> its file, relative to the folder
     """
     configs = [
         {"config_name": name, "data_files": [{"split": split, "path": file}]} | ({} if index else {"default": True})
@@ -276,7 +279,7 @@ def _about(part: Described) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a name of a file on one line, without anything that Markdown reads as more than a name."""
+    """Return a file's name on one line, without Markdown's special characters."""
     return " ".join("".join(c if c.isalnum() or c in " ._-+()" else " " for c in text).split())[:120]
 
 
@@ -328,7 +331,7 @@ CONTEXT: dict[str, Any] = {
 
 
 def croissant(part: Described) -> dict[str, Any]:
-    """Return the JSON-LD that stands beside the file of a part."""
+    """Return the JSON-LD metadata of a part."""
     fields = [
         {
             "@type": "cr:Field",

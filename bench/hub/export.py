@@ -1,4 +1,4 @@
-"""Export of a pool for a hub: items, results of audits, and the files around them."""
+"""Export of pools as data sets for a hub: items, counts of audits, cards and metadata."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.records import pool_digest
 from calibrant.dsl.text import plural
 
-# --- The rows of an export, in a file while it is made: none is kept, however many there are --------------------------
+# --- The rows of an export, in a file while it is made: memory holds one, however many there are ----------------------
 
 
 class ExportRows:
-    """The rows of pools, in the order of their files, with all columns; they can be gone through again and again.
+    """The rows of pools with all columns, in the order of the files; they can be iterated repeatedly.
 
-    by_id: in the order of their public ids, which tells nothing of what items are drawn together
-    pool_digests: of the pools' files; drawn_from_seeds: every pool states a seed in its metadata
+    by_id: yields them in the order of public ids, which hides the items that are drawn together
+    pool_digests: digests of the pools' files; drawn_from_seeds: whether every pool states a seed in its metadata
     """
 
     def __init__(self, pools: Sequence[Path], file: Path) -> None:
-        """file: to keep them in. `PoolError` as the readers of pools have it."""
+        """Write the rows to `file`, which they are read from later; `PoolError` for a pool that cannot be read."""
         digests: list[str] = []
         self.pool_digests: list[str] = []
         self.drawn_from_seeds = True
-        places: list[tuple[str, int]] = []
+        offsets: list[tuple[str, int]] = []
         encode = msgspec.json.Encoder().encode
         with file.open("xb") as lines:
             for path in pools:
@@ -52,27 +52,27 @@ class ExportRows:
                 self.pool_digests.append(digest)
                 self.drawn_from_seeds &= "seed" in pool.metadata
                 for row in _rows(bench, path, pool, digest):
-                    places.append((row["id"], lines.tell()))
+                    offsets.append((row["id"], lines.tell()))
                     lines.write(encode(row) + b"\n")
                     digests.append(row["digest"])
-        self._file, self._places = file, [place for _, place in places]
-        self._sorted = [place for _, place in sorted(places)]
+        self._file, self._offsets = file, [offset for _, offset in offsets]
+        self._sorted = [offset for _, offset in sorted(offsets)]
         self._canary = hub_card.canary_of(sorted(digests))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._offsets)
 
     def __iter__(self) -> Iterator[hub_card.Row]:
-        return self._rows(self._places)
+        return self._rows(self._offsets)
 
     def by_id(self) -> Iterator[hub_card.Row]:
         return self._rows(self._sorted)
 
-    def _rows(self, places: Sequence[int]) -> Iterator[hub_card.Row]:
+    def _rows(self, offsets: Sequence[int]) -> Iterator[hub_card.Row]:
         decode = msgspec.json.Decoder(dict[str, Any]).decode
         with self._file.open("rb") as lines:
-            for place in places:
-                lines.seek(place)
+            for offset in offsets:
+                lines.seek(offset)
                 yield {**decode(lines.readline()), "canary": self._canary}
 
 
@@ -104,7 +104,7 @@ def _rows(bench: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator
 
 
 # --- Rows as Parquet, and back to items. Needs pyarrow, which the extra `hub` installs --------------------------------
-GROUP = 1000  # rows that are held at once, and of a row group of the file
+GROUP = 1000  # rows per row group of the file, and rows in memory
 
 
 def write_table(
@@ -113,9 +113,9 @@ def write_table(
     columns: Sequence[hub_card.Column],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a file of these columns; what a row does not have is null.
+    """Write a Parquet file of these columns; a value that a row lacks is null.
 
-    metadata: of the file, beside its columns
+    metadata: metadata of the file
     """
     arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
     kinds = {"text": arrow.string(), "number": arrow.int64()}
@@ -130,19 +130,19 @@ def write_table(
 
 
 def read_table(path: Path) -> Iterator[hub_card.Row]:
-    """Yield the rows of a file; `CalibrantError` if it is no Parquet file."""
+    """Yield the rows of a Parquet file; `CalibrantError` for another file."""
     try:
         with _pyarrow("pyarrow.parquet").ParquetFile(path) as file:
             for group in file.iter_batches(batch_size=GROUP):
                 yield from group.to_pylist()
     except OSError as error:
         raise CalibrantError(f"{path.name}: cannot be read: {error}") from None
-    except ValueError as error:  # what pyarrow raises for other bytes
+    except ValueError as error:  # raised by pyarrow for other bytes
         raise CalibrantError(f"{path.name}: not a Parquet file: {error}") from None
 
 
 def exported_items(path: Path) -> Iterator[Item[Any, Any]]:
-    """Yield the items of a part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
+    """Yield the items of a part with gold, in its order; `PoolError` names row and field of an invalid value."""
     for number, row in enumerate(read_table(path), 1):
         try:
             yield _item(row)
@@ -173,13 +173,13 @@ def _pyarrow(name: str) -> Any:
         raise CalibrantError("an export needs pyarrow; install it with pip install 'calibrant[hub]'") from None
 
 
-# --- Audit results of exported pools as lines of a card: counts of items, nothing about one ---------------------------
-AUDITS_FILE = "audits.jsonl"  # that `calibrant audit --out` writes into its folder
+# --- Audit results of exported pools as lines of a card: counts over items, nothing about a single one ----------------
+AUDITS_FILE = "audits.jsonl"  # written by `calibrant audit --out`
 VERDICTS = ("proved", "refuted", "open")
 
 
 class _Claim(msgspec.Struct):
-    """Kind and verdict of a finding; its other fields are of no use here."""
+    """Kind and verdict of a finding; its other fields are not read."""
 
     kind: str
     verdict: str
@@ -187,18 +187,18 @@ class _Claim(msgspec.Struct):
 
 class _ClassCount(msgspec.Struct):
     max_parents: int
-    members: str  # in decimal
+    members: str  # number of models, in decimal digits
 
 
 class _ClassCounts(msgspec.Struct):
-    """Models that fit an item, by class; headline: the bound of the class that the verdict is about."""
+    """Numbers of models that fit an item, by class; headline: `max_parents` of the class of the verdict."""
 
     headline: int
     classes: tuple[_ClassCount, ...]
 
 
 class _AuditLine(msgspec.Struct):
-    """Fields of a line of audits.jsonl that a card needs; findings: None of an item that was not audited."""
+    """Fields of a line of audits.jsonl that a card needs; findings: None for an item that was not audited."""
 
     pool: str
     pool_digest: str
@@ -207,9 +207,9 @@ class _AuditLine(msgspec.Struct):
 
 
 def audit_lines(folder: Path, digests: Collection[str]) -> list[str]:
-    """Return lines on the audited items of these pools; `CalibrantError` if the folder has none of them.
+    """Return a card's lines on the audited items of these pools; `CalibrantError` if the folder has none of them.
 
-    digests: of the pools' files
+    digests: digests of the pools' files
     """
     path = folder / AUDITS_FILE
     if not path.is_file():
@@ -224,7 +224,7 @@ def audit_lines(folder: Path, digests: Collection[str]) -> list[str]:
 
 
 def _read_audits(path: Path) -> Iterator[_AuditLine]:
-    """Yield the lines of an audit's file; `CalibrantError` names a line that is no record of an audit."""
+    """Yield the records of an audit's file; `CalibrantError` names a line that is no record of an audit."""
     for number, line in numbered_lines(path):
         try:
             yield msgspec.convert(json_object(line), _AuditLine)
@@ -245,7 +245,7 @@ def _pool_lines(name: str, records: Sequence[_AuditLine]) -> Iterator[str]:
 
 
 def _class_lines(results: Sequence[_ClassCounts]) -> Iterator[str]:
-    """Yield how many items have one, several or no model in the class of their verdict."""
+    """Yield the numbers of items with one, several and no model in the class of their verdict."""
     tally: Counter[tuple[int, str]] = Counter()
     for result in results:
         members = next((c.members for c in result.classes if c.max_parents == result.headline), None)
@@ -259,7 +259,7 @@ def _number_word(members: int) -> str:
     return "no model" if members == 0 else "exactly one model" if members == 1 else "more than one model"
 
 
-# --- Pools as data sets: a folder with what may be published, and one with gold, each complete in itself --------------
+# --- Pools as data sets: a publishable folder and one with gold, each complete in itself ------------------------------
 QUESTIONS, GOLD = "questions", "gold"
 
 
@@ -272,11 +272,12 @@ def export(
     split: str = hub_card.SPLIT,
     audits: Path | None = None,
 ) -> int:
-    """Write the folders `questions` and `gold` into `out`, which must not be there, or empty; how many items.
+    """Write the folders `questions` and `gold` into `out`, which must be missing or empty; return the number of items.
 
-    split: its name in the data set; audits: folder of `calibrant audit --out`, whose counts the cards state
+    name: name of the data set; license_: identifier of its license; split: name of its split
+    audits: folder of `calibrant audit --out` with the counts for the cards
 
-    All of it appears, or nothing. Items are read back before that, and are the same.
+    Either everything appears or nothing. Before that, items are read back and compared with the pools.
     """
     _require_free(out)
     if not re.fullmatch(r"[a-z]\w{0,29}", split, re.ASCII):
@@ -290,7 +291,7 @@ def export(
             raise CalibrantError("the pools have no items")
         _require_distinct(rows)
         results = [] if audits is None else audit_lines(audits, rows.pool_digests)
-        for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
+        for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may reveal its content
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
             described = _write_rows(folder / part, part, rows, title, results)
             _write_cards(folder / part, replace(described, license=license_, split=split))
@@ -307,7 +308,7 @@ def _require_free(out: Path) -> None:
 
 
 def _require_distinct(rows: ExportRows) -> None:
-    """Raise `CalibrantError` if an item stands in two rows, whatever public ids they have."""
+    """Raise `CalibrantError` if two rows hold the same item, also under different public ids."""
     first: dict[bytes, str] = {}
     for row in rows:
         record = sha256(row["record"].encode()).digest()
@@ -318,7 +319,7 @@ def _require_distinct(rows: ExportRows) -> None:
 
 
 def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: Sequence[str]) -> hub_card.Described:
-    """Write the rows; return what describes them."""
+    """Write the file of a part; return the part's description."""
     folder.mkdir()
     file = folder / f"{part}.parquet"
     columns = hub_card.columns_of(rows, with_gold=part == GOLD)
@@ -333,7 +334,7 @@ def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: S
         rows=rows,
         columns=columns,
         drawn_from_seeds=rows.drawn_from_seeds,
-        audits=audits if part == GOLD else (),  # names of pools and bounds of classes tell of what is sealed
+        audits=audits if part == GOLD else (),  # names of pools and bounds of classes reveal sealed content
     )
 
 
