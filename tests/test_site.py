@@ -34,6 +34,7 @@ MEASURED = re.compile(r"^\|.*\|[^|\n]*\d(?:\.\d| ms| s\b| %).*$", re.MULTILINE)
 COMMAND = re.compile(r"(?:`|^ {4}|^)(?:python -m |calibrant [a-z]|pytest |make )", re.MULTILINE)
 
 
+SITE = "tests.support.pages.site"
 TUTORIALS = [page for page in sorted(DOCS.glob("tutorials/*.md")) if "{code-cell}" in page.read_text("utf-8")]
 
 
@@ -52,11 +53,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build_site(built: Path) -> None:
     built.mkdir()
-    command = [sys.executable, "-m", "tests.support.pages.site", "-W", "--keep-going", "-q", "-b", "html"]
+    command = [sys.executable, "-m", SITE, "-W", "--keep-going", "-q", "-b", "html"]
     command += ["-d", str(built / "trees")]
     if not SOAKING:  # cells run below; without a kernel their language is not known
         command += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"]
-        command += ["-D", "extensions=myst_nb,sphinx.ext.autodoc"]  # no 47 pages of source, a sixth of the time
+        command += ["-D", f"extensions=myst_nb,sphinx.ext.autodoc,{SITE}"]  # no 47 pages of source, a sixth of the time
     done = subprocess.run(
         [*command, str(DOCS), str(built / "new")], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
