@@ -1,4 +1,4 @@
-"""Items of logic models: prior network, experiments, clauses, and what is sealed."""
+"""Items of logic models: prior network, experiments, clauses, and the sealed truth."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from calibrant.dsl.networks.edge_tables import is_node_name as is_node_name
 from calibrant.dsl.pictures import Picture, Pictured, PictureEdge, table_picture
 from calibrant.dsl.text import Wording, known_names, plural
 
-# --- Prior networks: signed edges, and the edges of the class after dropping, merging and removing self-edges ---------
-MAX_MERGED_EDGES = 1_000_000  # made one after another; 2 s
+# --- Prior networks: signed edges, and the edges of the class, which compression merges -------------------------------
+MAX_MERGED_EDGES = 1_000_000  # edges that compression may create, about 2 s
 N = TypeVar("N", str, int)
 _SIGN_BITS = {1: 1, -1: 2}
-_PRODUCTS = ((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 3, 3))  # of two sets of signs, as bits
+_PRODUCTS = ((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 3, 3))  # products of two sets of signs, as _SIGN_BITS
 
 
 class Edge(NamedTuple):
@@ -44,7 +44,7 @@ def class_edges(
     """Return the edges of the class, sorted.
 
     kept_names: names that compression never merges: stimuli, inhibitors, readouts
-    reverse: compress in reverse code point order; a different result shows that names decide
+    reverse: compress in reverse code point order; another result shows that it depends on names
     """
     into_stimuli = set(stimuli)
     edges = {edge for edge in prior if edge.target not in into_stimuli}
@@ -54,8 +54,8 @@ def class_edges(
 
 
 def _compress(edges: set[Edge], kept_names: set[str], *, reverse: bool) -> set[Edge]:
-    """Merge each node with at most one source or target, once, in code point order."""
-    # neighbours with the signs of the edges between, as bits: sets of edges take three times as long
+    """Merge, in code point order, each node that has at most one source or at most one target."""
+    # neighbour: bits of the signs of the edges to it; sets of edges take three times as long
     into: dict[str, dict[str, int]] = defaultdict(dict)
     out: dict[str, dict[str, int]] = defaultdict(dict)
     num_merged = 0
@@ -97,7 +97,7 @@ def edges_by_target(edges: Iterable[Edge]) -> dict[str, list[Edge]]:
 
 
 def reachable(starts: Iterable[N], neighbours: Mapping[N, Iterable[N]]) -> set[N]:
-    """Return the nodes that are reached from some of the starts, the starts included."""
+    """Return the nodes reachable from the starts, these included."""
     reached = set(starts)
     waiting = list(reached)
     while waiting:
@@ -138,11 +138,11 @@ def node_names(edges: Sequence[Edge]) -> set[str]:
     return {name for edge in edges for name in (edge.source, edge.target)}
 
 
-# --- Tasks: a prior network, a setup, experiments with measured values, options and tolerances; all a solver may read
+# --- Tasks, all that a solver may read: prior network, setup, measured experiments, options and tolerances
 Rounding: TypeAlias = Literal["round", "floor", "ceil"]
 ROUNDINGS: Final = ("round", "floor", "ceil")
 MAX_FACTOR = 1_000_000
-MAX_FIT_CHARS = 40
+MAX_FIT_CHARS = 40  # of the text of a tolerance
 ANY_FIT = "any"
 _DECIMAL = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", re.ASCII)
 
@@ -170,7 +170,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Names in header order; stimuli and inhibitors are disjoint, readouts may meet both."""
+    """Names in header order; stimuli and inhibitors are disjoint, readouts may overlap both."""
 
     stimuli: tuple[str, ...]
     inhibitors: tuple[str, ...]
@@ -182,7 +182,7 @@ class Options:
     """Discretisation of values and limits of the class.
 
     factor: values are multiplied by it before rounding; compress: merge nodes that are neither clamped nor measured
-    max_clause: most literals of a clause; 0 sets no limit
+    max_clause: maximal number of literals of a clause; 0 for no limit
     """
 
     factor: int = 100
@@ -193,9 +193,9 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Limits of the family.
+    """Limits of the family, relative to the optimum.
 
-    fit: a decimal text, or "any"; size: literals beyond the optimum's, None for no limit
+    fit: relative excess of misfit as decimal text, or "any"; size: additional literals, None for no limit
     """
 
     fit: str = "0"
@@ -206,8 +206,8 @@ class Tolerance:
 class Task:
     """All that a solver may read.
 
-    values: a row an experiment, in the order of readouts; None where nothing was measured
-    questions: held-out clamps, whose answers are asked for; none of plain data; wording: of the prompt
+    values: a row for each experiment, in the order of readouts; None for a value that was not measured
+    questions: held-out experiments whose readouts are the answer; empty for plain data; wording: of the prompt
     """
 
     prior: tuple[Edge, ...]
@@ -254,7 +254,7 @@ class Task:
         return frozenset(node_names(self.prior) - node_names(self.edges) - kept_names(self.setup))
 
     def outside_class(self, clause: Clause) -> str:
-        """Return why a clause, which no model of the class has, is none of it, and which clauses are."""
+        """Return why a clause is not of the class, and which clauses are."""
         parts = [f"{clause} is no clause of the class"]
         if merged := sorted({clause.target, *clause.sources} & self.merged_nodes):
             parts.append(f"{', '.join(merged)}: merged into what reads it, neither clamped nor measured")
@@ -269,15 +269,15 @@ class Task:
 
     @cached_property
     def discretised(self) -> tuple[tuple[int | None, ...], ...]:
-        """The values multiplied by the factor and rounded; None stays."""
+        """The values multiplied by the factor and rounded; None for values that were not measured."""
         return tuple(
             tuple(None if value is None else discretise(value, self.options) for value in row) for row in self.values
         )
 
     def without_data(self) -> Task:
-        """Return the task of all models of the class, within any limits."""
+        """Return the task without experiments and limits, whose family is the whole class."""
         bare = replace(self, experiments=(), values=(), tolerance=Tolerance(ANY_FIT, None))
-        vars(bare)["edges"] = self.edges  # the same: compressing 100,000 edges takes a second
+        vars(bare)["edges"] = self.edges  # not computed again: compressing 100,000 edges takes a second
         return bare
 
 
@@ -304,20 +304,20 @@ def fit_fraction(fit: str) -> Fraction | None:
 
 
 def fit_limit(least_misfit: int, fit: str) -> int | None:
-    """Return the greatest misfit of members, floor(m* (1 + fit)); None without a limit."""
+    """Return the maximal misfit of members, floor(least_misfit * (1 + fit)); None without a limit."""
     fraction = fit_fraction(fit)
     return None if fraction is None else math.floor(least_misfit * (1 + fraction))
 
 
 def check_tolerance(tolerance: Tolerance) -> None:
-    """`LogicError` for a fit that is no decimal, or a negative size."""
+    """Raise `LogicError` for a fit that is no decimal, or a negative size."""
     fit_fraction(tolerance.fit)
     if tolerance.size is not None and tolerance.size < 0:
         raise LogicError(f"size {tolerance.size}; an integer of 0 or more, or none")
 
 
 def check_options(options: Options) -> None:
-    """`LogicError` names the option that is out of range."""
+    """Raise `LogicError`, which names the option, if one is out of range."""
     if not 1 <= options.factor <= MAX_FACTOR:
         raise LogicError(f"factor {options.factor}; an integer from 1 to {MAX_FACTOR}")
     if options.rounding not in ROUNDINGS:
@@ -327,7 +327,7 @@ def check_options(options: Options) -> None:
 
 
 def check_setup(setup: Setup) -> None:
-    """`LogicError` for a name twice in a list, or a stimulus that is an inhibitor."""
+    """Raise `LogicError` for a name that is repeated in a list, or is both stimulus and inhibitor."""
     for role, names in (
         ("stimulus", setup.stimuli),
         ("inhibitor", setup.inhibitors),
@@ -342,7 +342,7 @@ def check_setup(setup: Setup) -> None:
 
 
 def check_experiments(experiments: tuple[Experiment, ...], setup: Setup) -> None:
-    """`LogicError` for a clamp that the setup lacks."""
+    """Raise `LogicError` for a clamp that the setup lacks."""
     stimuli, inhibitors = set(setup.stimuli), set(setup.inhibitors)
     for number, experiment in enumerate(experiments, 1):
         strange = sorted(experiment.on - stimuli) or sorted(experiment.inhibited - inhibitors)
@@ -351,8 +351,8 @@ def check_experiments(experiments: tuple[Experiment, ...], setup: Setup) -> None
             raise LogicError(f"experiment {number}: {short_repr(strange[0])} is not {role} of the setup")
 
 
-# --- Clauses and models: a model is a set of clauses, those of one target are the disjuncts of its formula ------------
-MAX_MERGED_CLAUSES = 1_000  # clauses of a formula; a counted class has fewer a node
+# --- Clauses and models: a model is a set of clauses; the clauses of a node are the disjuncts of its formula ----------
+MAX_MERGED_CLAUSES = 1_000  # clauses of a merged formula; a class that can be counted has fewer for each node
 _Literals: TypeAlias = frozenset[tuple[str, int]]
 
 
@@ -410,10 +410,10 @@ def _parse_literal(text: str) -> tuple[str, int]:
 
 
 def merge_nodes(model: Model, names: Container[str]) -> Model | None:
-    """Return an acyclic model with the formulas of some nodes put into those that name them; None for a formula of 1.
+    """Return an acyclic model with some nodes eliminated: their formulas are substituted into those of other nodes.
 
-    names: nodes that go, as compression merges them; one without a formula is 0
-    `ClauseError` for a formula of more than MAX_MERGED_CLAUSES clauses
+    names: eliminated nodes; one without a formula is 0. None is returned if a formula becomes constant 1; `ClauseError`
+    is raised for a formula of more than MAX_MERGED_CLAUSES clauses.
     """
     if not any(member.target in names or any(source in names for source in member.sources) for member in model):
         return model
@@ -439,7 +439,7 @@ def merge_nodes(model: Model, names: Container[str]) -> Model | None:
 def _substitute(
     literals: _Literals, names: Container[str], formulas: Mapping[str, set[_Literals]], target: str
 ) -> set[_Literals]:
-    """Return the disjuncts of a conjunction in which some nodes are replaced by their formulas."""
+    """Return the disjuncts of a conjunction after substitution of the formulas of some nodes."""
     disjuncts: set[_Literals] = {frozenset()}
     for source, sign in literals:
         options: Iterable[_Literals] = [frozenset({(source, sign)})]
@@ -468,7 +468,7 @@ def _conjoin(first: Iterable[_Literals], second: Iterable[_Literals], target: st
 
 
 def _drop_implied(formula: Iterable[_Literals]) -> set[_Literals]:
-    """Return the conjunctions that contain none of the others."""
+    """Return the minimal conjunctions, those that contain no other one."""
     minimal: set[_Literals] = set()
     for literals in sorted(set(formula), key=len):
         if not any(smaller <= literals for smaller in minimal):
@@ -487,7 +487,7 @@ def model_texts(model: Iterable[Clause]) -> list[str]:
 
 
 def signed_edges(edges: Iterable[Edge]) -> tuple[PictureEdge, ...]:
-    """Return edges as pictures have them: those that inhibit are marked."""
+    """Return edges for a picture, with a mark on inhibiting ones."""
     return tuple(PictureEdge(edge.source, edge.target, "" if edge.sign == 1 else "bad") for edge in edges)
 
 
@@ -498,8 +498,8 @@ def signed_edges(edges: Iterable[Edge]) -> tuple[PictureEdge, ...]:
 class Sealed:
     """The part of an item that is hidden from the solver.
 
-    gold: the model that the values come from; answers: its noise-free answers to the task's questions
-    optimum: least misfit of the class and least size at it
+    gold: the model that generated the values; answers: its noise-free answers to the questions, a digit per readout
+    optimum: least misfit of the class, and least size of its models with that misfit
     """
 
     gold: Model
@@ -514,7 +514,7 @@ class Sealed:
 class LogicItem(Pictured):
     """One item.
 
-    sealed: None of data without a known truth; labels: stratum, seed and difficulty
+    sealed: None if the truth is unknown; labels: stratum, seed and difficulty
     """
 
     id: str

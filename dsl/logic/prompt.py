@@ -1,4 +1,4 @@
-"""The prompt of an item: the prior network, the data, what a model is, the held-out experiments, the answer's form."""
+"""The prompt of an item: prior network, data, definition of a model, held-out experiments, format of the answer."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ and b is 0. Every literal of a clause is an edge of the network into v, with its
 
 
 def prompt(task: Task) -> str:
-    """Return the text of a task; values are shown as they were measured."""
+    """Return the prompt of a task; values are shown as measured, not discretised."""
     return "\n\n".join([*facts(task), reword(_form(task), task.wording, PHRASES)])
 
 
 def facts(task: Task) -> tuple[str, ...]:
-    """Return the paragraphs of a task without the form of an answer."""
+    """Return the paragraphs of the prompt before the format of an answer."""
     setup = task.setup
     parts = [
         "A network of signed edges states which node may act on which. Stimuli were switched on, nodes were inhibited,"
@@ -161,7 +161,7 @@ TEMPLATE_FIELDS: Final[Mapping[str, str]] = {
 
 
 def template_fields(task: Task) -> dict[str, object]:
-    """Return the fields of a task, None for those that it lacks."""
+    """Return the template fields of a task; a field that does not apply is None."""
     if is_trajectory_task(task):
         return {name: None for name in TEMPLATE_FIELDS if name != "instance"} | {"series": trajectory_prompt(task)}
     setup = task.setup
@@ -193,12 +193,12 @@ def _clamp_fields(experiment: Experiment, task: Task) -> dict[str, object]:
     }
 
 
-# --- Notes on a task: what is valid and still likely to surprise, a line each -----------------------------------------
-MAX_LISTED_NAMES = 8
+# --- Notes on a task: valid properties that may surprise a reader -----------------------------------------------------
+MAX_LISTED_NAMES = 8  # in a note
 
 
 def task_notes(task: Task) -> list[str]:
-    """Return what a report says before its numbers; no line is an error."""
+    """Return remarks for the head of a report, a line each; none is an error."""
     setup, options = task.setup, task.options
     prior = set(task.prior)
     names = node_names(tuple(prior))
@@ -235,7 +235,7 @@ def task_notes(task: Task) -> list[str]:
 
 
 def _with_nearest(name: str, names: Collection[str]) -> str:
-    """Return a name that the prior lacks, with those of the prior that it may be a misspelling of."""
+    """Return a name that the prior lacks, followed by similar names of the prior."""
     near = nearest_names(name, sorted(names))
     return f"{name} (did you mean {' or '.join(near)}?)" if near else name
 

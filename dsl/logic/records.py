@@ -1,4 +1,4 @@
-"""The native pool format of logic models: one JSON object an item. These classes are its schema."""
+"""The native pool format of logic models: one JSON object for each item. These classes are its schema."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def item_from_record(record: ItemRecord | TrajectoryItemRecord) -> logic_item.LogicItem:
-    """Return the item of a record, of whatever form; `PoolError` names the field of what is invalid."""
+    """Return the item of a record of experiments or of trajectories; `PoolError` names an invalid field."""
     if isinstance(record, TrajectoryItemRecord):
         # readers of pools tell the forms of items by `is_trajectory_item`
         return cast("logic_item.LogicItem", item_from_trajectories(record))
@@ -160,7 +160,7 @@ def _record(experiment: logic_item.Experiment) -> ExperimentRecord:
 
 
 def read_pool(path: Path) -> Pool[logic_item.LogicItem]:
-    """Return the items of a native file; `PoolError` names file, line and field of what is invalid."""
+    """Return the items of a native file; `PoolError` names file, line and invalid field."""
     return read_items(path, BENCHMARK, ItemRecord, item_from_record)
 
 

@@ -1,8 +1,8 @@
-"""The meaning of logic models, slow and plain: formulas, models, predictions, misfit, and the family by listing.
+"""Reference semantics of logic models: formulas, models, predictions, misfit, and the family by enumeration.
 
-Everything else that counts or searches is compared with this. The class edges are in `calibrant.dsl.logic.item`,
-discretisation and limits in `calibrant.dsl.logic.item`. Models follow Saez-Rodriguez et al., Mol. Syst. Biol. 5:331
-(2009); families of near-optimal ones Guziolowski et al., Bioinformatics 29:2320 (2013).
+Faster code that counts or searches is tested against this. Edges of the class, discretisation and limits are in
+`calibrant.dsl.logic.item`. Models follow Saez-Rodriguez et al., Mol. Syst. Biol. 5:331 (2009); families of near-optimal
+models follow Guziolowski et al., Bioinformatics 29:2320 (2013).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from calibrant.dsl.logic.item import (
 
 UNKNOWN, REDUNDANT, CYCLE = "unknown clause", "redundant clause", "cycle"
 NO_STIMULUS, NO_READOUT = "source without stimulus", "leads to no readout"
-CONSTANT = "constant formula"  # 1 whatever the stimuli, once merged nodes are put in
+CONSTANT = "constant formula"  # 1 for all stimuli, after substitution of merged nodes
 
 
 def clauses_into(edges: Sequence[Edge], max_clause: int) -> list[Clause]:
@@ -46,7 +46,7 @@ def contains(larger: Clause, smaller: Clause) -> bool:
 
 
 def formulas_over(clauses: Sequence[Clause]) -> Iterator[frozenset[Clause]]:
-    """Yield every set of clauses of which none contains another, the empty one first."""
+    """Yield every antichain of clauses (none contains another one), the empty set first."""
     yield from _extensions(clauses, 0, ())
 
 
@@ -59,7 +59,7 @@ def _extensions(clauses: Sequence[Clause], first: int, chosen: tuple[Clause, ...
 
 
 def class_violation(model: Iterable[Clause], task: Task) -> str:
-    """Return the first rule of the class that a set of clauses breaks, "" for a model of the class."""
+    """Return the first rule of the class that a set of clauses violates; empty for a model of the class."""
     clauses = set(model)
     edges = set(task.edges)
     longest = task.options.max_clause
@@ -83,7 +83,7 @@ def class_violation(model: Iterable[Clause], task: Task) -> str:
 
 
 def is_acyclic(model: Iterable[Clause]) -> bool:
-    """Return whether "u occurs in the formula of v" has no cycle."""
+    """Return whether the edges of the clauses have no directed cycle."""
     sources: dict[str, set[str]] = {}
     for member in model:
         sources.setdefault(member.target, set()).update(member.sources)
@@ -95,7 +95,7 @@ def is_acyclic(model: Iterable[Clause]) -> bool:
 
 
 def node_values(model: Iterable[Clause], setup: Setup, experiment: Experiment) -> Mapping[str, bool]:
-    """Return the value of every name that an acyclic model has, under the clamps of an experiment."""
+    """Return the value of every node of an acyclic model under the clamps of an experiment."""
     formulas: dict[str, list[Clause]] = {}
     for member in model:
         formulas.setdefault(member.target, []).append(member)
@@ -113,7 +113,7 @@ def node_values(model: Iterable[Clause], setup: Setup, experiment: Experiment) -
 
 
 def predict(model: Iterable[Clause], setup: Setup, experiment: Experiment) -> str:
-    """Return the answers of all readouts as a text of 0 and 1, in their order; 0 for a name outside the model."""
+    """Return the predicted readouts as a text of 0 and 1, in their order; 0 for a readout that the model lacks."""
     values = node_values(model, setup, experiment)
     return "".join("1" if values.get(name, False) else "0" for name in setup.readouts)
 
@@ -133,7 +133,7 @@ def misfit(model: Iterable[Clause], task: Task) -> int:
 
 
 def all_models(task: Task) -> Iterator[Model]:
-    """Yield every model of the class, whatever the data."""
+    """Yield every model of the class; data are ignored."""
     by_target = edges_by_target(task.edges)
     formulas = [list(formulas_over(clauses_into(edges, task.options.max_clause))) for edges in by_target.values()]
     for candidate in _combinations(formulas, 0, frozenset()):
@@ -151,7 +151,7 @@ def _combinations(formulas: Sequence[Sequence[Model]], number: int, chosen: Mode
 
 
 def family(task: Task) -> list[tuple[int, int, Model]]:
-    """Return misfit, size and clauses of every member of the family, by listing all models."""
+    """Return misfit, size and clauses of every member of the family, by enumeration of all models."""
     models = [(misfit(model, task), model_size(model), model) for model in all_models(task)]
     least_misfit, least_size = min((cost, size) for cost, size, _ in models)
     limit = fit_limit(least_misfit, task.tolerance.fit)

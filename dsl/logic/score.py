@@ -1,4 +1,4 @@
-"""Verdicts of answers: a model, or a table of probabilities that a readout is 1 in a held-out experiment."""
+"""Verdicts on answers: a model, or a table with the probability that each held-out readout is 1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant.dsl.logic import item as logic_item
 from calibrant.dsl.logic import reference
 
 MAX_CLAUSES = 10_000
-Table: TypeAlias = tuple[tuple[float, ...], ...]  # of each question, of each readout the probability of 1
+Table: TypeAlias = tuple[tuple[float, ...], ...]  # probability of 1 by question, then readout
 LogicAnswer: TypeAlias = logic_item.Model | Table
 
 
@@ -25,13 +25,14 @@ class AnswerError(CalibrantError):
 class Verdict:
     """Score of an answer under the published keys.
 
-    heldout_exact: every held-out cell is right; heldout_accuracy: share of cells that are right
+    heldout_exact: every held-out cell (question and readout) is right; heldout_accuracy: share of right cells
     brier: mean of (probability - truth) squared; a model has the probabilities 0 and 1
-    optimal: its misfit is the least of the class; fits: it is a member of the family; edge_f1: of its edges and gold's
-    error: reason why the answer is invalid, "" for a valid one
+    optimal: the model has the least misfit of the class; fits: it is a member of the family
+    edge_f1: F1 of the model's edges and those of the true model
+    error: why the answer is invalid, empty for a valid one
 
-    A cell is right if its probability is on the side of the truth, 0.5 is on neither. The last three are None of a
-    table; without questions the first three are None.
+    A cell is right if its probability is on the side of the truth; 0.5 is on neither side. heldout_exact,
+    heldout_accuracy and brier are None without questions; optimal, fits and edge_f1 are None of a table.
     """
 
     heldout_exact: bool | None
@@ -43,7 +44,7 @@ class Verdict:
     error: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the verdict, flat."""
+        """Return the fields of the verdict."""
         return {
             "heldout_exact": self.heldout_exact,
             "heldout_accuracy": self.heldout_accuracy,
@@ -96,7 +97,7 @@ def _parse_table(rows: object, task: logic_item.Task) -> Table:
 
 
 def is_stated(answer: Mapping[str, Any]) -> bool:
-    """Return whether an object has the one key of an answer, with a list, legal or not."""
+    """Return whether an object has the key of an answer alone, with a list as its value, valid or not."""
     return len(answer) == 1 and isinstance(answer.get("model", answer.get("probabilities")), list)
 
 
@@ -121,7 +122,7 @@ def answer_json(answer: LogicAnswer) -> dict[str, Any]:
 
 
 def grade(item: logic_item.LogicItem, answer: object) -> Verdict:
-    """Return the verdict of an answer as JSON; `LogicError` for an item without a sealed truth."""
+    """Return the verdict on a decoded JSON answer; `LogicError` for an item without a sealed truth."""
     if item.sealed is None:
         raise logic_item.LogicError(f"item {short_repr(item.id)} has no sealed truth to score an answer by")
     try:
@@ -132,13 +133,13 @@ def grade(item: logic_item.LogicItem, answer: object) -> Verdict:
 
 
 def invalid_verdict(item: logic_item.LogicItem, error: str) -> Verdict:
-    """Return the verdict of an invalid answer: nothing is right."""
+    """Return the verdict on an invalid answer: no cell is right."""
     asked_for = bool(item.task.questions)
     return Verdict(False if asked_for else None, 0.0 if asked_for else None, 1.0 if asked_for else None, error=error)
 
 
 def grade_answer(task: logic_item.Task, sealed: logic_item.Sealed, answer: LogicAnswer) -> Verdict:
-    """Return the verdict of a model of the class or a table that fits the questions."""
+    """Return the verdict on a valid answer."""
     if not isinstance(answer, frozenset):
         return Verdict(*_heldout(answer, sealed.answers))
     table = tuple(tuple(map(float, reference.predict(answer, task.setup, x))) for x in task.questions)

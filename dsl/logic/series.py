@@ -1,8 +1,8 @@
-"""Series, x(t + 1) = f(x(t)), with unknown cells and held genes; the meaning, slow and plain.
+"""Series of states, x(t + 1) = f(x(t)), with unknown cells and held genes: reference semantics.
 
-A series may hold genes at a value throughout; it gives no reading of those. A gene's formula is over prior edges into
-it, self-edges allowed; nothing else restricts a model. An unknown cell before a step may have either value: a reading
-is wrong only if the formula is wrong whatever the unknown cells were.
+A series may hold genes at a value in all its states; it gives no readings of these genes. The formula of a gene is over
+the prior edges into it, self-edges included; models are not restricted otherwise. A reading, the value of a gene after
+a step, is wrong only if the formula is wrong for all values of the unknown cells before the step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SERIES_COLUMN, HELD_COLUMN = "series", "set"
 Updates: TypeAlias = Literal["synchronous", "asynchronous"]
 UPDATES: Final = ("synchronous", "asynchronous")
 State: TypeAlias = tuple[int | None, ...]
-"""A value a gene; None where it is not known."""
+"""One value for each gene, None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Series:
 
     @property
     def steps(self) -> Iterator[tuple[State, State]]:
-        """The pairs of states that follow one another."""
+        """The pairs of successive states."""
         return zip(self.states, self.states[1:], strict=False)
 
 
@@ -47,8 +47,8 @@ class Series:
 class SeriesTask:
     """Observed series over genes, with the prior edges of their formulas.
 
-    max_clause: most literals of a clause, 0 for no limit; extra_errors: wrong readings beyond the least
-    updates: of all genes in a step, or of one that is not held
+    max_clause: maximal number of literals of a clause, 0 for no limit; extra_errors: wrong readings above the minimum
+    updates: a step updates all genes (synchronous), or one gene that is not held (asynchronous)
     """
 
     genes: tuple[str, ...]
@@ -76,7 +76,7 @@ class SeriesTask:
 
     @property
     def num_unknown_cells(self) -> int:
-        """Cells that are not known."""
+        """The number of unknown cells."""
         return sum(value is None for series in self.series for state in series.states for value in state)
 
 
@@ -101,7 +101,7 @@ def _check_single_updates(series: Series, where: str) -> None:
 
 
 def changed_genes(before: State, after: State) -> list[int]:
-    """Return the positions of the genes that a step changes."""
+    """Return the indices of the genes that a step changes."""
     return [position for position, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
 
 
@@ -121,9 +121,9 @@ def readings(task: SeriesTask, gene: str) -> Iterator[tuple[State, int]]:
 
 
 def count_errors(model: Model, task: SeriesTask, gene: str) -> int:
-    """Return the number of readings of a gene that its formula gets wrong; an empty formula is 0.
+    """Return the number of wrong readings of a gene under its formula in a model; without clauses this is constant 0.
 
-    Wrong is a reading if the formula is, whatever the values of the unknown cells before.
+    A reading is wrong if the formula is wrong for all values of the unknown cells in the state before.
     """
     formula = [clause for clause in model if clause.target == gene]
     sources = sorted({source for clause in formula for source in clause.sources})
@@ -147,14 +147,14 @@ _SETTING = re.compile(r"(?P<do>do\()?(?P<name>[^()=]+)(=(?P<value>[^()=]*))?(?(d
 
 
 def read_series(path: Path, updates: Updates = "synchronous") -> tuple[tuple[str, ...], tuple[Series, ...]]:
-    """Return genes and series of a CSV file, see `parse_series`."""
+    """Return genes and series of a CSV file, as `parse_series` does of a text."""
     return parse_series(read_text(path), path.name, updates)
 
 
 def parse_series(
     text: str, file: str = "", updates: Updates = "synchronous"
 ) -> tuple[tuple[str, ...], tuple[Series, ...]]:
-    """Return genes and series of a CSV text: a column `series`, one a gene, rows in the order of time.
+    """Return genes and series of a CSV text: a column `series`, one column for each gene, rows in order of time.
 
     A value is 0 or 1; blank, NA and NaN are unknown. A column `set` names, in the first row of a series, the genes that
     are held in it: `X`, `do(X)`, `X=1`, several between blanks or one of , ; + |, or positions of the genes from 1.
@@ -189,7 +189,7 @@ class _Row:
 
 
 def _read_header(line: tuple[int, list[str]], file: str) -> tuple[tuple[str, ...], list[str | None]]:
-    """Return the genes, and of each column `series`, `set` or None for a gene."""
+    """Return the genes, and the role of each column: `series`, `set`, or None for a gene."""
     number, header = line
     repeated = find_repeated(header)
     if repeated is not None:
@@ -231,10 +231,7 @@ def _parts(text: str, names: Iterable[str]) -> list[str]:
 def _series(
     rows: Sequence[_Row], genes: Sequence[str], named: Mapping[str, str], updates: Updates, file: str
 ) -> Series:
-    """Return a series with the cells of held genes filled in.
-
-    named: word of the column `set` -> gene
-    """
+    """Return a series with the cells of held genes filled in; named: genes by words of the column `set`."""
     first = rows[0]
     stated = _held_genes(first, named, file)
     for row in rows[1:]:
@@ -258,7 +255,7 @@ def _series(
 
 
 def _held_genes(row: _Row, named: Mapping[str, str], file: str) -> dict[str, int | None]:
-    """Return the genes that a cell of the column `set` names, with the values that it states."""
+    """Return the genes that a cell of the column `set` names, with their stated values; None without one."""
     if row.held.lower() in _NOTHING_HELD:
         return {}
     held: dict[str, int | None] = {}

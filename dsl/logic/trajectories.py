@@ -1,7 +1,7 @@
-"""Items of trajectories: genes of a network that is sealed, states that it went through, and a question about more.
+"""Items of trajectories: successive states of the genes of a sealed network, and a question about further states.
 
-The meaning is that of dsl.networks.network. An answer states the next states, the attractor that is reached, or a
-network of the class, whose answer counts.
+dsl.networks.network defines the semantics. An answer states the next states, the attractor that is reached, or a
+network of the class, whose states are then the answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from calibrant.dsl.networks.text_formats import read_bnet
 from calibrant.dsl.text import Phrases, Wording, reword
 
 MAX_GENES, MAX_STATES = 200, 10_000  # of an item
-MAX_MODEL_CHARS = 200_000
+MAX_MODEL_CHARS = 200_000  # of an answer's bnet text
 _SIGNS = {"+": 1, "-": -1, "both": 0}
 
 # --- Items ------------------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ _SIGNS = {"+": 1, "-": -1, "both": 0}
 
 @dataclass(frozen=True, slots=True)
 class TrajectorySealed:
-    """The part of an item that is hidden from the solver. answer: of the network to the question of the task."""
+    """The part of an item that is hidden from the solver; answer: the network's states in answer to the question."""
 
     network: Network
     answer: tuple[str, ...]
@@ -87,7 +87,7 @@ def is_trajectory_task(task: object) -> TypeGuard[TrajectoryTask]:
 
 
 def parse_model(text: str) -> Network:
-    """Return the network of a bnet text; `NetworkError` also for a function of more names than a table has."""
+    """Return the network of a bnet text; `NetworkError` also for a function of too many inputs for a table."""
     if len(text) > MAX_MODEL_CHARS:
         raise NetworkError(f"a model of over {MAX_MODEL_CHARS:,} characters", reason="too-large")
     return Network(**derive_fields(read_bnet(text, MAX_GENES), _refuse_wide))
@@ -145,7 +145,7 @@ class TrajectoryItemRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def item_from_trajectories(record: TrajectoryItemRecord) -> TrajectoryItem:
-    """Return the item of a record; `PoolError` names the field of what is invalid."""
+    """Return the item of a record; `PoolError` names an invalid field."""
     genes = tuple(record.genes)
     strange = next((name for name in genes if not is_node_name(name)), None)
     if strange is not None or not 1 <= len(genes) <= MAX_GENES or len(set(genes)) < len(genes):
@@ -184,7 +184,7 @@ def _check_candidates(record: TrajectoryItemRecord, genes: Sequence[str]) -> Non
 def _check_states(
     states: Sequence[str], held: Mapping[str, int], genes: Sequence[str], where: str, *, is_start: bool = False
 ) -> None:
-    """`PoolError` for what is no state, or a state in which a held gene has another value. is_start: it may have."""
+    """Raise `PoolError` for an invalid state, or unless is_start, one in which a held gene has another value."""
     if not states or not held.keys() <= {*genes} or any(value not in (0, 1) for value in held.values()):
         raise PoolError("one state or more, and held genes with 0 or 1", field=where)
     for state in states:
@@ -231,14 +231,14 @@ def record_from_trajectories(item: TrajectoryItem) -> TrajectoryItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryAnswer:
-    """States of a valid answer. model: the network that it states, None of states."""
+    """States of a valid answer; model: the stated network, None if the answer states states."""
 
     states: tuple[str, ...]
     model: Network | None = None
 
 
 def answer_key(task: TrajectoryTask) -> str:
-    """Return the key of an answer in states."""
+    """Return the JSON key of an answer in states: `states` or `attractor`."""
     return "states" if task.question.steps is not None else "attractor"
 
 
@@ -280,7 +280,7 @@ def states_json(states: Iterable[str], task: TrajectoryTask) -> dict[str, Any]:
 
 
 def grade_states(item: TrajectoryItem, answer: object) -> Verdict:
-    """Return the verdict of an answer as JSON: whether all states are right, and the share of digits that are."""
+    """Return the verdict on a decoded JSON answer: whether all states are right, and the share of right digits."""
     try:
         parsed = parse_states(answer, item.task)
     except AnswerError as error:
@@ -291,7 +291,7 @@ def grade_states(item: TrajectoryItem, answer: object) -> Verdict:
 
 
 def share_of_digits(states: Sequence[str], truth: Sequence[str], task: TrajectoryTask) -> float:
-    """Return the share of digits that are right; of an attractor under the best rotation, missing states wrong."""
+    """Return the share of right digits, missing states being wrong; an attractor is rotated for the largest share."""
     turns = range(len(states)) if task.question.steps is None else range(1)
     rotations = ("".join(states[turn:]) + "".join(states[:turn]) for turn in turns)
     num_right = max(sum(a == b for a, b in zip(digits, "".join(truth), strict=False)) for digits in rotations)
@@ -299,12 +299,12 @@ def share_of_digits(states: Sequence[str], truth: Sequence[str], task: Trajector
 
 
 def is_stated_trajectory(answer: Mapping[str, Any], task: TrajectoryTask) -> bool:
-    """Return whether an object has the one key of an answer, legal or not."""
+    """Return whether an object has the key of an answer alone, with a valid value or not."""
     return len(answer) == 1 and (isinstance(answer.get(answer_key(task)), list) or isinstance(answer.get("model"), str))
 
 
 def trajectory_shape(task: TrajectoryTask) -> Shape:
-    """Return how answers with small mistakes of form are read."""
+    """Return the shape that reads answers with small errors of form."""
     key = answer_key(task)
     names = {key: key, "model": "model"}
 
@@ -350,12 +350,12 @@ _MARKS = {"+": "+", "-": "-", "both": "\N{PLUS-MINUS SIGN}"}
 
 
 def trajectory_prompt(task: TrajectoryTask) -> str:
-    """Return the text of a task."""
+    """Return the prompt of a task."""
     return "\n\n".join([*trajectory_facts(task), reword(_form(task), task.wording, TRAJECTORY_PHRASES)])
 
 
 def trajectory_facts(task: TrajectoryTask) -> tuple[str, ...]:
-    """Return the paragraphs of a task without the form of an answer."""
+    """Return the paragraphs of the prompt before the format of an answer."""
     lines = (
         f"{gene}: {', '.join(_MARKS[sign] + name for name, sign in _in_order(task, gene)) or 'none'}"
         for gene in task.genes
@@ -382,7 +382,7 @@ def trajectory_facts(task: TrajectoryTask) -> tuple[str, ...]:
 
 
 def _in_order(task: TrajectoryTask, gene: str) -> list[tuple[str, str]]:
-    """Return the candidates of a gene in the order of the genes, which names do not change."""
+    """Return a gene's candidates in the order of the task's genes, which does not depend on names."""
     return sorted(task.candidates[gene], key=lambda candidate: task.genes.index(candidate[0]))
 
 

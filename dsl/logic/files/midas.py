@@ -19,7 +19,7 @@ from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.records import decode_line
 
 _MISSING = {"", "na", "nan"}
-_ROLES = {"stimuli": False, "stimulus": False, "inhibitors": True, "inhibitor": True}  # whether it inhibits
+_ROLES = {"stimuli": False, "stimulus": False, "inhibitors": True, "inhibitor": True}  # role: whether it inhibits
 _CELL_LINE_WORDS = ("cellline", "celltype")
 _NO_TREATMENT = {"NOCYTO", "NOINHIB", "NOLIG", "NO-CYTO", "NO-INHIB", "NO-LIG"}
 _PHOSPHO = "p-"
@@ -32,7 +32,7 @@ NORMALISATIONS: Final = ("minmax", "max", "clip", "none")
 
 
 class ReadoutRange(NamedTuple):
-    """Least and greatest used value of a readout, as measured and after normalisation."""
+    """(minimum, maximum) of the used values of a readout, as measured and after normalisation."""
 
     readout: str
     measured: tuple[float, float]
@@ -41,10 +41,10 @@ class ReadoutRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DataUse:
-    """Share of a file that became experiments.
+    """Used part of a file.
 
-    num_rows, num_values: in the file; times: the chosen ones; other_times: times left out, with the values there
-    ranges: of the readouts that were normalised
+    num_rows, num_values: numbers in the file; times: chosen times; other_times: other times and their numbers of values
+    ranges: of the normalised readouts
     """
 
     num_rows: int
@@ -59,9 +59,9 @@ class DataUse:
 class Dataset:
     """Experiments at the chosen times.
 
-    values: a row an experiment, None where nothing was measured at a chosen time; notes: a line each
-    value_times: time of each value, where a row has values, whether one was measured or not
-    counts: word of what was read otherwise than it stands -> how often
+    values: a row for each experiment; None if a readout was not measured at a chosen time; notes: lines
+    value_times: time of each cell of `values`, also of one that was not measured; None if its row has no value
+    counts: number of corrections of columns and rows, by the words of _NOTES
     """
 
     setup: Setup
@@ -74,7 +74,7 @@ class Dataset:
 
     @property
     def num_values(self) -> int:
-        """The number of values that are used."""
+        """The number of used values."""
         return sum(value is not None for row in self.values for value in row)
 
 
@@ -85,7 +85,7 @@ class _Column(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A line of the file; times: of each readout, None where it was not measured."""
+    """A line of the file; times: of each readout, None if it was not measured."""
 
     line: int
     experiment: Experiment
@@ -97,7 +97,7 @@ class _Row(NamedTuple):
 class _Header:
     """Columns by role, in header order.
 
-    line: of the header; counts: columns that were read otherwise than they stand
+    line: number of the header's line; counts: numbers of corrected columns, by the words of _NOTES
     """
 
     line: int
@@ -120,13 +120,13 @@ def read_midas(
     normalise: Normalisation | None = None,
     cell_line: str | None = None,
 ) -> Dataset:
-    """Return the experiments at one time or several; `PoolError` names line and column of what is refused.
+    """Return the experiments at the chosen times; `PoolError` names line and column of an invalid cell.
 
     A row is an experiment if one of its readouts has a chosen time; its values at other times are left out.
     time: None if the file has one time only
-    cell_line: keeps the rows with 1 in its column; needed where there are several
-    prior: tells an inhibitor of `abc` from a stimulus that is called `abci`
-    normalise: how readings become values in [0, 1]; None refuses those outside, "none" takes them as they are
+    cell_line: keeps the rows with 1 in its column; required if there are several cell lines
+    prior: its nodes decide whether a column `abci` is an inhibitor of `abc` or a stimulus called `abci`
+    normalise: how readings are mapped to [0, 1]; None refuses those outside, "none" leaves all unchanged
     """
     return parse_midas(read_text(path), time, prior, path.name, normalise, cell_line)
 
@@ -196,7 +196,7 @@ _NOTES: Final[Mapping[str, str]] = {
 def _of_cell_line(
     lines: Sequence[tuple[int, list[str]]], header: _Header, cell_line: str | None, file: str
 ) -> Sequence[tuple[int, list[str]]]:
-    """Return the header and the lines of a cell line; all without a choice where there is at most one."""
+    """Return the header and the lines of a cell line; all lines if none is chosen and there is at most one."""
     names = {column.name.partition(":")[0].strip(): column for column in header.cell_lines}
     if cell_line is None:
         if len(header.cell_lines) > 1:
@@ -216,7 +216,7 @@ def _of_cell_line(
 
 
 def _at_times(row: _Row, chosen: frozenset[float]) -> _Row:
-    """Return the row with the values at the times alone."""
+    """Return the row with only the values at the chosen times."""
     pairs = zip(row.times, row.values, strict=True)
     return row._replace(values=tuple(value if entry in chosen else None for entry, value in pairs))
 
@@ -228,7 +228,7 @@ def _require_value(rows: Sequence[_Row], chosen: Iterable[float], file: str, rea
 
 
 def parse_clamps(text: str, file: str = "") -> list[Experiment]:
-    """Return the experiments of a CSV text of TR columns, one a row; other columns of MIDAS are ignored."""
+    """Return the experiments of a CSV text of TR columns, one in each row; other columns of MIDAS are ignored."""
     lines = list(table_rows(text, file))
     if not lines:
         raise PoolError("empty; a table of experiments begins with a header line of TR columns", file=file)
@@ -252,7 +252,7 @@ def _sort_columns(line: tuple[int, list[str]], file: str, nodes: set[str]) -> _H
 
 
 def _of_column(problem: str, reason: str, header: str, file: str, line: int) -> RefusedError:
-    """Return the refusal of a cell, or of a column by the line of its header."""
+    """Return the error for a cell, or for a column (line: that of the header)."""
     field_name = f"column {short_repr(header)}"
     return RefusedError(problem, reason=reason, line=line, name=header, file=file, field=field_name)
 
@@ -426,7 +426,7 @@ def _choose_times(rows: Sequence[_Row], time: Times | None, file: str) -> frozen
 def _normalise(
     rows: Sequence[_Row], columns: Sequence[_Column], normalise: Normalisation | None, file: str
 ) -> tuple[list[_Row], tuple[ReadoutRange, ...], list[str]]:
-    """Return the rows with normalised values, the ranges before and after, and readouts that stay unmeasured."""
+    """Return rows with normalised values, ranges before and after, and readouts of constant value, left unmeasured."""
     scaled: list[Sequence[float | None]] = []
     ranges, constant = [], []
     for position, column in enumerate(columns):
@@ -450,7 +450,7 @@ def _normalise(
 def _check_scale(
     rows: Sequence[_Row], position: int, column: _Column, normalise: Normalisation | None, file: str
 ) -> None:
-    """Refuse the first reading outside [0, 1], or below 0 where all are divided by the greatest."""
+    """Refuse the first reading outside [0, 1], or below 0 if readings are divided by their maximum."""
     readings = [(row.line, value) for row in rows if (value := row.values[position]) is not None]
     least, greatest = (extreme(value for _, value in readings) for extreme in (min, max))
     limit = 1.0 if normalise is None else math.inf
@@ -461,7 +461,7 @@ def _check_scale(
     options = "--normalise minmax, max or clip; --normalise none takes them as they are"
     if normalise == "max":
         allowed, options = "--normalise max divides by the greatest value and takes none below 0; give", "minmax"
-    problem = f"{strange[1]:.15g}; {allowed} {options}"  # 1.0000001 is not 1
+    problem = f"{strange[1]:.15g}; {allowed} {options}"  # 15 digits, so that 1.0000001 is not shown as 1
     raise _of_column(problem, "scale" if normalise is None else "negative", column.header, file, strange[0])
 
 
@@ -487,7 +487,7 @@ def _header_notes(header: _Header) -> tuple[str, ...]:
 
 
 # --- Candidates of experiments: setup.json, and tables of TR columns --------------------------------------------------
-MAX_CANDIDATES = 1_000_000
+MAX_CANDIDATES = 1_000_000  # experiments
 
 
 class SetupRecord(msgspec.Struct):
@@ -499,7 +499,7 @@ class SetupRecord(msgspec.Struct):
 
 
 def read_setup(path: Path) -> Setup:
-    """Return the setup of a setup.json file; `PoolError` names the field of what is refused."""
+    """Return the setup of a setup.json file; `PoolError` names an invalid field."""
     return parse_setup(read_text(path), path.name)
 
 
@@ -521,7 +521,7 @@ def parse_setup(text: str, file: str = "") -> Setup:
 
 
 def candidate_experiments(setup: Setup, *, max_stimuli: int = 2, max_inhibitors: int = 1) -> list[Experiment]:
-    """Return the experiments with at most so many clamps, by number of clamps, then in header order, stimuli first.
+    """Return the experiments within the limits by ascending number of clamps, then in header order, stimuli first.
 
     `PoolError` if there are more than MAX_CANDIDATES.
     """
@@ -539,7 +539,7 @@ def candidate_experiments(setup: Setup, *, max_stimuli: int = 2, max_inhibitors:
 
 
 def read_candidates(path: Path, *, max_stimuli: int = 2, max_inhibitors: int = 1) -> list[Experiment]:
-    """Return the experiments of a setup.json file, or of a CSV file of TR columns, one a row."""
+    """Return the candidates of a setup.json file, or of a CSV file of TR columns, one in each row."""
     text = read_text(path)
     if text.lstrip().startswith("{"):
         setup = parse_setup(text, path.name)

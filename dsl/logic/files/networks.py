@@ -1,4 +1,4 @@
-"""Files of networks and logic models."""
+"""Files of networks and logic models: lists of models as CSV, bnet, and prior networks as SIF."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from calibrant.dsl.parse_limits import read_text, split_lines
 
 
 def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and trimmed fields of each line of a CSV text that is not blank; no field spans lines.
+    """Yield line number and trimmed fields of each non-blank line of a CSV text; no field spans lines.
 
-    Empty fields behind those of the header, and lines of empty fields, are left out: spreadsheets write both.
+    Empty fields beyond the header, and lines of empty fields, which spreadsheets write, are left out.
     """
     width = 0
     for number, line in enumerate(split_lines(text), 1):
@@ -46,14 +46,14 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def check_name(name: str, *, file: str, where: str) -> str:
-    """Return the name of a node; `PoolError` if some format could not write it."""
+    """Return a node's name unchanged; `PoolError` if one of the formats cannot express it."""
     if not item.is_node_name(name):
         raise PoolError(name_problem(name), file=file, instance=where)
     return name
 
 
 def name_problem(name: str) -> str:
-    """Return why a text is no name of a node, and what is."""
+    """Return why a text is no valid name of a node, and what is allowed."""
     allowed = (
         f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes,"
         " the first not #"
@@ -71,7 +71,7 @@ def find_repeated(names: list[str]) -> str | None:
     return None
 
 
-# --- Lists of networks as CSV: a column a clause with 0 or 1, and `networks` (weight), `mse`, `size` beside them ------
+# --- Lists of networks as CSV: a 0/1 column for each clause, and columns `networks` (weight), `mse`, `size` -----------
 _WEIGHT, _MSE, _SIZE = "networks", "mse", "size"
 MAX_WEIGHT = 10**18
 
@@ -80,7 +80,7 @@ MAX_WEIGHT = 10**18
 class ListedModel:
     """A model of another tool's list.
 
-    weight: number of networks that the line stands for; mse, size: as stated; line: number of the line in its file
+    weight: number of networks that the line represents; mse, size: as stated, None if not; line: its number in the file
     """
 
     model: item.Model
@@ -91,15 +91,15 @@ class ListedModel:
 
 
 def read_networks(path: Path) -> list[ListedModel]:
-    """Return the models of a networks.csv file in its order; `PoolError` names line and column of what is refused.
+    """Return the models of a networks.csv file in its order; `PoolError` names line and column of an invalid cell.
 
-    A clause may have several columns, as caspo writes after merging edges of both signs: a model has it if any has 1.
+    A clause may have several columns, as caspo writes after merging edges of both signs; a 1 in any of them counts.
     """
     return parse_networks(read_text(path), path.name)
 
 
 def parse_networks(text: str, file: str = "") -> list[ListedModel]:
-    """Return the models of a CSV text, see `read_networks`."""
+    """Return the models of a CSV text, as `read_networks` does of a file."""
     lines = list(table_rows(text, file))
     if not lines:
         raise PoolError("empty; a list of networks begins with a header line of clauses", file=file)
@@ -156,7 +156,7 @@ def _with_numbers(model: item.Model, fields: Sequence[str], plain: dict[str, int
 
 
 def _finite(text: str) -> float | None:
-    """Return a finite number, None for anything else."""
+    """Return the finite number of a text; None for anything else."""
     # `float` accepts underscores, other scripts' digits and texts of any length
     try:
         number = float(text) if len(text) <= 100 and text.isascii() and "_" not in text else math.nan
@@ -193,7 +193,7 @@ def bnet_text(model: item.Model, nodes: Iterable[str], stimuli: Iterable[str]) -
     return "\n".join(lines) + "\n"
 
 
-# --- Prior networks: SIF, and tables of edges with a head -------------------------------------------------------------
+# --- Prior networks: SIF, and tables of edges with a header -----------------------------------------------------------
 
 
 def read_sif(path: Path) -> tuple[item.Edge, ...]:
