@@ -1,8 +1,8 @@
-"""Answer text of a response: what is left of it without thoughts, by marks that models write and by Harmony's channels.
+"""Answer text of a response: the response without thoughts, which marks of models or Harmony's channels delimit.
 
-What stands between two marks of a family is thoughts. So is what stands before a closing mark that nothing opened (the
-chat template had opened it), and what stands behind an opening mark that nothing closes. Sources of the marks: the chat
-templates of Qwen, DeepSeek, GLM, EXAONE, Seed-OSS, Magistral, Command A, Sky-T1, Kimi and Gemma; of channels:
+Text between an opening and a closing mark of a family is thoughts. So is text before a closing mark without an opening
+one (the chat template had opened it), and text after an opening mark without a closing one. Sources of the marks: the
+chat templates of Qwen, DeepSeek, GLM, EXAONE, Seed-OSS, Magistral, Command A, Sky-T1, Kimi and Gemma; of channels:
 OpenAI's Harmony response format.
 """
 
@@ -17,15 +17,15 @@ from calibrant.dsl.episode import ActionError
 from calibrant.dsl.json_objects import decode
 
 Thoughts: TypeAlias = Literal["strip", "opened", "keep"]
-"""Policy: `strip` removes thoughts; `opened` also those that the chat template opened, so that a text without a closing
-mark is thoughts as a whole; `keep` takes a text as it is."""
+"""Policy: `strip` removes thoughts; `opened` does so assuming that the chat template opened thoughts, so that a text
+without a closing mark is all thoughts; `keep` returns the text unchanged."""
 
 
 class AnswerText(NamedTuple):
     """Text of a response outside its thoughts.
 
-    is_unclosed: it ends inside thoughts, or inside a Harmony message
-    has_thoughts: some of the response is thoughts
+    is_unclosed: the response ends inside thoughts, or inside a Harmony message
+    has_thoughts: part of the response is thoughts
     calls: contents of Harmony messages that are tool calls
     """
 
@@ -37,8 +37,8 @@ class AnswerText(NamedTuple):
 
 # --- Marks of thoughts, by family -------------------------------------------------------------------------------------
 _WORDS: Final = ("think", "thinking", "thought", "thoughts", "reasoning", "scratchpad", "seed:think")
-MAX_ATTRIBUTE_CHARS: Final = 4_096
-_LITERAL_MARKS: Final = (  # family, opening, closing: exactly as spelled
+MAX_ATTRIBUTE_CHARS: Final = 4_096  # of attributes inside a mark, such as <think a="b">
+_LITERAL_MARKS: Final = (  # family, opening mark, closing mark; case matters
     ("THINK", "[THINK]", "[/THINK]"),
     ("cohere", "<|START_THINKING|>", "<|END_THINKING|>"),
     ("of_thought", "<|begin_of_thought|>", "<|end_of_thought|>"),
@@ -51,7 +51,7 @@ _FAMILIES: Final = {opens: (family, True) for family, opens, _ in _LITERAL_MARKS
 
 
 def _in_any_case(word: str) -> str:
-    """Return a pattern of ASCII letters in any case: the flag of `re` also takes the Kelvin sign for a k."""
+    """Return a pattern of ASCII letters in any case; re.IGNORECASE would also match the Kelvin sign as a k."""
     return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else re.escape(letter) for letter in word)
 
 
@@ -81,7 +81,7 @@ def _marks(text: str) -> Iterator[_Mark]:
 
 
 def _is_quoted(text: str, start: int, end: int) -> bool:
-    """Return whether exactly one backtick stands directly before and exactly one directly behind."""
+    """Return whether the span has exactly one backtick directly before it and exactly one directly after it."""
     before, behind = text[max(start - 2, 0) : start], text[end : end + 2]
     return before[-1:] == "`" == behind[:1] and before != "``" and behind != "``"
 
@@ -91,7 +91,7 @@ def _may_have_marks(text: str) -> bool:
 
 
 def _is_json_container(text: str) -> bool:
-    """Return whether a text is, after trimming, one JSON object or array: nothing in it is a mark."""
+    """Return whether a trimmed text is one JSON object or array, inside which nothing is a mark."""
     stripped = text.strip()
     if stripped[:1] not in ("{", "["):
         return False
@@ -103,9 +103,9 @@ def _is_json_container(text: str) -> bool:
 
 
 def _outside_marks(text: str, *, opened: bool) -> AnswerText:
-    """Return what stands outside of thoughts; opened: the text begins inside those of any family."""
+    """Return the text outside thoughts; opened: the text begins inside thoughts of any family."""
     pieces: list[str] = []
-    family: str | None = "" if opened else None  # None outside; empty: of every family at once
+    family: str | None = "" if opened else None  # of the current thoughts; None outside, "" for any family
     position, has_marks = 0, opened
     for mark in _marks(text):
         if family is None:
@@ -142,9 +142,9 @@ class _Message(NamedTuple):
 
 def _harmony_messages(text: str) -> Iterator[_Message]:
     """Yield the messages of a text; text before the first token belongs to none."""
-    header: int | None = None  # where the header of a message begins whose content has not begun
-    content: int | None = None  # where the content of the current message begins
-    loose: int | None = None  # where text behind the end of a message begins
+    header: int | None = None  # start of the header of a message whose content has not begun
+    content: int | None = None  # start of the content of the current message
+    loose: int | None = None  # start of text after the end of a message
     channel, is_call = _FINAL, False
     for token in _TOKEN.finditer(text):
         name, start, end = token[1], token.start(), token.end()
@@ -171,14 +171,14 @@ def _harmony_messages(text: str) -> Iterator[_Message]:
 
 
 def _read_header(header: str) -> tuple[str, bool]:
-    """Return the channel that a header names, and whether it makes a tool call."""
+    """Return the channel of a header, and whether the message is a tool call."""
     parts = _TOKEN.sub(lambda token: "\0" if token[1] == "channel" else " ", header).split("\0")
     words = parts[-1].split() if len(parts) > 1 else []
     return (words[0] if words else _FINAL), _CALL_NAME.search(" ".join(parts)) is not None
 
 
 def _harmony_text(text: str) -> AnswerText:
-    """Return the last final message, with marks of thoughts removed, and what the tool calls hold."""
+    """Return the last message of channel `final` without thoughts, and the contents of tool calls."""
     messages = [*_harmony_messages(text)]
     first_token = _TOKEN.search(text)
     leading = text[: first_token.start()] if first_token else ""
@@ -221,7 +221,7 @@ def read_answer_text(text: str, thoughts: Thoughts = "strip") -> AnswerText:
 
 
 def read_reply_text(text: str, thoughts: Thoughts = "strip") -> str:
-    """Return the text of a reply in an episode; `ActionError` for one that is thoughts as a whole."""
+    """Return the text of a reply in an episode; `ActionError` for a reply that is all thoughts."""
     answer = read_answer_text(text, thoughts)
     if answer.has_thoughts and not answer.text.strip():
         raise ActionError(
@@ -234,15 +234,15 @@ def _strip(text: str) -> AnswerText:
     return AnswerText(text) if _is_json_container(text) else _outside_marks(text, opened=False)
 
 
-# --- Reading of the response behind a score: why it holds no answer, and what other readers make of it ----------------
+# --- How the response of a score was read: why it has no answer, and verdicts by other readers ------------------------
 
 
 class ScoreReading:
-    """Reading of a response; verdicts of other readers are made when they are asked for.
+    """How a response was read; verdicts by other readers are computed at first use.
 
-    reason: why the response holds no answer, empty if it does; source: text, object or tool_call, empty without one
-    repairs: what the lenient reader needed
-    read_published, read_lenient: `correct` by that reader; None where it is that of the score
+    reason: why the response has no answer, empty if it has one; source: text, object, tool_call, or empty
+    repairs: names of the repairs that the lenient reader made
+    read_published, read_lenient: return `correct` by that reader; None if it is that of the score
     """
 
     def __init__(
@@ -282,7 +282,7 @@ UNREAD: Final = ScoreReading()
 
 
 class ReadScore:
-    """Properties of a score that state how the response behind it was read."""
+    """Properties of a score that state how its response was read."""
 
     if TYPE_CHECKING:  # attributes of one score, properties of another
 
@@ -293,17 +293,17 @@ class ReadScore:
 
     @property
     def reason(self) -> str:
-        """Why the response holds no answer (docs/predictions.md); empty if it does."""
+        """Why the response has no answer (docs/predictions.md); empty if it has one."""
         return self.reading.reason
 
     @property
     def repairs(self) -> tuple[str, ...]:
-        """Repairs that the lenient reader needed, where the paper's rule reads nothing."""
+        """Repairs that the lenient reader made, if the paper's rule reads no answer."""
         return self.reading.repairs
 
     @property
     def correct_published(self) -> bool | None:
-        """`correct` by the published extractor, of the whole text."""
+        """`correct` by the published extractor, which reads the whole text, thoughts included."""
         return self.reading.published(self.correct)
 
     @property

@@ -1,4 +1,4 @@
-"""Items, the messages in which a language model is shown one."""
+"""Items, pools of items, and messages to language models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant.dsl.errors import UnknownItemError, in_one_line, short_repr
 from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured
 from calibrant.dsl.text import plural
 
-# --- The common shape of items: a part that a solver may read, and a sealed one ---------------------------------------
+# --- Items, with a part that a solver may read and a sealed one, and pools --------------------------------------------
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
 
@@ -22,7 +22,7 @@ class Item(Protocol[T_co, S_co]):
     id: unique in its pool
     benchmark: name of the benchmark that it belongs to
     setting: the row group of tables that it counts in (a disclosure, a condition)
-    stratum: the finer group of its generator; empty if there is none
+    stratum: the generator's finer group; empty without one
     task: all that a solver may read
     sealed: what only the evaluator, the audits and an episode may read
     """
@@ -48,8 +48,8 @@ I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 class Pool(Pictured, Generic[I_co]):
     """The items of one file, all of one benchmark, with the file's metadata.
 
-    items: a tuple, or of a large file what makes each when it is asked for (dsl.records)
-    file: where it was read from, if it was
+    items: a tuple, or for a large file a sequence that decodes items on access (dsl.records)
+    file: path that it was read from; None if it was not
 
     Iterable; `pool[0]` and `pool["id"]` are items, a slice is a pool. `UnknownItemError` names ids close to an unknown.
     """
@@ -98,11 +98,11 @@ class Pool(Pictured, Generic[I_co]):
         return f"<Pool {in_one_line(self.name)[:60]}: {plural(len(self), 'items')} of {self.benchmark}>"
 
 
-# --- Messages between an item and a language model, in the form that chat interfaces take -----------------------------
+# --- Chat messages between an item and a language model ---------------------------------------------------------------
 
 
 class Message(TypedDict):
-    """One message; `role` says who speaks."""
+    """One message; `role` is its speaker."""
 
     role: Literal["system", "user", "assistant"]
     content: str

@@ -1,9 +1,9 @@
-"""Compiled kernels: where they are stored, and who compiles them.
+"""Compiled kernels: the folder of their cache, and the lock of processes that compile.
 
-Compiled code is loaded without asking. So a folder is used only if nobody else can put anything there: neither into it,
-nor into a folder above it, nor has anybody put something there before.
+Compiled code of the folder is loaded without a check. So a folder is used only if no other user can write to it or
+replace it or a folder above it, and all that is in it belongs to this user.
 
-Imports no compiler, so that a program can ask to be told before there is one.
+This module imports no compiler, so that a program can set a listener before one is loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from filelock import FileLock
 
-# --- The cache of compiled kernels: a folder of the user's cache that is named by a digest of all kernel sources ------
+# --- The folder of the cache, whose name has a digest of all kernel sources -------------------------------------------
 _ROOT = Path(__file__).resolve().parent.parent
 _KERNEL_PACKAGES = ("dsl", "solvers", "baselines")
 
@@ -31,7 +31,7 @@ def kernel_files(root: Path = _ROOT) -> Iterator[Path]:
 
 
 def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
-    """Return the name of the folder; another one as soon as any kernel source or the compiler is another."""
+    """Return the name of the folder, which depends on all kernel sources and the compiler's version."""
     import hashlib  # the command imports this module; only compiling needs what is imported in functions
 
     digest = hashlib.sha256(compiler_version.encode())
@@ -41,9 +41,9 @@ def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
 
 
 def cache_folder(compiler_version: str) -> Path:
-    """Return the folder, made if need be.
+    """Return the folder, created if it is missing.
 
-    Where the user's cache does not do, one beside the temporary files, for one boot.
+    If the user's cache cannot be used, it is a folder among the temporary files, with a name for this boot.
     """
     from tempfile import gettempdir
 
@@ -52,7 +52,7 @@ def cache_folder(compiler_version: str) -> Path:
 
 
 def user_folder(name: str) -> Path | None:
-    """Return a folder of the user's cache, made if need be; None if it cannot be, or others may write to it."""
+    """Return a folder of the user's cache, created if missing; None if it cannot be created or is not private."""
     from platformdirs import user_cache_path
 
     folder = user_cache_path("calibrant").absolute() / name
@@ -64,7 +64,7 @@ def user_folder(name: str) -> Path | None:
 
 
 def private_folder(parent: Path, name: str) -> Path:
-    """Return a folder that only this user can write to: the one of that name, or a new one if another user has that."""
+    """Return a private folder in `parent`: the one of that name, or a new one if that belongs to another user."""
     from tempfile import mkdtemp
 
     folder = parent / f"{name}-{_user()}"
@@ -77,17 +77,17 @@ def private_folder(parent: Path, name: str) -> Path:
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether only this user can have put anything into a folder, and only this user can replace it.
+    """Return whether only this user can write to, have written to or replace a folder.
 
-    The folder and all that is in it is this user's and not a link; nobody else may write to it, nor to the folders
-    above it unless they are sticky (entries of others cannot be replaced there). `folder` is absolute, without links.
+    The folder and its entries belong to this user and are no links; nobody else may write to it, nor to the folders
+    above it unless they are sticky (others' entries cannot be replaced there). `folder` is absolute, without links.
     """
-    if not hasattr(os, "getuid"):  # no user numbers and no such modes: folders of the user are the user's
+    if not hasattr(os, "getuid"):  # Windows has no such modes; folders of the user's profile are private there
         return True
     if not all(_holds(above.lstat()) for above in folder.parents):
         return False
     state = folder.lstat()
-    closed = not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)  # then the modes of what is in it do not matter
+    closed = not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)  # if so, modes of its entries do not matter
     if not (stat.S_ISDIR(state.st_mode) and state.st_uid == _user() and not _open_to_others(state)):
         return False
     return all(
@@ -97,8 +97,8 @@ def is_private(folder: Path) -> bool:
 
 
 def _entries(folder: Path) -> Iterator[os.stat_result]:
-    """Everything below; not what another process of the same user, which compiles right now, has just renamed."""
-    for above, folders, files in os.walk(folder):  # a thousand files, in half of the time of `Path.rglob`
+    """Yield the state of all entries below, except those that a process compiling now has just renamed."""
+    for above, folders, files in os.walk(folder):  # half the time of `Path.rglob` for a thousand files
         for name in (*folders, *files):
             with suppress(FileNotFoundError):
                 yield os.lstat(os.path.join(above, name))
@@ -117,19 +117,19 @@ def _open_to_others(state: os.stat_result) -> bool:
 
 
 def _make(folder: Path) -> None:
-    """Every folder that is made here is closed to others, whatever the default modes are."""
+    """Create a folder and its parents, closed to others whatever the umask is."""
     if not folder.parent.exists():
         _make(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _user() -> int:
-    """0 where there are no user numbers, and then files have none either."""
+    """Return the user's number; 0 on systems without, whose files have none either."""
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
-# --- Compilation of kernels: one process compiles, the others wait and load; a listener is notified -------------------
-PATIENCE = 300.0  # seconds to wait for another process; then two compile the same
+# --- Compilation of kernels: one process compiles, others wait and load; a listener is notified -----------------------
+PATIENCE = 300.0  # seconds to wait for another process before compiling as well
 
 
 class CompileListener:
@@ -143,7 +143,7 @@ class CompileLock:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "compiling.lock"
-        self._lock: FileLock | None = None  # made, and its library imported, by who has to compile
+        self._lock: FileLock | None = None  # created, and its library imported, only when compiling
         self._depth = 0
 
     def __enter__(self) -> CompileLock:
@@ -156,7 +156,7 @@ class CompileLock:
             self._lock.release()
 
     def wait(self) -> None:
-        """Wait until no other process compiles; return at once where files cannot be locked."""
+        """Wait until no other process compiles, at most PATIENCE; return at once if files cannot be locked."""
         from filelock import FileLock
 
         self._lock = self._lock or FileLock(self._path, timeout=PATIENCE)
@@ -172,13 +172,13 @@ class CompileLock:
 
 
 class PlainWork:
-    """The cells that this process has replayed by numpy, up to a limit: a small input need not wait for a compiler."""
+    """Count of cells that this process replays by numpy before it compiles, so that small inputs need no compiler."""
 
     num_cells = 0
     limit = 1 << 18  # some 0.2 s in calls of 500 cells; compiling the kernel takes 0.9 s
 
     @classmethod
     def take(cls, num_cells: int) -> bool:
-        """Return whether so many cells are still to be replayed by numpy, and count them."""
+        """Count `num_cells` further cells; return whether the total is within the limit."""
         cls.num_cells += num_cells
         return cls.num_cells <= cls.limit

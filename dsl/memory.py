@@ -1,4 +1,4 @@
-"""Memory of large runs: a bounded cache of values derived from texts, and the cyclic collector paused."""
+"""Memory of large runs: a bounded cache of values derived from texts, and control of the cyclic collector."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ V = TypeVar("V")
 
 
 class TextCache(Generic[V]):
-    """Values by the text that they were derived from.
+    """Values by the text that they were derived from, in two generations.
 
-    made: what is there; read it, and add to it by `CacheBudget.store`
-    older: what was there before room was made the last time; `CacheBudget.again` brings it back
+    made: the new generation; callers read it, and add to it by `CacheBudget.store`
+    older: the generation before; `CacheBudget.again` moves a value of it to the new one
     """
 
     __slots__ = ("__weakref__", "made", "older")
@@ -29,11 +29,11 @@ class TextCache(Generic[V]):
 
 
 class CacheBudget:
-    """A limit on the number of values in any number of caches, and on as many of the older generation.
+    """A limit on the total number of values in several caches; the older generation has at most as many.
 
-    When it is full all values become older ones, and those that were older are dropped: what is met again and again
-    stays, and nobody has to know which value was used last.
-    most: values, without older ones; longest: characters of a text, longer ones are made every time
+    When the limit is reached, the new generation becomes the older one, and the older one is dropped. So frequent
+    values stay, without a record of the last use of each.
+    most: maximal number of values in the new generation; longest: characters of a text, longer texts are not cached
     """
 
     def __init__(self, most: int, longest: int) -> None:
@@ -43,7 +43,7 @@ class CacheBudget:
         self._shelves: WeakSet[TextCache[Any]] = WeakSet()
 
     def shelf(self) -> TextCache[Any]:
-        """Return a new, empty cache that counts against this budget."""
+        """Return a new, empty cache whose values count against this budget."""
         cache: TextCache[Any] = TextCache()
         self._shelves.add(cache)
         return cache
@@ -59,26 +59,26 @@ class CacheBudget:
         shelf.made[text] = value
 
     def again(self, shelf: TextCache[V], text: str) -> V | None:
-        """Return a value of the older generation and move it to the new one; None if there is none."""
+        """Return a value of the older generation and move it to the new one; None if the text is not in it."""
         value = shelf.older.get(text) if shelf.older else None
         if value is not None:
             self.store(shelf, text, value)
         return value
 
     def clear(self) -> None:
-        """Empty all its shelves."""
+        """Empty all caches of this budget."""
         for shelf in list(self._shelves):
             shelf.made.clear()
             shelf.older.clear()
         self._number = 0
 
 
-# --- The cyclic garbage collector, where looking through many objects again and again would free nothing --------------
+# --- The cyclic garbage collector, while repeated traversals of many objects would free nothing -----------------------
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause the collector, for code that allocates millions of long-lived objects."""
+    """Pause the collector while code allocates millions of long-lived objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -94,7 +94,7 @@ RARELY = 300_000, 20, 100
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Raise the thresholds, for code that leaves no cyclic garbage but a heap that takes long to traverse."""
+    """Raise the thresholds for code without cyclic garbage and with a heap that takes long to traverse."""
     before = gc.get_threshold()
     gc.set_threshold(*RARELY)
     try:
@@ -105,6 +105,6 @@ def rare_collections() -> Iterator[None]:
 
 @cache
 def collect_rarely() -> None:
-    """Raise the collector's thresholds for the rest of the process, at whose end nothing is collected."""
+    """Raise the thresholds for the rest of the process, and skip the collection at its end."""
     gc.set_threshold(*RARELY)
-    atexit.register(gc.freeze)  # a last collection of all that was imported takes 0.2 s
+    atexit.register(gc.freeze)  # the last collection of all imported objects would take 0.2 s

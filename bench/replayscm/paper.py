@@ -1,4 +1,4 @@
-"""Tables of the ReplaySCM paper that every report has: printed rows, and ours from rows of answers beside them."""
+"""Tables of the ReplaySCM paper in every report: printed rows, and our rows of answers beside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
 from calibrant.dsl.text import plural
 
 # --- Rows: models before searches, in the order of the disclosure ladder ----------------------------------------------
-SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
+SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # systems of official files that are no language models
 ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
 
 
@@ -34,9 +34,9 @@ def report_rows(
     handling: InvalidHandling = InvalidHandling.PUBLISHED,
     latents: Mapping[Item, str] | None = None,
 ) -> list[Row]:
-    """Return the rows by the disclosure ladder, then pool, then system.
+    """Return the rows sorted by disclosure, in the order of the ladder, then pool, then system.
 
-    latents: from an item to its latent SCM, where the pool files are at hand; else the naming decides
+    latents: latent SCM by item, from the pool files; without them latent SCMs are told from the items' ids
     """
     latent_by_item = latents or {}
     rows = group(
@@ -51,23 +51,23 @@ def _place(row: Row) -> tuple[Any, ...]:
 
 
 def is_model(row: Row) -> bool:
-    """Return whether the answers are a model's, not those of a search."""
+    """Return whether the answers of a row are a language model's, not a search's."""
     return not row.outcomes and not any(name in row.system.casefold() for name in SEARCHES_IN_FILES)
 
 
 def pool_name(row: Row) -> str:
-    """Return the name of a row's pool without the suffix of published files, or how many there are."""
+    """Return the name of a row's pool without the suffix of published files, or the number of its pools."""
     return row.pool.removesuffix(".runtime.yaml")
 
 
 def size_text(row: Row) -> str:
-    """Return the number of answered items, and of how many if some are missing."""
+    """Return the number of answered items, with the number of all items if some are missing."""
     answered = row.num_items
     return str(answered) if answered == row.num_expected else f"{answered} of {row.num_expected}"
 
 
 def by_pools(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Yield the rows of the same pools under the same setting, together."""
+    """Yield lists of rows with the same pools and setting."""
     yield from group_answers(rows, lambda row: (row.setting, frozenset(row.pools))).values()
 
 
@@ -76,7 +76,7 @@ def is_alternative(setting: str) -> bool:
 
 
 def gold_sizes(rows: Iterable[Row]) -> dict[str, int]:
-    """Return the formula size of each latent SCM that the score of some valid answer states."""
+    """Return the formula size of gold by latent SCM, as scores of valid answers state it."""
     sizes: dict[str, int] = {}
     for row in rows:
         place = row.column_indices["gold_size"]
@@ -89,9 +89,9 @@ def gold_sizes(rows: Iterable[Row]) -> dict[str, int]:
 
 # --- Printed rows -----------------------------------------------------------------------------------------------------
 MAX_NAMED = 2  # pools that a note names one by one
-PAIR = " -> "  # between two settings that are compared
-DIFFERENCE = " - "  # between two settings whose rates are subtracted
-PAIRED = 100  # problems behind the paper's paired tables
+PAIR = " -> "  # between two compared settings
+DIFFERENCE = " - "  # between two settings, of a difference of rates
+PAIRED = 100  # problems of the paper's paired tables
 LABELS = tuple(heading.key for heading in ROW_LABELS)
 WORDS = (
     "items of the nine strata of the published generator (6 to 10 variables, 10 or 11 training worlds, no noise), under"
@@ -100,7 +100,7 @@ WORDS = (
 _STRATA = frozenset(stratum.name for stratum in STRATA)
 _WITH_INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 
-# ours -> theirs: the full pools before the matched ones
+# the paper's names by ours: the full pools before the matched ones
 _SETTINGS = {
     "Ordered": ("Ord-Full", "Ord-Match"),
     "Hidden-order": ("Hid-Full", "Hid-Match"),
@@ -114,7 +114,7 @@ _SETTINGS = {
 
 @cache
 def paper() -> Paper:
-    """Return the printed tables, those of the appendices last."""
+    """Return the paper's printed tables, those of the appendices last."""
     main, appendix = (read_paper("replayscm", Paper, name) for name in ("paper_rows", "appendix_rows"))
     return Paper(main.tables | appendix.tables, main.source, appendix.notes, main.problems)
 
@@ -124,7 +124,7 @@ def printed_table(number: str) -> PrintedTable | None:
 
 
 def printed_settings(number: str, setting: str) -> tuple[str, ...]:
-    """Return what a table of the paper calls a setting; nothing if it has no such rows."""
+    """Return the names of a setting in a table of the paper; empty if it has no rows of it."""
     table = printed_table(number)
     return tuple(name for name in _paper_names(setting) if table and name in table.settings)
 
@@ -138,7 +138,7 @@ def _paper_names(setting: str) -> tuple[str, ...]:
 
 
 def fits_printed(row: Row) -> bool:
-    """Return whether all items of a row are such as the paper prints: official ones, or of the published strata."""
+    """Return whether all items of a row are official ones, or of the strata that the paper is about."""
     official = [digest in BY_DIGEST for digest in row.pools]
     if official and all(official):
         return True
@@ -147,11 +147,11 @@ def fits_printed(row: Row) -> bool:
 
 
 def with_printed(table: Table, others: Iterable[str], *, with_paper: bool) -> Table:
-    """Return a table of ours as one that the paper prints too; with its rows if they are wanted.
+    """Return a table of ours that the paper prints too, with_paper: with the paper's rows.
 
-    They stand after the last row of ours of their setting; where none of ours fits, all of them at the end.
+    These follow our last row of their setting; if no row of ours is comparable, all of them are at the end.
 
-    others: names of our pools that have other problems, or fewer
+    others: names of our pools with other problems than the paper's, or fewer
     """
     fits = any(row.fits for row in table.rows)
     columns = [heading.key for heading in table.headings]
@@ -186,7 +186,7 @@ def with_printed_rows(
 
 
 def printed_rows(number: str, columns: Sequence[str], labels: Sequence[str] = LABELS) -> list[TableRow]:
-    """Return all printed rows of a table, none where none are stored."""
+    """Return the printed rows of a table; empty if none are stored."""
     table = printed_table(number)
     lines = []
     for row_labels, figures in [] if table is None else table.figures:
@@ -198,13 +198,13 @@ def printed_rows(number: str, columns: Sequence[str], labels: Sequence[str] = LA
 
 
 def printed_cell(text: str) -> Cell:
-    """Return a printed figure, with its interval where one is printed."""
+    """Return a printed figure, with its interval if one is printed."""
     match = _WITH_INTERVAL.fullmatch(text)
     return Cell(*match.groups()) if match else Cell(text)
 
 
 def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tuple[str, ...]:
-    """Return what is said below a table with printed rows. others: names of our pools with other problems, or fewer."""
+    """Return the notes below a table with printed rows; others: names of our pools with other or fewer problems."""
     sizes = {line.labels[0]: line.labels[-1] for line in lines if line.source is Source.PAPER}
     if not sizes:
         return ()
@@ -218,7 +218,7 @@ def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tupl
 
 
 def finish_table(table: Table, *, with_paper: bool) -> Table | None:
-    """Return a table with rows of one setting together, printed ones after them if wanted; None without rows."""
+    """Return a table with its rows grouped by setting, with_paper: printed rows after ours; None without rows."""
     if not table.rows:
         return None
     ordered = [row for group in group_answers(table.rows, lambda row: row.labels[0]).values() for row in group]
@@ -231,11 +231,11 @@ def finish_table(table: Table, *, with_paper: bool) -> Table | None:
 
 
 PRINTED_NAMES = {"staged-exact-search": "symbolic exact-search", "bnlearn+dsl": "bnlearn+DSL"}
-"""Our methods that the paper has too, by our name."""
+"""The paper's names of our methods that it has too, by our names."""
 
 
 def name_as_printed(table: Table) -> Table:
-    """Return a table beside printed rows with the paper's names of the searches that are ours too; noted below it."""
+    """Return a table with printed rows in which our searches have the paper's names, with a note that says so."""
     place = next((index for index, heading in enumerate(table.labels) if heading.key == "system"), None)
     if place is None or all(row.source is not Source.PAPER for row in table.rows):
         return table
@@ -254,21 +254,21 @@ def name_as_printed(table: Table) -> Table:
 
 
 def is_papers(setting: str, number: str, digests: Iterable[str]) -> bool:
-    """Return whether these pools are exactly the ones behind the printed rows."""
+    """Return whether the pools are exactly those of the printed rows."""
     table = printed_table(number)
     official = [BY_DIGEST[digest].setting == setting if digest in BY_DIGEST else False for digest in digests]
     return all(official) and table is not None and setting in table.settings
 
 
-# --- Columns: of one row of answers, or of the sides of a contrast ----------------------------------------------------
-ALONE = ""  # the side of a row that is compared with nothing
+# --- Columns, computed from a row of answers or from the two sides of a contrast --------------------------------------
+ALONE = ""  # the only side of a row that is no contrast
 KNOWN = {column.key: column for column in (*METRICS.columns, *METRICS.hidden)}
 Sides: TypeAlias = Mapping[str, Row]
-"""Rows of answers that are one row of a table, by what they are called there."""
+"""The rows of answers of one row of a table, by the name of their side."""
 
 
 class Columns(NamedTuple):
-    """Columns that are computed together. cells: of the sides of a row."""
+    """Columns that are computed together; cells: returns their cells, given the sides of a row."""
 
     headings: tuple[Heading, ...]
     cells: Callable[[Sides], Sequence[Cell]]
@@ -280,16 +280,16 @@ def metric_cells(row: Row | None, keys: Sequence[str]) -> tuple[Cell, ...]:
 
 
 def metrics(keys: str) -> Columns:
-    """Return the rates with these keys, of a row alone."""
+    """Return columns with the rates of these metrics (keys separated by blanks), of rows that are no contrast."""
     listed = keys.split()
     headings = tuple(Heading(key, KNOWN[key].heading) for key in listed)
     return Columns(headings, lambda sides: metric_cells(sides[ALONE], listed))
 
 
 def where_known(columns: Columns, needed: str) -> Columns:
-    """Return the columns with dashes in rows where a metric is not known of every answer.
+    """Return the columns with dashes in rows in which a metric is unknown for some answer.
 
-    A rate over the answers of which it is known would be one of those that are not train-exact.
+    The answers for which it is known are those that are not train-exact, so a rate over them would be biased.
     """
 
     def cells(sides: Sides) -> Sequence[Cell]:
@@ -301,7 +301,7 @@ def where_known(columns: Columns, needed: str) -> Columns:
 
 
 def count(key: str, heading: str, metric: str, text: Callable[[Sequence[float | None]], str] | None = None) -> Columns:
-    """Return the number of answers for which a metric is 1, or another number that is read off its values."""
+    """Return a column with the number of answers for which a metric is 1, or with `text` of the metric's values."""
     text = text or count_ones
 
     def cells(sides: Sides) -> tuple[Cell]:
@@ -327,7 +327,7 @@ def is_hidden_roots(setting: str) -> bool:
 class TableSpec:
     """A table with a row for each pool and system.
 
-    where: settings that have rows in it; searches_only: it has no rows of models
+    where: whether a setting has rows in it; searches_only: it has no rows of language models
     """
 
     id: str
@@ -342,7 +342,7 @@ class TableSpec:
         return tuple(heading for column in self.columns for heading in column.headings)
 
     def make(self, rows: Sequence[Row], *, with_paper: bool) -> Table | None:
-        """Return the table of these rows, or None if none of them belongs here."""
+        """Return the table of the rows that belong in it; None if there are none."""
         matching = [row for row in rows if self.where(row.setting) and not (self.searches_only and is_model(row))]
         lines = tuple(self._line(row) for group in by_pools(matching) for row in group)
         if not lines:
@@ -362,7 +362,7 @@ class TableSpec:
 
 
 def crash_note(row: Row) -> str:
-    """Return the note below a table on crashes among a row's answers."""
+    """Return a note on crashes among a row's answers."""
     number = row.outcomes["crashed"]
     answers = f"{number} of {plural(row.num_answers, 'answers')} of {row.system} to {pool_name(row)} ({row.setting})"
     return f"{answers} are crashes; rates count them as not valid."
@@ -464,7 +464,7 @@ PER_SYSTEM = TableSpec(
 SPECS = (CORE, STRUCTURE, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
 
 
-# --- Differences over the same problems, each with a paired interval --------------------------------------------------
+# --- Differences of rates over the same problems, with paired intervals -----------------------------------------------
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
     next(column for column in REPLAY_METRICS if column.key == key)
     for key in ("train_exact", "heldout_world", "heldout_exact")
@@ -484,7 +484,7 @@ STEPS = ((0, 1), (1, 2), (0, 2), (2, 3))  # the pairs of the paper's Table D.1, 
 
 
 def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
-    """Table D.1: each system under two disclosures of the same latent SCMs, first minus second."""
+    """Return Table D.1: differences of each system between two disclosures of the same latent SCMs."""
     lines: list[tuple[Any, TableRow]] = []
     for first, second in combinations(rows, 2):
         (family, low), (other_family, high) = RUNGS.get(first.setting, ("-", 0)), RUNGS.get(second.setting, ("-", 0))

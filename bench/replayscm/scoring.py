@@ -1,4 +1,4 @@
-"""Answers of ReplaySCM: how they are read, scored and attributed; their evaluator and a digest of what they mean."""
+"""Answers of ReplaySCM: reading, scoring, attribution, a digest of their semantics, and their evaluator."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from calibrant.bench.replayscm.episodes import ExtendedLineEvaluator, ExtendedVerdicts
 
 
-# --- Answers of ReplaySCM: how they are read, scored and attributed ---------------------------------------------------
-MAX_OBJECTS = 2_000  # objects whose digests are cached, as many as a pool has at hand (dsl.records)
-MAX_VERDICTS = 64  # extended items whose counts are cached
+# --- Reading, scoring and attribution of answers ----------------------------------------------------------------------
+MAX_OBJECTS = 2_000  # items whose digests are cached, as many as a pool keeps decoded (dsl.records)
+MAX_VERDICTS = 64  # extended items whose counts of SCMs are cached
 
 
 Judge: TypeAlias = Callable[[Answer], Score]
@@ -77,7 +77,7 @@ class ReplayScmScoring(Scorable[Problem]):
             verdicts = _extended_verdicts(item)
             scores = (verdicts.evaluator.score_answer(answer, steps) for answer in answers)
             return [verdicts.record(score, steps) for score in scores]
-        evaluator = Evaluator(item)  # one for all: it packs the worlds
+        evaluator = Evaluator(item)  # one for all answers, since it packs the worlds
         records = [score_record(evaluator.score_answer(answer)) for answer in answers]
         for record in records:  # distinct ones are kept: what explains a single answer would make each distinct
             for key in ("firstTrainMismatch", "firstHeldoutMismatch"):
@@ -87,7 +87,7 @@ class ReplayScmScoring(Scorable[Problem]):
         return records
 
     def extract(self, item: Problem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        """Return the best object that the extractor finds in a text; the verdict checks what it states."""
+        """Return the best object that the extractor finds in a text; its content is not checked."""
         from calibrant.dsl.replayscm.extraction import EXTRACTORS
 
         if item.task.extension is not None:
@@ -108,7 +108,7 @@ class ReplayScmScoring(Scorable[Problem]):
         return answer_shape(answer_kind(item), variables, with_forecast=has_forecast)
 
     def read(self, item: Problem, response: str | Mapping[str, Any]) -> ReadAnswer:
-        """Return what the paper's rule reads: its best candidate passes the stage `schema`."""
+        """Return the answer that the paper's rule reads: its best candidate, if that passes the stage `schema`."""
         if item.task.extension is None:
             return read_by_paper(_evaluator(item).score, response)
         from calibrant.bench.replayscm.episodes import read_extended
@@ -116,7 +116,7 @@ class ReplayScmScoring(Scorable[Problem]):
         return read_extended(item, response)
 
     def read_published(self, item: Problem, text: str) -> ReadAnswer:
-        """Return what the released scorer reads; it does not know extended items."""
+        """Return the answer that the released scorer reads; for extended items, unknown to it, as `read` does."""
         if item.task.extension is not None:
             return self.read(item, text)
         evaluator = _evaluator(item)
@@ -124,7 +124,7 @@ class ReplayScmScoring(Scorable[Problem]):
 
 
 def read_by_paper(judge: Judge, response: str | Mapping[str, Any]) -> ReadAnswer:
-    """Return a response as it is scored, where the paper's rule reads an answer of it."""
+    """Return a response as its answer if the paper's rule reads one in it, else the reason."""
     answer = response if isinstance(response, str) else dict(response)
     score = judge(answer)
     is_plain = score.is_plain and isinstance(answer, str) and not _begins_another_value(answer)
@@ -138,12 +138,12 @@ def unread_problem(score: Score) -> str:
 
 
 def _begins_another_value(text: str) -> bool:
-    """Return whether a text may be another JSON value than an object: as a whole, the released scorer refuses it."""
+    """Return whether a text may be a JSON value other than an object, which the released scorer refuses as a whole."""
     return text[:1] != "{" and text.lstrip()[:1] in ("[", '"')
 
 
 def read_by_published(judge: Judge, kind: Kind, text: str) -> ReadAnswer:
-    """Return what the released scorer reads: the object that it selects, or the text where both rules come to it."""
+    """Return the answer that the released scorer reads: the object it selects, or the text if both rules select it."""
     if not _begins_another_value(text) and read_plain(text, kind) is not None:
         return ReadAnswer(text, unread_problem(judge(text)))
     extraction = extract_published(text, kind)
@@ -171,8 +171,8 @@ def _extended_verdicts(item: Problem) -> ExtendedVerdicts:
 class ReplayScmAttribution:
     """Implements Attribute (bench.core.scoring).
 
-    Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold; extended
-    items state theirs. Under noise a behaviour is decided from a posterior of 0.99 on.
+    An item is decided if all fitting SCMs of its class agree on the held-out worlds. The class is the smallest one with
+    gold; extended items state theirs. Under noise a behaviour is decided if its posterior is at least 0.99.
     """
 
     def __init__(self) -> None:
@@ -193,9 +193,10 @@ class ReplayScmAttribution:
         return attribution_record(decision.attribution(fits=score.get("trainExact") is True, correct=correct))
 
     def decide_heldout(self, item: Problem) -> HeldoutDecision | None:
-        """Return the counts of an item, the same for every answer to it; large pools make their items again and again.
+        """Return the counts of an item (cached), which are the same for every answer.
 
-        Hence the key: what the item holds. Digests of objects are cached: reports have the same items for each system.
+        Large pools decode their items repeatedly, so the key is a digest of the item's content. Digests of objects are
+        cached, since reports use the same items for each system.
         """
         from calibrant.audits.replayscm.attribution import heldout_decision
 
@@ -206,11 +207,11 @@ class ReplayScmAttribution:
 ATTRIBUTE = ReplayScmAttribution()
 
 
-# --- A digest of what a ReplaySCM answer means, equal for answers that compute the same -------------------------------
+# --- A digest of an answer's semantics, equal for answers with equal functions ----------------------------------------
 
 
 def _function(mechanism: Mechanism) -> str:
-    """Return the function of a mechanism as text; of more variables than a table has, the formula."""
+    """Return the function of a mechanism as text: its truth table, or for too many variables its formula."""
     if mechanism.function is None:
         variables = mechanism.variables
         if mechanism.table is not None:
@@ -228,14 +229,14 @@ def _projections(variables: tuple[str, ...]) -> Mapping[str, int]:
     return {name: projection(index, len(variables)).bits for index, name in enumerate(variables)}
 
 
-@lru_cache(maxsize=1 << 14)  # many formulas are one function
+@lru_cache(maxsize=1 << 14)  # many formulas have the same function
 def _spell(variables: tuple[str, ...], bits: int) -> str:
     table, places = shrink(TruthTable(len(variables), bits))
     return repr((tuple(variables[i] for i in places), table))
 
 
 def meaning_digest(score: Score) -> str | None:
-    """Return a digest of a valid answer: roots, functional parents and truth tables; experiment and witness too."""
+    """Return a digest of a valid answer: roots, functional parents, truth tables, experiment, witness; else None."""
     submission = score.submission
     if submission is None:
         return None
@@ -254,11 +255,11 @@ def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], expe
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-# --- Evaluator of answers to a ReplaySCM problem: the published scorer's verdict, as a line that is made when read ----
+# --- Evaluator: the published scorer's verdict as a lazy line, encoded only when it is read ---------------------------
 
 
 class _LastScore:
-    """Scores answers, the same object twice in a row once: a response is read by its score, and then scored."""
+    """Scores answers and keeps the last score, because a response is first read by its score and then scored."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -273,12 +274,12 @@ class _LastScore:
 class ReplayScmEvaluator:
     """Reads the answer of a response and scores it.
 
-    options: `structure` adds metrics that cost as much as all the rest, and are part of no lazy line
-    reading: way from a response to its answer
+    options: `structure` adds metrics that take as long as all others, and makes lines that are not lazy
+    reading: how the answer is found in a response
     """
 
     def __init__(self, problem: Problem, options: ScoreOptions, reading: ReadingOptions) -> None:
-        # reading mechanisms is a tenth of a verdict in a table: no reason for 120 MB of compiled code in each process
+        # parsing mechanisms is a tenth of a verdict's time, no reason for 120 MB of compiled code in each process
         self._evaluator = evaluator = Evaluator(problem, compiles=False)
         self._score_answer = score_answer = _LastScore(evaluator)
         self._with_structure = options.structure
@@ -290,7 +291,7 @@ class ReplayScmEvaluator:
         )
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
-        """Return the line; lazy, with a key under which tables count it, unless it has structure metrics."""
+        """Return the line of a prediction, lazy with a key by which tables count it unless it has structure metrics."""
         reading = read_response(self._rules, prediction.response, self._reading)
         score = self._score(prediction.response, reading)
         meaning = meaning_digest(score)
@@ -318,7 +319,7 @@ class ReplayScmEvaluator:
         return {**line_head(prediction), **score.to_dict(), **self._tail(prediction, context, score, *parts)}
 
     def _encode_line(self, prediction: Prediction, context: AnswerContext, score: Score, *parts: Any) -> str:
-        """Return the line as JSON; the published keys, nine tenths of it, are encoded once for equal responses."""
+        """Return the line as JSON; its published keys, nine tenths of it, are encoded once for equal responses."""
         cache = score.__dict__
         if "_encoded" not in cache:
             cache["_encoded"] = encode_json(score.to_dict())[1:-1]
@@ -333,7 +334,7 @@ class ReplayScmEvaluator:
         meaning: str | None,
         fields: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Return the fields of a line behind the published keys."""
+        """Return the fields of a line that follow the published keys."""
         tail = {
             **fields,
             **line_place(context),

@@ -1,7 +1,7 @@
 """The verdict on a ReplaySCM answer: the score of a record, and the metrics of tables. Fields are in `fields.py`.
 
-Conventions (those of the published analysis; where the paper's text differs, `InvalidHandling` names both):
-- valid, train-exact and held-out-exact rates are over all scored instances; what is absent counts as false;
+Conventions (those of the published analysis; `InvalidHandling` has both alternatives if the paper's text differs):
+- valid, train-exact and held-out-exact rates are over all scored instances; an absent value counts as false;
 - HeldoutWorld and TrainWorld: see `InvalidHandling`;
 - a conditional rate whose denominator is 1 to 5 is shown as *, a rate without any instance as –;
 - Hidden-roots: TrainExact and HeldoutExact are those of the mechanisms, whatever the root set;
@@ -25,15 +25,15 @@ from calibrant.dsl.replayscm.pools.official import latent_of, table_setting
 from calibrant.dsl.replayscm.scm import StructureMetrics
 from calibrant.dsl.replayscm.score import NOTHING_HELD_OUT, Score
 
-MEANING = "meaning"  # the key of that digest beside a verdict
+MEANING = "meaning"  # key of the digest of an answer's semantics, beside the verdict
 HIDDEN_ROOTS = ("Hidden-roots", "Hid-Roots")  # settings in which an answer names the roots
-_ALTERNATIVES = "Alt-"  # how settings of Alternative-SCM begin
+_ALTERNATIVES = "Alt-"  # prefix of the settings of Alternative-SCM
 _BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
 _BULKY_STATS = ("perVariable", "parentsByVar")
 
 
 def score_record(score: Score) -> dict[str, Any]:
-    """Return a score as records keep it: the published keys without per-variable parts, funnel, structure metrics."""
+    """Return the score of a record: published keys without those by variable, stages of validity, structure metrics."""
     record = {key: value for key, value in score.to_dict().items() if key not in _BULKY}
     if "candidateStats" in record:
         record["candidateStats"] = {k: v for k, v in record["candidateStats"].items() if k not in _BULKY_STATS}
@@ -41,12 +41,12 @@ def score_record(score: Score) -> dict[str, Any]:
 
 
 def funnel(score: Score) -> dict[str, Any]:
-    """Return the stages of validity, beyond the published keys."""
+    """Return the stages of validity that an answer passed, which are no published keys."""
     return {"strictJson": score.strict_json, "funnel": score.funnel}
 
 
 def structure(score: Score) -> dict[str, Any]:
-    """Return the structure metrics where they are defined: an Alternative-SCM answer is compared with its reference."""
+    """Return `structure`, None if undefined; for Alternative-SCM also `overlap` with the reference SCM, if defined."""
     if score.problem.task.kind is TaskKind.ALTERNATIVE:
         overlap = reference_overlap(score)
         return {"structure": None} | ({} if overlap is None else {"overlap": msgspec.to_builtins(overlap)})
@@ -56,7 +56,7 @@ def structure(score: Score) -> dict[str, Any]:
 
 
 def bulk_key(score: Score) -> Hashable | None:
-    """Return all that metrics read of a score without structure metrics; None where there is more to it."""
+    """Return a key, equal for scores with equal metrics; None for a score with metrics that it does not cover."""
     if score.alternative is not None:
         return None
     replayed = [
@@ -75,7 +75,7 @@ def bulk_key(score: Score) -> Hashable | None:
 
 
 class MetricReader:
-    """A score under the published keys (with `funnel`, `structure` and `strictJson`), asked in a table's terms."""
+    """A score under the published keys (with `funnel`, `structure`, `strictJson`), with the quantities of tables."""
 
     def __init__(self, score: Mapping[str, Any], setting: str, means: InvalidHandling) -> None:
         self.score = score
@@ -85,14 +85,14 @@ class MetricReader:
         self.heldout_exact = score.get("mechanismHeldoutExact" if roots else "heldoutExact") is True
         self.has_heldout = has_heldout(score, setting)
         self.root_exact = score.get("rootSetExact") is True if roots else None
-        self.is_noisy = "+noise" in setting  # there no map has to agree with every row
+        self.is_noisy = "+noise" in setting  # under noise no mechanism has to agree with every row
         self.is_forecast = "favoured" in score
         self.is_alternative = setting.startswith(_ALTERNATIVES)
         self.structure: Mapping[str, Any] = score.get("structure") or {}
         self._zero_filled = means is InvalidHandling.PAPER or setting.endswith("-CEx")
 
     def world_rate(self, split: str) -> float | None:
-        """Return share of exact worlds, or what stands for it where the submission is not valid."""
+        """Return the share of exact worlds; of an invalid submission the value that `InvalidHandling` says."""
         rate = self.score.get(f"{split}WorldExactAccuracy")
         if rate is None and not self.valid and self._zero_filled:
             return 0.0
@@ -265,7 +265,7 @@ FUNNEL_METRICS = (
 
 
 def _number(key: str) -> Callable[[MetricReader], float | None]:
-    """Read a number; big ones are texts."""
+    """Return a reader of a number, which is stored as text if it is large."""
 
     def value(verdict: MetricReader) -> float | None:
         number = verdict.score.get(key)
@@ -325,7 +325,7 @@ FORECAST_METRICS = (
 
 
 def is_alternative(verdict: MetricReader) -> bool | None:
-    """Return whether an answer is an alternative to gold; None if that is not known."""
+    """Return whether an answer is an alternative to gold; None if unknown."""
     if not (verdict.valid and verdict.train_exact):
         return False
     if verdict.root_exact is False:
@@ -341,7 +341,7 @@ def _all_match(verdict: MetricReader) -> bool | None:
 
 def _gold_size(verdict: MetricReader) -> int | None:
     size = verdict.score.get("goldAstSize")
-    return size if isinstance(size, int) else None  # scores of invalid answers do not state it
+    return size if isinstance(size, int) else None  # absent in scores of invalid answers
 
 
 def _size(verdict: MetricReader) -> int | None:
@@ -379,16 +379,17 @@ def sample_of(verdict: MetricReader) -> Sample:
 
 
 def is_right(score: Mapping[str, Any], setting: str) -> bool:
-    """Return whether an answer is right; the published field `correct` asks for the training worlds alone."""
+    """Return whether an answer is right on held-out worlds; the published field `correct` is about training worlds."""
     if setting.startswith(_ALTERNATIVES):
         return score.get("jointSuccess") is True
     return score.get("heldoutExact", score.get("favoured")) is True  # a forecast replays nothing
 
 
 def has_heldout(score: Mapping[str, Any], setting: str) -> bool:
-    """Return whether an item has held-out cells that are scored: without them no answer to it is right or wrong.
+    """Return whether an item has scored held-out cells; without them no answer is right or wrong.
 
-    The joint success of Alternative-SCM needs none. Where roots are open a count of 0 is that of the answer's roots.
+    Alternative-SCM is scored by joint success, without such cells. If roots are open, a count of 0 may come from the
+    answer's roots.
     """
     if score.get("heldoutExact", False) is None:
         return False
@@ -429,7 +430,7 @@ METRICS = MetricSet(
     sample=sample_of,
     rights=RIGHTS,
     unit=latent_of,
-    item_unit=lambda item: item.sealed.labels.get("latent"),  # that the pool file names
+    item_unit=lambda item: item.sealed.labels.get("latent"),  # the latent SCM that the pool file states
     row_group=lambda setting, pool_digest: table_setting(pool_digest, setting),  # the published table of the pool
     hidden=HIDDEN_METRICS,
     unread=(*_BULKY, *(f"candidateStats.{part}" for part in _BULKY_STATS)),

@@ -1,10 +1,10 @@
 """Formulas of the mechanism language, and the only table of their operators.
 
-A formula is a flat tuple of nodes in postfix order, so nothing here recurses: size, depth, evaluation and
-compilation are one pass, equality and hashing are those of tuples, and depth costs no stack.
+A formula is a flat tuple of nodes in postfix order. So size, depth, evaluation and compilation are one pass without
+recursion, which needs no stack in proportion to depth, and equality and hashing are those of tuples.
 
-Meanings are those of the published scorer (docs/semantics.md, "Mechanism texts"): n-ary `xor` is parity and n-ary `iff`
-is "all arguments equal", so `iff` must never be flattened into a chain of binary ones.
+Semantics are those of the published scorer (docs/semantics.md, "Mechanism texts"): n-ary `xor` is parity, and n-ary
+`iff` is "all arguments equal", so `iff` must never be flattened into a chain of binary ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from calibrant.dsl.text import natural_key
 
 # --- The only operator table: name, arity, truth rule and cost of every operator of the mechanism language ------------
 BitRule: TypeAlias = Callable[[Sequence[int], int], int]
-"""Arguments as equally long bit vectors, and the mask of valid bits; gives the result's bits."""
+"""Maps arguments, bit vectors of equal length, and the mask of valid bits to the bits of the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Operator:
 
     name: its spelling in mechanism texts
     code: its number in compiled programs (see dsl.replayscm._kernels_evaluator)
-    min_arity, max_arity: how many arguments it takes; None means no upper limit
-    truth: its meaning on single bits
-    bits: the same rule on whole bit vectors at once; tests compare it with `truth`
-    cost: what a node of it adds to the size of a formula
+    min_arity, max_arity: numbers of arguments; None for no upper limit
+    truth: its semantics on single bits
+    bits: the same rule on bit vectors; tests compare it with `truth`
+    cost: size that a node of it adds to a formula
     """
 
     name: str
@@ -100,7 +100,7 @@ IFF = Operator("iff", 4, 2, None, _iff, _iff_bits)
 IF = Operator("if", 5, 3, 3, _if, _if_bits)
 
 OPERATORS: dict[str, Operator] = {op.name: op for op in (NOT, AND, OR, XOR, IFF, IF)}
-BY_CODE = tuple(sorted(OPERATORS.values(), key=lambda operator: operator.code))  # a code is the place here
+BY_CODE = tuple(sorted(OPERATORS.values(), key=lambda operator: operator.code))  # a code is the index here
 STANDARD_OPERATORS = ("not", "and", "or", "xor", "iff")  # what every published record allows; `if` must be listed
 
 
@@ -137,8 +137,8 @@ class Formula:
 
     @property
     def depth(self) -> int:
-        """Longest path from the root to an atom, counted in nodes: an atom has depth 1."""
-        stack: list[int] = []  # a plain loop: scoring asks every submission for it
+        """Number of nodes on the longest path from the root to an atom; an atom has depth 1."""
+        stack: list[int] = []  # a loop for speed, since every submission's score has the depth
         for node in self.nodes:
             if isinstance(node, Apply):
                 depth = 1 + max(stack[-node.arity :])
@@ -150,7 +150,7 @@ class Formula:
 
     @property
     def mentioned(self) -> frozenset[str]:
-        """The variables that occur. Functional dependence is `dsl.replayscm.scm.local_function`."""
+        """The variables that occur; those that the function depends on: `dsl.replayscm.scm.local_function`."""
         return frozenset([node for node in self.nodes if isinstance(node, str)])
 
     @property
@@ -168,7 +168,7 @@ class Formula:
         return counts
 
     def evaluate(self, columns: Callable[[str], int], mask: int) -> int:
-        """Evaluate on bit vectors: `columns(name)` gives a variable's bits, `mask` the valid ones."""
+        """Return the value as a bit vector; columns: returns a variable's bits, mask: the valid bits."""
         return fold(
             self,
             lambda atom: (mask if atom else 0) if isinstance(atom, bool) else columns(atom),
@@ -176,8 +176,8 @@ class Formula:
         )
 
     def __str__(self) -> str:
-        """Return the canonical spelling: one space between items, no parentheses around atoms."""
-        pieces: list[str] = []  # built from right to left: the postfix program read backwards is a prefix walk
+        """Return the canonical text: one space between items, no parentheses around atoms."""
+        pieces: list[str] = []  # from right to left: postfix order reversed is prefix order with reversed arguments
         open_counts: list[int] = []  # arguments still to be written for each open operator
         open_names: list[str] = []
         for node in reversed(self.nodes):
@@ -220,7 +220,7 @@ def constant(value: bool) -> Formula:
 
 
 def apply(operator: str, arguments: Iterable[Formula]) -> Formula:
-    """Return the operator applied to argument formulas; ValueError if it does not take that many."""
+    """Return an operator applied to arguments; `ValueError` for a wrong number of these."""
     parts = tuple(arguments)
     op = OPERATORS[operator]
     if len(parts) < op.min_arity or (op.max_arity is not None and len(parts) > op.max_arity):
@@ -230,5 +230,5 @@ def apply(operator: str, arguments: Iterable[Formula]) -> Formula:
 
 
 def rename(formula: Formula, names: Callable[[str], str]) -> Formula:
-    """Return the formula over other variable names."""
+    """Return the formula with its variables renamed."""
     return Formula(tuple(names(node) if isinstance(node, str) else node for node in formula.nodes))

@@ -1,6 +1,6 @@
-"""The meaning of a formula: its value on one assignment, by the operators' truth rules on single bits.
+"""Reference semantics of a formula: its value on one assignment, by the operators' truth rules on single bits.
 
-Slow on purpose: truth tables, columns and kernels are compared with it, and it certifies every formula that is found.
+Truth tables, columns and kernels are tested against it, and it certifies every formula that a search finds.
 """
 
 from __future__ import annotations

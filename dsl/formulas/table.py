@@ -3,7 +3,7 @@
 Bit order, everywhere in this project: row r of a table gives variable i the value (r >> i) & 1. So with two
 variables x0 = 0xa, x0 and x1 = 0x8, and with three the majority is 0xe8. Word w of a table is bits 64 w to 64 w + 63.
 
-Each comes with the transform that undoes it, so a result is checked by going back. There are 4, 14 and 222 NPN classes
+Each canonical form has the transform back to the function, which checks it. There are 4, 14 and 222 NPN classes
 of 2, 3 and 4 variables. The syntactic normal form of formulas is in dsl.formulas.text.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # --- Truth tables: the value type of a Boolean function of up to 16 variables, and its algebra ------------------------
-MAX_TABLE_VARS = 16  # 2**16 rows are 1,024 words; evidence of this field never reaches further
+MAX_TABLE_VARS = 16  # 2**16 rows are 1,024 words; evidence of items never has more variables
 WORD_BITS = 64
 
 
@@ -32,7 +32,7 @@ def num_rows(num_vars: int) -> int:
 
 
 def full_mask(num_vars: int) -> int:
-    """All rows of a table of that many variables."""
+    """Return the bits of all rows of a table of `num_vars` variables."""
     return (1 << (1 << num_vars)) - 1
 
 
@@ -77,7 +77,7 @@ class TruthTable:
 
     @property
     def hex(self) -> str:
-        """Hexadecimal digits, most significant first, as many as the table has nibbles."""
+        """The bits in hexadecimal, most significant digit first, padded with zeros to the size of the table."""
         return f"{self.bits:0{max(1, num_rows(self.num_vars) // 4)}x}"
 
     def words(self) -> npt.NDArray[np.uint64]:
@@ -89,14 +89,14 @@ class TruthTable:
 
 
 def pack_bits(flags: npt.ArrayLike) -> int:
-    """Return flags, of which every value but 0 is one, as bits of an integer; flag i is bit i."""
+    """Return flags as an integer, flag i as bit i; any value but 0 is a set flag."""
     import numpy as np
 
     return int.from_bytes(np.packbits(np.asarray(flags) != 0, bitorder="little").tobytes(), "little")
 
 
 def unpack_bits(bits: int, size: int) -> npt.NDArray[np.bool_]:
-    """Return the lowest `size` bits of an integer that has no others, as flags; bit i is flag i."""
+    """Return the bits of an integer below 2**size as flags, bit i as flag i."""
     import numpy as np
 
     packed = np.frombuffer(bits.to_bytes(-(-size // 8), "little"), np.uint8)
@@ -113,10 +113,10 @@ def constant_table(value: bool, num_vars: int) -> TruthTable:
 
 @cache  # at most 136 tables
 def projection(var_index: int, num_vars: int) -> TruthTable:
-    """Return the function that returns variable `var_index`: 0xa, 0xc, 0xf0, ..."""
+    """Return the table of variable `var_index` as a function: 0xa, 0xc, 0xf0, ..."""
     if not 0 <= var_index < num_vars:
         raise TableError(f"variable {var_index} of a table with {num_vars} variables")
-    block = 1 << var_index  # rows with the variable at 0, then as many with it at 1, repeated
+    block = 1 << var_index  # number of successive rows with the same value of the variable
     pattern = ((1 << block) - 1) << block
     period = 2 * block
     while period < num_rows(num_vars):
@@ -135,7 +135,7 @@ def from_formula(formula: Formula, variables: Sequence[str]) -> TruthTable:
 
 
 def cofactor(table: TruthTable, var_index: int, value: bool) -> TruthTable:
-    """Return the function with one variable fixed, still over all variables (it no longer depends on that one)."""
+    """Return the function with one variable fixed, as a table over all variables that does not depend on it."""
     ones = projection(var_index, table.num_vars).bits
     shift = 1 << var_index
     if value:
@@ -148,7 +148,7 @@ def cofactor(table: TruthTable, var_index: int, value: bool) -> TruthTable:
 def depends_on(table: TruthTable, var_index: int) -> bool:
     """Return whether flipping the variable can change the value."""
     ones = projection(var_index, table.num_vars).bits
-    flipped = table.bits >> (1 << var_index)  # in rows with the variable at 0: the value in the row with it at 1
+    flipped = table.bits >> (1 << var_index)  # in rows with the variable at 0, the value for it at 1
     return (flipped ^ table.bits) & ~ones != 0
 
 
@@ -168,19 +168,19 @@ def select(table: TruthTable, variables: Sequence[int]) -> TruthTable:
 
 @lru_cache(maxsize=1024)
 def _selected_rows(variables: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Every row over these variables and the row that it is taken from, each as one bit."""
+    """Return pairs of rows, each as one bit: a row over these variables, and the row of the table that it equals."""
     places = [sum(1 << v for i, v in enumerate(variables) if row >> i & 1) for row in range(num_rows(len(variables)))]
     return tuple((1 << row, 1 << place) for row, place in enumerate(places))
 
 
 def shrink(table: TruthTable) -> tuple[TruthTable, tuple[int, ...]]:
-    """Return the function over its support only, and that support."""
+    """Return the function over its support only, and the support."""
     variables = support(table)
     return (table if len(variables) == table.num_vars else select(table, variables)), variables
 
 
 def permute(table: TruthTable, order: Sequence[int]) -> TruthTable:
-    """Variable i of the result is variable order[i] of the table."""
+    """Return the table with its variables permuted: variable i of the result is variable order[i] of `table`."""
     if sorted(order) != list(range(table.num_vars)):
         raise TableError(f"{tuple(order)} is not a permutation of {table.num_vars} variables")
     return select(table, order)
@@ -193,16 +193,16 @@ def flip(table: TruthTable, var_index: int) -> TruthTable:
     return TruthTable(table.num_vars, (table.bits & ones) >> shift | (table.bits & ~ones) << shift & ones)
 
 
-# --- The evidence about one mechanism: a truth table with unobserved rows ---------------------------------------------
+# --- Partial tables: the evidence about one mechanism, with unobserved rows -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PartialTable:
-    """A partially specified Boolean function: bit r of `value` is meaningful iff bit r of `care` is set.
+    """A partially specified Boolean function: bit r of `value` is defined if and only if bit r of `care` is set.
 
     num_vars: number of variables, 0 to 16
-    care: the rows that were observed
-    value: what was observed there; 0 elsewhere
+    care: bits of the observed rows
+    value: observed values; 0 in other rows
     """
 
     num_vars: int
@@ -219,27 +219,28 @@ class PartialTable:
 
     @property
     def num_open(self) -> int:
-        """Number of rows that are not determined; 2**num_open functions agree with the table."""
+        """Number of unobserved rows; 2**num_open functions agree with the table."""
         return num_rows(self.num_vars) - self.care.bit_count()
 
     def agrees(self, table: TruthTable) -> bool:
-        """Return whether a complete function has every observed value."""
+        """Return whether a complete function agrees with every observed value."""
         if table.num_vars != self.num_vars:
             raise TableError(f"tables of {table.num_vars} and {self.num_vars} variables do not compare")
         return (table.bits ^ self.value) & self.care == 0
 
 
 def complete(table: TruthTable) -> PartialTable:
-    """Return the partial table that admits exactly this function."""
+    """Return the partial table with which only this function agrees."""
     return PartialTable(table.num_vars, full_mask(table.num_vars), table.bits)
 
 
 def look_up(
     tables: npt.NDArray[np.uint64], parents: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Look up functions of at most 6 variables in rows of values, a bit a variable; bit 0 is the value, others nothing.
+    """Return values of functions of at most 6 variables; bit 0 of each result is the value, other bits are undefined.
 
-    tables, parents: functions and the sets that they are over, as bits; all three arrays broadcast together
+    tables, parents: functions and the sets of their variables, as bits; rows: values, one bit for each variable; all
+        three arrays broadcast together
     """
     import numpy as np
 

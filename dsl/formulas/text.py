@@ -1,17 +1,17 @@
-"""Formulas as text: S-expressions of pools and answers, infix of people, and the published normal form.
+"""Formulas as text: S-expressions of pools and answers, infix notation for people, and the published normal form.
 
     expr := NAME | ( NAME ) | ( op expr ... )
 
-One parenthesised atom layer is legal, `((X1))` is not. Tokens are separated by Unicode white space and parentheses.
-The parser is a loop over tokens with its own stack: linear time, no recursion, whatever the input.
-Errors come in the order in which the published scorer meets them: arguments first, then operator, then arity.
+`(X1)` is legal, `((X1))` is not. Tokens are separated by Unicode white space and parentheses. The parser is a loop over
+tokens with its own stack: linear time and no recursion. Errors are those that the published scorer reports first:
+errors of arguments before those of the operator, and these before those of its arity.
 
-Ordinary spellings take half the time: `_plain` reads them without keeping what errors need, and gives up on anything
-else, which is then read again by the parser that can explain.
+Ordinary texts take half the time: `_plain` parses them without the data that error messages need, and returns None for
+any other text, which `_Parser` then parses.
 
-Double negation removed, and/or/xor flattened one level, and/or/iff deduplicated, equal xor pairs cancelled, constants
-folded (a single constant inside iff stays), arguments sorted: variables by number, constants, operator nodes by
-operator and text. No De Morgan, no exchange of iff and xor.
+The normal form has double negation removed, and/or/xor flattened one level, and/or/iff deduplicated, equal xor pairs
+cancelled, constants folded (a single constant inside iff remains), arguments sorted: variables by number, constants,
+operator nodes by operator and text. It applies no De Morgan rules, and does not exchange iff and xor.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Apply,
 from calibrant.dsl.text import is_name, natural_key
 
 # --- S-expressions <-> formulas ---------------------------------------------------------------------------------------
-MAX_NESTING = 496  # operators nested deeper than this crash the published scorer; here they are a parse error
-MAX_TEXT = 1_000_000  # characters; no mechanism over 16 variables needs a thousandth of it
-_MAX_PLAIN_ARITY = 16  # more arguments are legal, but nobody writes them
+MAX_NESTING = 496  # deeper nesting of operators crashes the published scorer; here it is a parse error
+MAX_TEXT = 1_000_000  # characters; mechanisms over 16 variables have less than a thousandth of it
+_MAX_PLAIN_ARITY = 16  # more arguments are legal but rare, so `_Parser` parses them
 
 
 @lru_cache(maxsize=256)
@@ -40,7 +40,7 @@ def _apply_node(name: str, arity: int) -> Apply:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The admissible operators, and whether the literals 0 and 1 are."""
+    """The admissible operators, and whether the literals 0 and 1 are admissible."""
 
     operators: tuple[str, ...] = STANDARD_OPERATORS
     allow_constants: bool = False
@@ -59,11 +59,11 @@ def _nodes_by_arity(name: str) -> dict[int, Apply]:
 
 
 STANDARD = Grammar()
-ALL_OPERATORS = Grammar(tuple(OPERATORS), allow_constants=True)  # of texts that a solver or a checked file gives
+ALL_OPERATORS = Grammar(tuple(OPERATORS), allow_constants=True)  # for texts of solvers and of checked files
 
 
 def parse(text: str, grammar: Grammar = STANDARD, variables: Collection[str] | None = None) -> Formula:
-    """Parse the formula that a text spells; `ParseError` with position, culprit and what was allowed otherwise.
+    """Return the formula of a text; `ParseError` with the position, the invalid token and the allowed ones.
 
     variables: the names that may occur (a set for speed); None admits every well-formed name.
     """
@@ -78,7 +78,7 @@ def parse(text: str, grammar: Grammar = STANDARD, variables: Collection[str] | N
 
 
 def _plain(text: str, grammar: Grammar, variables: Collection[str]) -> list[Node] | None:
-    """Return the nodes of a correct text without constants, parenthesised atoms or space behind '('; else None."""
+    """Return the nodes of a correct text without constants, parenthesised atoms or space after '('; else None."""
     openings = grammar._openings
     nodes: list[Node] = []
     opened: list[tuple[dict[int, Apply], int]] = []  # operator by arity, values on the evaluation stack below it
@@ -96,7 +96,7 @@ def _plain(text: str, grammar: Grammar, variables: Collection[str]) -> list[Node
                 height = below + 1
             else:
                 opened.append((openings[token], height))
-    except LookupError:  # nothing is open, wrong arity, or no ordinary token
+    except LookupError:  # no open parenthesis, wrong arity, or an unusual token
         return None
     return nodes if height == 1 and not opened else None
 
