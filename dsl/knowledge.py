@@ -555,10 +555,9 @@ class _Checker:
         for parent, child in self.required:
             if (path := _find_path(children, child, parent)) is not None:
                 closing = " -> ".join(self.columns[v] for v in (*path, child))
-                first = self.required[path[0], path[1]]
-                raise CalibrantError(
-                    f"{self.required[parent, child]} and {first} require the cycle {closing}; take one of them away"
-                )
+                sources = dict.fromkeys((self.required[parent, child], self.required[path[0], path[1]]))
+                stated = f"{' and '.join(sources)} require{'s' if len(sources) == 1 else ''}"
+                raise CalibrantError(f"{stated} the cycle {closing}; take one of its arcs away")
             children.setdefault(parent, []).append(child)
 
 

@@ -340,7 +340,12 @@ class NetworkFit(Framed):
         else:
             scores = "network{} scores" if ranking.better_networks == 1 else "networks{} score"
             place = f"{rank} {scores.format(admitted)} higher than your graph ({ranking.score:.4f})"
-        times = f"the best are {exp(ranking.gap):,.0f} times as probable, " if self.arcs and ranking.gap < 50 else ""
+        ratio = exp(min(ranking.gap, 50))
+        times = (
+            f"the best are {ratio:,.{0 if ratio >= 10 else 1}f} times as probable, "
+            if self.arcs and ranking.gap < 50
+            else ""
+        )
         bound = "" if ranking.is_gap_exact else " or more"
         best = f"{times}gap to the best {ranking.gap:.4g} nats{bound}"
         change = ""

@@ -224,3 +224,17 @@ def test_a_hard_table_takes_no_more_work_than_its_counted_steps(
     if knowledge:  # the search is the same without it
         again = calibrant.learn_networks(table, **knowledge)
         assert (again.networks, again.upper_bound) == (fitted.networks, fitted.upper_bound)
+
+
+def test_a_required_cycle_of_one_statement_names_it_once() -> None:
+    reason = "^require A -> B, B -> A requires the cycle A -> B -> A; take one of its arcs away"
+    with pytest.raises(calibrant.CalibrantError, match=reason):
+        calibrant.learn_networks({"A": [0, 1, 1, 0], "B": [0, 1, 0, 1]}, require="A -> B, B -> A")
+
+
+def test_odds_below_ten_have_a_decimal() -> None:
+    table = {"A": [0, 1, 1, 0, 1, 0, 1, 0], "B": [0, 1, 1, 0, 0, 1, 1, 0], "C": [0, 1, 0, 1, 1, 0, 1, 0]}
+    learned = calibrant.learn_networks(table, graph="A -> B")
+    assert learned.ranking is not None
+    assert 1 < math.exp(learned.ranking.gap) < 9.9
+    assert f"the best are {math.exp(learned.ranking.gap):.1f} times as probable" in str(learned)
