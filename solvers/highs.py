@@ -38,7 +38,7 @@ def empty_program(**options: str | float | int) -> Highs:
 
 @contextmanager
 def _stdout_discarded() -> Iterator[None]:
-    """Discard what C code writes to standard output: new HiGHS prints a banner there before options can be set."""
+    """Discard output of C code to standard output: a new HiGHS prints a banner there before options can be set."""
     try:
         original = os.dup(1)
     except OSError:  # closed: nothing can be written to it

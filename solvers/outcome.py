@@ -1,7 +1,7 @@
 """Outcomes of solvers: found, impossible or out of budget; and the budget.
 
-Budgets are in states, not in seconds: the same budget gives the same answer on every machine. Integer programs alone
-(solvers.acyclic.integer_program) are given seconds, after which they return their bound and incumbent.
+Budgets are in states, not in seconds: the same budget gives the same answer on every machine. Only integer programs
+(solvers.acyclic.integer_program) have a limit in seconds, after which they return their bound and incumbent.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solve
 class Undecided(BudgetSpent):
     """The budget ran out in a search for a minimum, or it cannot be decided at all.
 
-    at_least: proven lower bound
-    reached: reason in words; None if it was the budget
+    at_least: proven lower bound of the minimum
+    reached: reason in words; None if the budget ran out
     incumbent: best assignment so far, by variable; None without one
     """
 
@@ -90,7 +90,7 @@ class Found(Pictured, Generic[T_co]):
     value: T_co
 
     def picture(self) -> Picture:
-        """Return the picture of the value; its repr where it has none."""
+        """Return the picture of the value; its repr if it has none."""
         if isinstance(self.value, Pictured):
             drawing = self.value.picture()
             return replace(drawing, title=f"Found: {drawing.title}")
@@ -127,7 +127,7 @@ class Impossible(Pictured):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OutOfBudget(Pictured):
-    """The budget ran out before the question was decided; nothing may be concluded but what is stated here.
+    """The budget ran out before the question was decided; only the bound and the text below are proven.
 
     reached: how far the search got, in words
     lower_bound: proven lower bound of the objective, if there is one
@@ -142,7 +142,7 @@ class OutOfBudget(Pictured):
         raise CalibrantError(f"no value: {self}")
 
     def picture(self) -> Picture:
-        """Return how far the search came."""
+        """Return how far the search got."""
         bound = () if self.lower_bound is None else (f"at least {self.lower_bound}",)
         return Picture("Not decided: the budget ran out", bound, text=self.reached)
 

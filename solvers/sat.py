@@ -54,22 +54,22 @@ class Cnf:
 
 
 def add_at_most_one(cnf: Cnf, literals: Sequence[Literal], label: str) -> None:
-    """Demand that no two of the literals hold: by pairs where there are few, else by a ladder "one of the first i"."""
+    """Demand that at most one literal holds: by pairs if there are few, else by a ladder "one of the first i"."""
     # up to 4 literals there are at most 6 pairs, fewer clauses than a ladder needs, and no auxiliary variables
     if len(literals) <= 4:
         for first, second in combinations(literals, 2):
             cnf.add(-first, -second)
         return
-    held: Literal | None = None
+    any_before: Literal | None = None
     for index, literal in enumerate(literals):
-        if held is not None:
-            cnf.add(-held, -literal)
+        if any_before is not None:
+            cnf.add(-any_before, -literal)
         if index < len(literals) - 1:
             step = cnf.variable(f"{label}: one of the first {index + 1}")
             cnf.add(-literal, step)
-            if held is not None:
-                cnf.add(-held, step)
-            held = step
+            if any_before is not None:
+                cnf.add(-any_before, step)
+            any_before = step
 
 
 def add_exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) -> None:
@@ -85,14 +85,14 @@ def add_exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) 
         reachable = min(index + 1, number + 1)
         after = [cnf.variable(f"{label}: more than {j} of the first {index + 1}") for j in range(reachable)]
         for j, more in enumerate(after):
-            below = counts[j - 1] if j else None  # j held before; for j = 0 that is no condition
-            not_more = counts[j] if j < len(counts) else None  # absent where it cannot be reached yet
-            cnf.add(-literal, more, *([-below] if below else []))
-            if below:
-                cnf.add(-more, below)
-            cnf.add(-more, literal, *([not_more] if not_more else []))
-            if not_more:
-                cnf.add(-not_more, more)
+            at_least_j_before = counts[j - 1] if j else None  # no condition for j = 0
+            more_before = counts[j] if j < len(counts) else None  # None: there are too few literals so far
+            cnf.add(-literal, more, *([-at_least_j_before] if at_least_j_before else []))
+            if at_least_j_before:
+                cnf.add(-more, at_least_j_before)
+            cnf.add(-more, literal, *([more_before] if more_before else []))
+            if more_before:
+                cnf.add(-more_before, more)
         counts = after
     if number:
         cnf.add(counts[number - 1])
@@ -126,7 +126,7 @@ class Charged:
     """A python-sat solver whose conflicts are charged to a budget; all other attributes are passed through."""
 
     def __init__(self, solver: Any, budget: Budget, states: int = 1) -> None:
-        """Wrap a solver; one conflict costs `states` of the budget."""
+        """Wrap a solver; one conflict costs `states` units of the budget."""
         self._solver = solver
         self._budget = budget
         self._states = states
@@ -195,7 +195,7 @@ class CoreGuided:
     """
 
     def __init__(self, cnf: Cnf, budget: Budget, *, states: int = 1) -> None:
-        """Load clauses; one conflict costs `states` of the budget."""
+        """Load clauses; one conflict costs `states` units of the budget."""
         from pysat.examples.rc2 import RC2
         from pysat.formula import WCNF
 
@@ -221,7 +221,7 @@ class CoreGuided:
         self._solver.add_clause(list(clause))
 
     def cheapest_model(self) -> set[Literal] | None:
-        """Return the literals that hold in a model of least cost; None without a model; `BudgetSpent` if undecided."""
+        """Return the positive literals of a model of least cost; None without a model; `BudgetSpent` if undecided."""
         model = self._rc2.compute()
         return None if model is None else {literal for literal in model if literal > 0}
 
@@ -232,11 +232,11 @@ class CoreGuided:
 
     def optimum_assumptions(self) -> list[Literal]:
         """Return assumptions under which exactly the models of least cost are left; call after `cheapest_model`."""
-        # RC2's current assumptions; `active_assumps` is new in 1.9.dev16
+        # RC2's current assumptions; not `active_assumps`, which python-sat before 1.9.dev16 lacks
         return [*self._rc2.sels, *self._rc2.sums]
 
     def model(self, assumptions: Iterable[Literal]) -> set[Literal] | None:
-        """Return the literals that hold in a model of any cost under assumptions; None if there is none."""
+        """Return the positive literals of a model of any cost under assumptions; None if there is none."""
         if not self._solver.solve_limited(assumptions=list(assumptions)):
             return None
         return {literal for literal in self._solver.get_model() if 0 < literal <= self._num_variables}

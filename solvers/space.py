@@ -15,7 +15,7 @@ from calibrant.solvers.outcome import Found, Impossible
 
 # --- Version spaces of interactive items: the hypotheses of a stated class that agree with all readings ---------------
 M = TypeVar("M")  # a member
-X = TypeVar("X")  # an experiment: what is read
+X = TypeVar("X")  # an experiment, which gives a reading
 R = TypeVar("R")  # a reading
 A = TypeVar("A")  # an answer to the question that is scored
 
@@ -49,7 +49,7 @@ class Space(Protocol[M, X, R, A]):
         ...
 
     def verdicts(self) -> Mapping[A, int]:
-        """Count the members by answer to the scored question; together `count`. One key: it is decided."""
+        """Count the members by their answer to the scored question; together `count`. One key: decided."""
         ...
 
 
@@ -83,8 +83,8 @@ def best_experiment(
     """Return the candidate with the least expected share of remaining members per cost; the first of equals.
 
     With outcome counts n_1, n_2, ... of n members the expected share is sum (n_i / n)^2. An experiment of cost c that
-    leaves s is worth c experiments that leave s^(1/c) each, so s^(1/c) is compared. Costs are 1 or more. Impossible:
-    every candidate has the same outcome in all members.
+    leaves the share s equals c experiments that leave s^(1/c) each, so s^(1/c) is compared. Costs are 1 or more.
+    `Impossible` if every candidate has the same outcome in all members.
     """
     best: RatedExperiment[X] | None = None
     for candidate in candidates:
@@ -120,7 +120,7 @@ def play(
 ) -> Space[M, X, R, A]:
     """Act in an episode until `stop` holds, the allowance is spent or the episode is closed; return the last space.
 
-    `ValueError` if a chosen action is refused: a solver that knows the task has no reason to ask for it.
+    `ValueError` if a chosen action is refused, since that is an error of the solver.
     """
     while not episode.closed and episode.left > 0 and not stop(space):
         move = choose(space)

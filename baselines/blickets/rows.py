@@ -1,7 +1,7 @@
-"""Simple agents: a grid of what they explore, believe and when they stop, and rows that show what a rate is worth.
+"""Simple agents: a grid of strategies to explore, to revise beliefs and to stop, and agents with a single strategy.
 
-3 x 3 x 3 combinations of plain habits, not imitations of prompts: they show which habit makes which figure of a table.
-Source of the habits: arXiv 2604.20039, sections 3 and 5.
+The 3 x 3 x 3 combinations are not imitations of prompts: they show how each strategy changes the statistics of a table.
+Source of the strategies: arXiv 2604.20039, sections 3 and 5.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from calibrant.solvers.blickets.learner import DELTA, Revisable, best_answer, gr
 from calibrant.solvers.blickets.space import StaticSpace
 
 # --- A fixed plan of tests: every single object, every pair, every triple ---------------------------------------------
-SIZES = (1, 2, 3)
+GROUP_SIZES = (1, 2, 3)  # objects on the detector
 
 
 class ExplorationScript:
-    """Every single object, every pair, every triple, one after the other; the detector is cleared in between.
+    """Every single object, every pair, every triple, one after another; the detector is cleared in between.
 
-    size: of the group that is built at present
+    size: number of objects of the current group
     """
 
     def __init__(self, n: int) -> None:
@@ -43,7 +43,7 @@ class ExplorationScript:
         return self._group.bit_count()
 
     def next_toggle(self, present: int) -> int:
-        """Return the object that is placed or removed next; after the last triple it begins again."""
+        """Return the object to place or remove next; after the last triple the script restarts."""
         if present == self._group and not self._is_clearing:
             following = next(self._groups, 0)
             if not following:
@@ -58,7 +58,7 @@ class ExplorationScript:
 
 
 def _groups(n: int) -> Iterator[int]:
-    return (set_of(members) for size in SIZES for members in combinations(range(n), size))
+    return (set_of(members) for size in GROUP_SIZES for members in combinations(range(n), size))
 
 
 def lowest(objects: int) -> int:
@@ -66,7 +66,7 @@ def lowest(objects: int) -> int:
     return (objects & -objects).bit_length() - 1
 
 
-# --- The habits that the agents of the grid combine -------------------------------------------------------------------
+# --- The strategies that the agents of the grid combine ---------------------------------------------------------------
 
 
 class ExplorationStrategy(StrEnum):
@@ -74,7 +74,7 @@ class ExplorationStrategy(StrEnum):
 
     RANDOM = "random"  # any
     SCRIPT = "script"  # those of the next group: every single object, every pair, every triple, from an empty detector
-    GREEDY = "greedy"  # towards the configuration that is expected to tell most per move
+    GREEDY = "greedy"  # towards the configuration of largest expected information per move
 
 
 class Revise(StrEnum):
@@ -82,33 +82,33 @@ class Revise(StrEnum):
 
     NONE = "none"  # the reading is ignored
     SUFFIX = "suffix"  # the readings before it are forgotten
-    DB = "db"  # it is ignored until a dynamic behaviour fires, which says what to believe instead
+    DB = "db"  # it is ignored until a dynamic behaviour fires, which names another class of detectors
 
 
 class Stop(StrEnum):
     """When the answer is submitted."""
 
-    RESOLVE = "resolve"  # one rule is left
-    CONFIRM = "confirm"  # and the detector was ACTIVE so many times more
-    SILENT = "silent"  # and a switch is ruled out by probes that cannot trigger one; a disjunctive rule has none
+    RESOLVE = "resolve"  # once one rule is left
+    CONFIRM = "confirm"  # once one rule is left, and the detector was ACTIVE `confirmations` times since
+    SILENT = "silent"  # once one rule is left, and INACTIVE probes rule out a switch (not for a disjunctive rule)
 
 
 # --- Beliefs of an agent of the grid about the detector, and their revision after contradictions ----------------------
 
 
 class Beliefs:
-    """The rules that are left in one episode.
+    """The consistent rules of an agent in one episode.
 
-    left: a StaticSpace until a behaviour has named order or chance
-    contradiction: number of the first reading that was ignored since the last revision, None without one
-    revisions: how often readings were forgotten or read anew
+    space: a StaticSpace until a behaviour has named order or chance
+    contradiction: index of the first reading that was ignored since the last revision, None without one
+    revisions: number of times that readings were forgotten or interpreted anew
     """
 
     def __init__(self, task: Task, revise: Revise) -> None:
         self.task = task
         self.revise = revise
         self.memory = blickets_context.EpisodeMemory(task)
-        self.left: Revisable = StaticSpace.full(task.n)
+        self.space: Revisable = StaticSpace.full(task.n)
         self.contradiction: int | None = None
         self.revisions = 0
         self._watch = blickets_context.Watch(
@@ -119,18 +119,18 @@ class Beliefs:
     @property
     def is_static(self) -> bool:
         """Return whether the rule is taken to be reliable and independent of the order of placing."""
-        return isinstance(self.left, StaticSpace)
+        return isinstance(self.space, StaticSpace)
 
     @property
     def rule(self) -> Rule | None:
-        """The rule that is left, if it is one; of an unreliable detector one that is probable enough."""
-        if self.is_static and self.left.count > 1:
+        """The only consistent rule, or one of probability 1 - DELTA for an unreliable detector; else None."""
+        if self.is_static and self.space.count > 1:
             return None
-        answer, probability = best_answer(self.left)
+        answer, probability = best_answer(self.space)
         return answer if probability >= 1 - DELTA else None
 
     def note(self, step: Step[str]) -> None:
-        """Take note of the next step of the episode."""
+        """Update the beliefs by the next step of the episode."""
         self.memory.note(step)
         if step.reading is not None:
             self._note_reading(self.memory.observations[-1])
@@ -141,16 +141,16 @@ class Beliefs:
             self._reconsider(self.contradiction)
 
     def _note_reading(self, last: blickets_context.Observation) -> None:
-        after = _after(self.left, last)
+        after = _after(self.space, last)
         if after.count:
-            self.left = after
+            self.space = after
         elif self.revise is Revise.SUFFIX:
             self._believe_since(len(self.memory.observations) - 1)
         elif self.contradiction is None:
             self.contradiction = len(self.memory.observations) - 1
 
     def _reconsider(self, contradiction: int) -> None:
-        """Believe what the behaviours that fired suggest, each once: a change since then, else order, else chance."""
+        """Revise by the behaviours that fired, each once: DB4 a switch since then, DB2 order, DB3 noise."""
         if "DB4" in self._fired:
             self._fired.remove("DB4")
             self._believe_since(contradiction)
@@ -162,9 +162,9 @@ class Beliefs:
             self._believe_all(NoiseSpace.full(self.task.n))
 
     def _believe_since(self, first: int) -> None:
-        """Forget all readings before this one, and those since again at every reading that contradicts them.
+        """Forget all readings before index `first`, and restart at each later reading that contradicts those since.
 
-        A reading that no rule gives, such as INACTIVE with all objects, is left out.
+        A reading that no rule gives, such as INACTIVE with all objects, is ignored.
         """
         everything: Revisable = StaticSpace.full(self.task.n)
         belief = everything
@@ -174,14 +174,14 @@ class Beliefs:
         self._believe(belief)
 
     def _believe_all(self, space: Revisable) -> None:
-        """All readings in another class, if something in it gives them all."""
+        """Interpret all readings in another class, if some member of it gives them all."""
         for observation in self.memory.observations:
             space = _after(space, observation)
         if space.count:
             self._believe(space)
 
     def _believe(self, belief: Revisable) -> None:
-        self.left = belief
+        self.space = belief
         self.contradiction = None
         self.revisions += 1
 
@@ -196,8 +196,9 @@ def _after(space: Revisable, observation: blickets_context.Observation) -> Revis
 class GridPolicy:
     """One agent in one episode.
 
-    num_steps: how many steps it has taken note of
-    confirmed: ACTIVE readings since one rule was left; probed: objects of that rule whose silent probe was made
+    num_steps: number of steps noted so far
+    confirmed: number of ACTIVE readings since one rule was left
+    probed: objects of that rule, as a set, without which a probe was INACTIVE since the last ACTIVE reading
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class GridPolicy:
     # --- what a step changes ------------------------------------------------------------------------------------------
 
     def note(self, step: Step[str]) -> None:
-        """Take note of the next step of the episode."""
+        """Update beliefs and counts by the next step of the episode."""
         rule, revisions = self.beliefs.rule, self.beliefs.revisions
         self.beliefs.note(step)
         self.num_steps += 1
@@ -243,10 +244,10 @@ class GridPolicy:
     def action(self, budget_left: int) -> Action:
         """Return the next action.
 
-        budget_left: moves that remain; with 0 only a submission makes sense
+        budget_left: number of moves that remain; with 0 the agent submits
         """
         if budget_left == 0 or (self.is_done and not self._was_refused):
-            return {"check": best_answer(self.beliefs.left)[0].as_json(self.task.objects)}
+            return {"check": best_answer(self.beliefs.space)[0].as_json(self.task.objects)}
         index = self._choose_toggle()
         return {"remove" if index in self.beliefs.memory.placed else "place": self.task.objects[index]}
 
@@ -261,7 +262,7 @@ class GridPolicy:
         return self.stop is Stop.RESOLVE or rule.form is Form.DISJUNCTIVE or self.probed == rule.blickets
 
     def _choose_toggle(self) -> int:
-        """Return the object that is placed or removed next."""
+        """Return the object to place or remove next."""
         rule, present = self.beliefs.rule, self.beliefs.memory.present
         if rule is not None:
             return self._probe(rule, present) if self.stop is Stop.SILENT else self._confirmation(rule, present)
@@ -271,36 +272,35 @@ class GridPolicy:
             self.explore is ExplorationStrategy.SCRIPT and self.beliefs.is_static
         ):  # no group of the script tests orders or repeats itself
             return self._script.next_toggle(present)
-        (name,) = greedy_move(self.beliefs.left, self.task, self.beliefs.memory.placed).action.values()
+        (name,) = greedy_move(self.beliefs.space, self.task, self.beliefs.memory.placed).action.values()
         return self.task.objects.index(name)
 
     def _confirmation(self, rule: Rule, present: int) -> int:
-        """Towards another ACTIVE reading: complete the rule, else toggle any object that leaves it satisfied."""
+        """Return a toggle towards another ACTIVE reading: complete the rule, else one that leaves it satisfied."""
         if not rule.active(present):
             return lowest(rule.blickets & ~present)
         harmless = [i for i in range(self.task.n) if rule.active(present ^ 1 << i)]
         return self.rng.choice(harmless) if harmless else lowest(rule.blickets)
 
     def _probe(self, rule: Rule, present: int) -> int:
-        """Towards all objects but one of the rule's, which goes first, so that no reading on the way is ACTIVE."""
+        """Return a toggle towards all objects but one of the rule's, which is removed first: no reading is ACTIVE."""
         missing = rule.blickets & ~self.probed or rule.blickets
         first = missing & -missing
         return lowest(present & first or _everything(self.task.n) & ~first & ~present or present)
 
-    # --- what it says of itself ---------------------------------------------------------------------------------------
+    # --- text and state for a dialogue --------------------------------------------------------------------------------
 
     def thought(self) -> str:
         """Return the belief in a line."""
         rule = self.beliefs.rule
         return (
-            f"{self.beliefs.left.count} rules are left" if rule is None else f"left: {rule.in_words(self.task.objects)}"
+            f"{self.beliefs.space.count} rules are left"
+            if rule is None
+            else f"left: {rule.in_words(self.task.objects)}"
         )
 
     def transition(self, context: blickets_context.Context | None) -> str:
-        """Return the next state on a shortest way to the one that fits what is done now.
-
-        Empty if that is where it is.
-        """
+        """Return the next state on a shortest path to the state of the agent's stage; "" if it is there."""
         return context.toward(self._stage()) if context else ""
 
     def _stage(self) -> str:
@@ -314,8 +314,8 @@ def _everything(n: int) -> int:
     return (1 << n) - 1
 
 
-# --- A grid of simple agents: how they explore, what they do about a contradiction, and when they stop ----------------
-CONFIRMATIONS = 2
+# --- A grid of simple agents: strategies to explore, to revise after a contradiction, and to stop ---------------------
+CONFIRMATIONS = 2  # ACTIVE readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,13 +336,13 @@ class GridAgent:
         return f"{self.explore}/{self.revise}/{stop}"
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        """Act in an episode until it is closed: an answer was accepted. When the budget is spent, the best there is."""
+        """Act in an episode until an answer was accepted; with no moves left, submit the most probable rule."""
         policy = self._policy(episode.task, rng)
         while not episode.closed:
             episode.act(_next_action(policy, episode))
 
     def policy(self, task: Task, rng: Random) -> Policy:
-        """Return the agent as a policy for one dialogue; with a context graph it moves to the state that it acts in."""
+        """Return the agent as a policy for one dialogue; in a context graph it moves to the state of its stage."""
         policy = self._policy(task, rng)
 
         def reply(dialogue: Dialogue) -> Reply:
@@ -363,30 +363,30 @@ def _next_action(policy: GridPolicy, episode: Episode[Task, str]) -> Action:
 
 GRID = tuple(GridAgent(explore, revise, stop) for explore, revise, stop in product(ExplorationStrategy, Revise, Stop))
 
-PRESETS = {  # what stands beside the paper's rows
+PRESETS = {  # agents that are compared with the paper's rows
     "base": GridAgent(ExplorationStrategy.RANDOM, Revise.NONE, Stop.CONFIRM, 1),
     "cg": GridAgent(ExplorationStrategy.SCRIPT, Revise.SUFFIX, Stop.CONFIRM),
     "cg+db": GridAgent(ExplorationStrategy.SCRIPT, Revise.DB, Stop.CONFIRM),
 }
 
 
-# --- Rows that show what a figure is worth: agents that hardly look, or that have one trick ---------------------------
-MOVES = 10  # moves of the rows that look around at random
+# --- Agents with a single strategy, as points of comparison for rates -------------------------------------------------
+NUM_RANDOM_MOVES = 10  # of the agents that toggle at random before they submit
 
 BlicketEpisode: TypeAlias = Episode[Task, str]
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleAgent:
-    """A name and what it does in an episode; all of it depends on the generator that it is given."""
+    """A name, and a function that plays an episode; its choices depend on the given generator alone."""
 
     name: str
     play: Callable[[BlicketEpisode, Random], None]
 
 
 def play_random(episode: BlicketEpisode, rng: Random) -> None:
-    """Make MOVES random toggles, then submit a random rule of those that fit; of all rules if none does."""
-    memory = _looked_around(episode, rng)
+    """Make NUM_RANDOM_MOVES toggles, then submit a random rule of those that fit; of all rules if none does."""
+    memory = _toggle_randomly(episode, rng)
     space = StaticSpace.full(episode.task.n)
     for placed, active in memory.observations:
         space = space.after(placed, ACTIVE if active else INACTIVE)
@@ -394,16 +394,16 @@ def play_random(episode: BlicketEpisode, rng: Random) -> None:
 
 
 def play_copy(episode: BlicketEpisode, rng: Random) -> None:
-    """Make MOVES random toggles, then submit the last set that was ACTIVE as a conjunction; all objects if none was."""
-    memory = _looked_around(episode, rng)
+    """Make NUM_RANDOM_MOVES toggles, then submit the last ACTIVE set as a conjunction; all objects if none was."""
+    memory = _toggle_randomly(episode, rng)
     everything = (1 << episode.task.n) - 1
     last = next((o.present for o in reversed(memory.observations) if o.active and o.placed), everything)
     _submit(episode, memory, Rule(Form.CONJUNCTIVE, last))
 
 
 def play_quiet(episode: BlicketEpisode, rng: Random) -> None:
-    """Single objects, pairs, triples until the first ACTIVE reading, then the first rule that fits."""
-    memory = _open_notebook(episode)
+    """Try single objects, pairs, triples until the first ACTIVE reading, then submit the first rule that fits."""
+    memory = _start_memory(episode)
     script = ExplorationScript(episode.task.n)
     while episode.left and not memory.activations:
         _toggle(episode, memory, script.next_toggle(memory.present))
@@ -414,7 +414,7 @@ def play_quiet(episode: BlicketEpisode, rng: Random) -> None:
 
 
 def play_abstain(episode: BlicketEpisode, rng: Random) -> None:
-    """Nothing at all: no move and no answer."""
+    """Make no move and give no answer."""
 
 
 SIMPLE = (
@@ -425,16 +425,16 @@ SIMPLE = (
 )
 
 
-def _open_notebook(episode: BlicketEpisode) -> blickets_context.EpisodeMemory:
+def _start_memory(episode: BlicketEpisode) -> blickets_context.EpisodeMemory:
     memory = blickets_context.EpisodeMemory(episode.task)
     for step in episode.steps:
         memory.note(step)
     return memory
 
 
-def _looked_around(episode: BlicketEpisode, rng: Random) -> blickets_context.EpisodeMemory:
-    memory = _open_notebook(episode)
-    for _ in range(min(MOVES, episode.left)):
+def _toggle_randomly(episode: BlicketEpisode, rng: Random) -> blickets_context.EpisodeMemory:
+    memory = _start_memory(episode)
+    for _ in range(min(NUM_RANDOM_MOVES, episode.left)):
         _toggle(episode, memory, rng.randrange(episode.task.n))
     return memory
 
@@ -445,7 +445,7 @@ def _toggle(episode: BlicketEpisode, memory: blickets_context.EpisodeMemory, ind
 
 
 def _submit(episode: BlicketEpisode, memory: blickets_context.EpisodeMemory, rule: Rule) -> None:
-    """Submit until it is accepted: some items refuse an answer that comes too early, and every refusal costs a move."""
+    """Submit until the answer is accepted: some items refuse early answers, and every refusal costs a move."""
     answer = rule.as_json(episode.task.objects)
     while not episode.closed:
         if episode.act({"check": answer}).refused and episode.left:

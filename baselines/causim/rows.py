@@ -1,7 +1,7 @@
-"""Simple ways to answer a causal question, as functions of a task and a seed.
+"""Simple methods to answer a causal question, as functions of a task and a seed.
 
-Each stands for one shortcut or one error, so that a model's score can be read against it. A row that has no answer of
-the required form says so with `OutOfBudget`; `Impossible` is left to claims after exhaustion.
+Each makes one shortcut or one error, for comparison with a model's score. A method without an answer of the required
+form returns `OutOfBudget`; `Impossible` is only returned after exhaustion.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ Row: TypeAlias = Callable[[Task, int], Outcome[Answer]]
 
 
 def _draws(task: Task, seed: int, row: str) -> Draws:
+    """Return a random source that depends on the question, the seed and the method."""
     question = task.question
     givens = (question.type, *map(assignment_text, (question.fixed, question.do, question.observed)))
     return Draws(row, seed, *givens)
 
 
 def _forward(task: Task, noise: Mapping[str, Symbol]) -> Outcome[Answer]:
+    """Run the model on this noise, with fixed noise as given, and return the answer."""
     question = task.question
     noise = {**noise, **question.fixed}
     values = run(task.model, noise, question.do) if _is_possible(task) else {}
@@ -47,16 +49,16 @@ def exact(task: Task, seed: int) -> Outcome[Answer]:
 
 
 def run_once(task: Task, seed: int) -> Outcome[Answer]:
-    """One forward sample: unknown noise as its sampler draws it, the evidence ignored.
+    """Answer by one forward sample: unknown noise from its distribution, the evidence ignored.
 
-    Membership does not test distributions, so this is right on every deduction and intervention. On the others it is
-    the error of abduction alone.
+    Scores test membership in the answer set, not distributions, so this is right on every deduction and intervention.
+    On the other types its only error is the lack of abduction.
     """
     return _forward(task, draw_world(_draws(task, seed, "run once"), task.model))
 
 
 def copy(task: Task, seed: int) -> Outcome[Answer]:
-    """Return the evidence with `do` written over it."""
+    """Return the observed values, overwritten by those of `do`."""
     answer = copy_evidence(task.question)
     if set(answer) != set(task.question.required_keys(task.model)):
         return OutOfBudget("the question does not show a value for every key")
@@ -67,7 +69,7 @@ def graph_only(task: Task, seed: int) -> Outcome[Answer]:
     """Answer without mechanisms: observed values of nodes that `do` does not reach, else the first value by text."""
     model, question = task.model, task.question
     answer = {}
-    reached = _collect_reached(model, question)
+    reached = _descendants_of_do(model, question)
     for key in question.required_keys(model):
         i = model.position.get(key)
         if i is None:
@@ -81,7 +83,7 @@ def graph_only(task: Task, seed: int) -> Outcome[Answer]:
     return Found(answer)
 
 
-def _collect_reached(model: Model, question: Question) -> set[str]:
+def _descendants_of_do(model: Model, question: Question) -> set[str]:
     reached = set(question.do)
     for node in model.nodes:
         if any(parent in reached for parent in node.parents):
@@ -90,19 +92,19 @@ def _collect_reached(model: Model, question: Question) -> set[str]:
 
 
 def no_do(task: Task, seed: int) -> Outcome[Answer]:
-    """Right but for the intervention, which is ignored."""
+    """Answer the question without its intervention."""
     question = task.question
     factual = Question(question.type, question.fixed, question.unknown, {}, question.observed, question.with_noise)
     return AnswerSet(task.model, factual).pick()
 
 
 def resampled_noise(task: Task, seed: int) -> Outcome[Answer]:
-    """Return a fitting world in which the noise of everything that `do` reaches is drawn again."""
+    """Answer in a fitting world, with the noise of `do`'s targets and their descendants drawn again."""
     world = _fitting_world(task)
     if world is None:
         return OutOfBudget("no fitting world")
     fresh = draw_world(_draws(task, seed, "resampled"), task.model)
-    reached = _collect_reached(task.model, task.question)
+    reached = _descendants_of_do(task.model, task.question)
     noise = {node.noise: (fresh if node.name in reached else world)[node.noise] for node in task.model.nodes}
     return Found(project(task.question, task.model, noise, run(task.model, noise, task.question.do)))
 
@@ -128,12 +130,12 @@ def most_probable_noise(task: Task, seed: int) -> Outcome[Answer]:
 
 
 def most_probable_answer(task: Task, seed: int) -> Outcome[Answer]:
-    """Return the answer of greatest probability given fixed noise and evidence."""
+    """Return the most probable answer, given fixed noise and evidence."""
     return likeliest_answer(task.model, task.question)
 
 
 def take_first_worlds(max_worlds: int) -> Row:
-    """Return the first answer among that many worlds, in the order of their noise: a pipeline with a cap."""
+    """Return a method that answers from the first `max_worlds` worlds, in the order of their noise."""
 
     def row(task: Task, seed: int) -> Outcome[Answer]:
         answers = first_answers(task.model, task.question, max_worlds)
@@ -147,7 +149,7 @@ def take_first_worlds(max_worlds: int) -> Row:
 
 
 def random_symbols(task: Task, seed: int) -> Outcome[Answer]:
-    """Each key by itself, evenly from its values."""
+    """Answer each key independently with a uniformly random value of its domain."""
     model, draws = task.model, _draws(task, seed, "random")
     answer = {}
     for key in task.question.required_keys(model):
@@ -173,7 +175,7 @@ ROWS: Final[dict[str, Row]] = {
 
 
 def recall(task: Task, max_worlds: int) -> tuple[int, int] | None:
-    """Count the answers of the first worlds and of all worlds; None where the latter is not known."""
+    """Count the answers of the first worlds and of all worlds; None if the latter are too many to count."""
     size = AnswerSet(task.model, task.question).size()
     if not isinstance(size, Found):
         return None

@@ -1,7 +1,6 @@
-"""Kernel: the depth-first choice of one candidate a variable without a cycle.
+"""Kernel: the depth-first choice of one candidate for each variable without a cycle.
 
-Dimension letters: d = depths, each the variable that is chosen for there; c = candidates, of one depth after another;
-v = variables.
+Dimension letters: d = depths, one variable each; c = candidates, of one depth after another; v = variables.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ def first_choice(
     parents: U64,  # [c] bit per variable; roots are left out
     slack: int,
     nodes: int,
-    above: U64,  # [d + 1, v] scratch; [0]: no ancestors
-    chosen: I64,  # [d] out: position of a candidate
+    ancestors_at: U64,  # [d + 1, v] scratch: ancestors of each variable at each depth; row 0 has to be 0
+    chosen: I64,  # [d] out: index of a candidate
 ) -> tuple[int, int]:
     """Choose a candidate for each depth, without a cycle; return the outcome and the number of candidates tried.
 
-    Outcomes: 1 chosen; 0 no choice exists; -1 `nodes` candidates were tried.
+    Outcomes: 1: chosen; 0: no choice exists; -1: `nodes` candidates were tried.
     """
     depths = variables.shape[0]
     least_sizes = np.empty(depths, np.int64)
@@ -49,17 +48,17 @@ def first_choice(
             return -1, num_nodes
         num_nodes += 1
         ancestors = parents[c]
-        for v in range(above.shape[1]):
+        for v in range(ancestors_at.shape[1]):
             if parents[c] >> np.uint64(v) & ONE:
-                ancestors |= above[depth, v]
+                ancestors |= ancestors_at[depth, v]
         bit = ONE << np.uint64(variables[depth])
         if ancestors & bit:
             continue
         if least_sizes[depth] < 0:
             least_sizes[depth] = sizes[c]
-        for v in range(above.shape[1]):
-            below = v == variables[depth] or above[depth, v] & bit
-            above[depth + 1, v] = above[depth, v] | ancestors if below else above[depth, v]
+        for v in range(ancestors_at.shape[1]):
+            below = v == variables[depth] or ancestors_at[depth, v] & bit
+            ancestors_at[depth + 1, v] = ancestors_at[depth, v] | ancestors if below else ancestors_at[depth, v]
         depth += 1
         if depth < depths:
             chosen[depth] = starts[depth] - 1

@@ -1,18 +1,16 @@
 """Graphs that other libraries learn from a task, as proposals for the exact fitter.
 
-The libraries' graphs are taken as they are: edges only lose, gain or turn their direction where the disclosure decides,
-and no parent is ever added to save a fit.
+Only the disclosure changes a library's graph: edges may lose, gain or turn their direction, and no parent is added to
+make a fit possible. Libraries are imported when a method needs them.
 
-Nothing here is imported before a row that needs it runs.
+PC and GES (causal-learn) ignore interventions: all rows are treated as observational, which biases both. PC gets the
+arcs that the disclosure forbids; GES takes no background knowledge, so its graph is made to agree afterwards.
 
-Neither knows interventions: all rows are taken as if nobody had set anything, which biases both. PC is told what the
-disclosure forbids; causal-learn's GES takes no background knowledge, so its graph is made to agree afterwards.
+GIES (gies) searches interventional equivalence classes. The score is of this project: the package's own is for linear
+Gaussian models and inverts covariance matrices that are singular if mechanisms have no noise. Its graph is made to
+agree with the disclosure afterwards.
 
-The search over interventional equivalence classes is the package's; the score is ours, because its own one is of
-linear Gaussian models and inverts covariance matrices that are singular where mechanisms have no noise. It takes no
-background knowledge, so the graph is made to agree with the disclosure afterwards.
-
-Each variable is scored on the rows in which it was not set. Arcs that the disclosure rules out are forbidden.
+Hill climbing (pgmpy) scores each variable on the rows in which it was not set, and gets the forbidden arcs.
 """
 
 from __future__ import annotations
@@ -52,8 +50,8 @@ Parents: TypeAlias = Mapping[str, tuple[tuple[str, ...], ...]]
 class GraphProposal(NamedTuple):
     """Roots and parent sets that a graph proposes.
 
-    roots: in column order, as many as are disclosed
-    parents: for every other variable the parent sets to try, best first
+    roots: in column order, of the disclosed number
+    parents: variable that is no root -> parent sets to try, best first
     """
 
     roots: tuple[str, ...]
@@ -61,7 +59,7 @@ class GraphProposal(NamedTuple):
 
 
 def dag_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
-    """One parent set per variable: those of the DAG in the graph that agrees with the disclosure."""
+    """Propose one parent set per variable, of a DAG in the graph that agrees with the disclosure."""
     roots, constraints = _find_roots(task, frame, graph)
     dag = orient(disclosed_graph(graph, constraints), constraints).dag
     parents = {v: (frame.names(dag[i]),) for i, v in enumerate(frame.variables) if not roots >> i & 1}
@@ -69,17 +67,16 @@ def dag_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
 
 
 def adjacency_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
-    """After those of the DAG, everything adjacent that the disclosure allows as a parent, whatever its direction."""
+    """Propose the parent sets of the DAG, then all adjacent variables that the disclosure allows as parents."""
     roots, constraints = _find_roots(task, frame, graph)
-    of_dag = dag_proposal(task, frame, graph).parents
-    around = {v: frame.names(adjacent(graph, i) & constraints.allowed[i]) for i, v in enumerate(frame.variables)}
-    return GraphProposal(
-        frame.names(roots), {v: tuple(dict.fromkeys((*dag_parents, around[v]))) for v, dag_parents in of_dag.items()}
-    )
+    dag_sets = dag_proposal(task, frame, graph).parents
+    neighbours = {v: frame.names(adjacent(graph, i) & constraints.allowed[i]) for i, v in enumerate(frame.variables)}
+    parents = {v: tuple(dict.fromkeys((*sets, neighbours[v]))) for v, sets in dag_sets.items()}
+    return GraphProposal(frame.names(roots), parents)
 
 
 def _find_roots(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constraints]:
-    """Return the roots, learned where they are hidden, and the constraints that they and the disclosure make."""
+    """Return the roots, learned if they are hidden, and the constraints of roots and disclosure."""
     constraints = disclosed_constraints(task.disclosure, frame.variables)
     disclosed_roots = task.disclosure.roots
     if disclosed_roots is not None:
@@ -89,10 +86,10 @@ def _find_roots(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constrain
 
 
 def _learned_roots(task: Task, frame: Frame, learned: Placement, num_roots: int) -> Mask:
-    """Return the variables without parents, if they are as many as disclosed.
+    """Return the variables without parents if their number is the disclosed one.
 
-    Otherwise those come first that can be roots by the panel (columns of ones that are nested over worlds), and among
-    equals those with fewer learned parents, then those that come earlier in the learned order.
+    Otherwise rank all variables: those that the panel admits as roots (columns of ones nested over worlds) first, then
+    by number of learned parents, then by the learned order.
     """
     parentless = sum(1 << v for v, parents in enumerate(learned.dag) if not parents)
     if parentless.bit_count() == num_roots:
@@ -102,9 +99,8 @@ def _learned_roots(task: Task, frame: Frame, learned: Placement, num_roots: int)
     return sum(1 << v for v in ranked[:num_roots])
 
 
-# --- Libraries that are installed only on request: how they are imported, and how they are kept quiet and
-# single-threaded
-MAX_REASON = 200  # characters of what an import says went wrong
+# --- Optional libraries: import, and use of a single thread -----------------------------------------------------------
+MAX_REASON_CHARS = 200  # of the message of a failed import
 
 
 def library(module: str, *, extra: str = "discovery") -> Any:
@@ -114,7 +110,7 @@ def library(module: str, *, extra: str = "discovery") -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         missing = isinstance(error, ModuleNotFoundError) and error.name
-        why = f"{missing} is missing" if missing else " ".join(str(error).split())[:MAX_REASON]
+        why = f"{missing} is missing" if missing else " ".join(str(error).split())[:MAX_REASON_CHARS]
         raise MissingExtraError(
             f"{package} cannot be imported ({why}); run: pip install 'calibrant[{extra}]'"
         ) from None
@@ -122,9 +118,9 @@ def library(module: str, *, extra: str = "discovery") -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS and OpenMP use one thread inside: sums are added in the same order everywhere, and workers do not compete.
+    """Limit BLAS and OpenMP to one thread: sums are added in a fixed order, and worker processes do not compete.
 
-    Enter it after the libraries are imported, since it acts on the pools that are loaded.
+    Enter it after the libraries are imported, since it acts on loaded thread pools only.
     """
     with _thread_pools().limit(limits=1):
         yield
@@ -135,7 +131,7 @@ def _thread_pools() -> Any:
     return library("threadpoolctl").ThreadpoolController()
 
 
-# --- PC and GES as causal-learn has them: from the pooled rows of a task to a graph -----------------------------------
+# --- PC and GES of causal-learn: from the pooled rows of a task to a graph --------------------------------------------
 IndependenceTest: TypeAlias = Literal["gsq", "chisq"]
 GesScore: TypeAlias = Literal["bdeu", "bic"]
 
@@ -143,7 +139,7 @@ _GES_SCORES = {"bdeu": "local_score_BDeu", "bic": "local_score_BIC"}
 
 
 def pc_graph(frame: Frame, constraints: Constraints, *, alpha: float = 0.05, test: IndependenceTest = "gsq") -> Graph:
-    """Return the CPDAG of PC (Spirtes and Glymour 1991), stable version, with the arcs that are not allowed forbidden.
+    """Return the CPDAG of PC (Spirtes and Glymour 1991), stable version, given the forbidden arcs.
 
     alpha: level of the independence tests, "gsq" (likelihood ratio) or "chisq" (Pearson)
     """
@@ -177,18 +173,18 @@ def ges_graph(frame: Frame, *, max_parents: int = 5, score: GesScore = "bdeu") -
 
 
 def table(frame: Frame) -> npt.NDArray[np.int64]:
-    """[rows, variables] 0 or 1."""
+    """Return the values of a frame as [rows, variables] of 0 and 1."""
     columns = np.arange(frame.num_vars, dtype=np.uint64)
     return (frame.values[:, None] >> columns & np.uint64(1)).astype(np.int64)
 
 
 def _node_names(num_vars: int) -> list[str]:
-    """Names of our own, so that what variables are called in a task cannot matter."""
+    """Return neutral names, so that the names of a task cannot influence a library."""
     return [f"X{v + 1}" for v in range(num_vars)]
 
 
 def _forbidden(constraints: Constraints) -> Any:
-    """Background knowledge that forbids every arc that the constraints do not allow."""
+    """Return background knowledge that forbids every arc outside of the constraints."""
     knowledge = library("causallearn.utils.PCUtils.BackgroundKnowledge").BackgroundKnowledge()
     node = library("causallearn.graph.GraphNode").GraphNode
     nodes = [node(name) for name in _node_names(len(constraints.allowed))]
@@ -200,23 +196,23 @@ def _forbidden(constraints: Constraints) -> Any:
 
 
 def _graph(marks: npt.NDArray[np.int64]) -> Graph:
-    """From end marks: [j, i] is the mark at j of the edge between i and j, 1 an arrowhead and -1 a tail.
+    """Return the graph of end marks: [j, i] is the mark at j of the edge between i and j, 1 an arrowhead, -1 a tail.
 
-    An edge with two arrowheads, which is no claim about direction in a DAG, counts as undirected.
+    An edge with two arrowheads counts as undirected, as it states no direction in a DAG.
     """
     edge = marks != 0
     arrow_only_back = (marks == -1) & (marks.T == 1)  # [j, i]: j -> i
     return graph_from_matrix((edge & ~arrow_only_back).T)
 
 
-# --- GIES as the package gies has it: from a task's rows and intervention targets to an essential graph ---------------
+# --- GIES of the package gies: from a task's rows and intervention targets to an essential graph ----------------------
 
 
 def gies_graph(frame: Frame, targets: Sequence[Sequence[int]], *, score: NetworkScore | None = None) -> Graph:
     """Return the interventional essential graph of GIES (Hauser and Bühlmann 2012).
 
-    targets: the variables that are set, a list per world; every two worlds may share one
-    score: `mbde()` unless given; it has to give equivalent structures the same score
+    targets: one list of set variables for each world; lists may be equal
+    score: has to give equivalent structures the same score; None for `mbde()`
     """
     family = _DiscreteScore(LocalScores(frame, score or mbde()), [list(target) for target in targets])
     with one_thread():
@@ -230,7 +226,7 @@ def intervention_targets(panel: Panel) -> list[list[int]]:
 
 
 class _DiscreteScore:
-    """The three things that gies asks of a score: `p` variables, the targets `interv`, and the score of a family."""
+    """The interface that gies needs of a score: number of variables `p`, targets `interv`, and two methods."""
 
     def __init__(self, scores: LocalScores, targets: list[list[int]]) -> None:
         self.scores = scores
@@ -244,7 +240,7 @@ class _DiscreteScore:
         return self.scores.total(graph_from_matrix(matrix))
 
 
-# --- Hill climbing as pgmpy has it, with pgmpy's own scores: from a task's rows to a DAG ------------------------------
+# --- Hill climbing of pgmpy, with pgmpy's own scores: from a task's rows to a DAG -------------------------------------
 PgmpyScore: TypeAlias = Literal["bdeu", "bic", "k2"]
 
 _STATES = (0, 1)
@@ -253,9 +249,10 @@ _STATES = (0, 1)
 def hill_climbing_graph(
     frame: Frame, constraints: Constraints, *, score: PgmpyScore = "bdeu", imaginary_rows: float = 1.0
 ) -> Graph:
-    """Return the DAG where pgmpy's hill climbing ends, from no arcs and with its default list of 100 tabu operations.
+    """Return the DAG of pgmpy's hill climbing from no arcs, with its default list of 100 tabu operations.
 
-    Columns are numbers: pgmpy scans a set of arcs, whose order would differ from run to run if they were texts.
+    Columns are numbers: pgmpy iterates over a set of arcs, whose order would differ from run to run for strings.
+
     imaginary_rows: the equivalent sample size of "bdeu"
     """
     discovery = library("pgmpy.causal_discovery")
@@ -279,9 +276,9 @@ def hill_climbing_graph(
 
 
 def unclamped_score(frame: Frame, score: PgmpyScore, imaginary_rows: float) -> Any:
-    """Return a pgmpy score that asks one score object per variable, each with the rows in which that variable is free.
+    """Return a pgmpy score that scores each variable on the rows in which it was not set.
 
-    pgmpy's "bdeu" and "k2" are too low for a variable that shows one value only and has parents, which then gets none.
+    pgmpy's "bdeu" and "k2" are too low for a variable with one observed value and parents, so it gets no parents.
     """
     scores = library("pgmpy.structure_score")
     pandas = library("pandas")

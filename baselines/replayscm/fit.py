@@ -1,4 +1,4 @@
-"""Fits of formulas to proposed parents, and the staged exact search over them."""
+"""Exact fits of formulas to proposed parents, shared parts of structure portfolios, and the paper's staged search."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from calibrant.solvers.replayscm.roots_and_parents import (
 )
 
 # --- The exact fitter of structure proposals: root hypotheses, constraints, least formulas over proposed parents ------
-# A proposal only says which variables a mechanism may mention. What is fitted is exact: a mechanism reproduces every
-# row in which its variable is not intervened on, and among the formulas that do, over any subset of the proposed
-# parents, it is one of least size. A variable whose values its proposed parents do not determine cannot be fitted.
+# A proposal lists the variables that a mechanism may mention. The fit is exact: a mechanism reproduces every row in
+# which its variable is not intervened on, and has least size among the formulas that do, over any subset of the
+# proposed parents. A variable whose values its proposed parents do not determine cannot be fitted.
 #
-# A portfolio is a lazy sequence of train-exact models in a fixed order of stages. Who needs one answer takes the first,
-# and nothing of the later stages is computed.
+# A portfolio is a lazy sequence of train-exact models in a fixed order of stages: taking the first computes no later
+# stage.
 # --- The exact fitter that all structure proposals share: least formulas over proposed parents, or none ---------------
-MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
+MAX_STATES = 200_000_000  # functions that formula search may compare for one parent set: about a second
 
 Choose: TypeAlias = Callable[[Mapping[int, Mapping[Mask, Cost]], Mask, int], Mapping[int, Mask] | None]
-"""Of parent sets and their costs, the roots, and how many variables there are."""
+"""(variable -> parent set -> cost, roots, number of variables) -> an acyclic assignment, None if none is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class FittedMechanism:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """No model: which variables have no mechanism over their proposed parents, or can only have circular ones.
+    """No model: the variables without a mechanism over their proposed parents.
 
-    cyclic: every one of them has mechanisms, but no choice of these is acyclic
+    cyclic: all variables have mechanisms, but no assignment of these is acyclic
     """
 
     variables: tuple[str, ...]
@@ -71,12 +71,12 @@ class Unfit:
 
 
 class Fitter:
-    """Fits mechanisms of one task; the same answer every time, whatever was asked before.
+    """Fits mechanisms of one task; results do not depend on the order of calls.
 
-    max_parents: how many variables a mechanism may mention
+    max_parents: most variables that a mechanism may mention
     max_size: largest formula size of a mechanism; None means no cap
-    states: functions that formula search may compare for one parent set; what it cannot decide within them is unfit
-    spent: how many it has compared so far
+    states: functions that formula search may compare for one parent set; a set that it cannot decide counts as unfit
+    spent: number of functions compared so far
     """
 
     def __init__(
@@ -100,9 +100,9 @@ class Fitter:
         return min(self._mechanisms(variable, candidates), key=self._rank, default=None)
 
     def fit_dag(self, parents: Mapping[str, Collection[str]], roots: Collection[str]) -> Scm | Unfit:
-        """Every variable that is no root from its parents in an acyclic graph.
+        """Fit every variable that is no root to its parents in an acyclic graph.
 
-        A variable that never changes needs no parents: where it has none it mentions the first root it may.
+        A variable that never changes needs no parents: without any it mentions the first root.
         """
         fitted = {
             v: self.least_mechanism(v, parents.get(v, ())) or self._unchanging(v, roots) for v in self._free(roots)
@@ -111,14 +111,14 @@ class Fitter:
         return Unfit(unfit) if unfit else self._certify(roots, {v: f for v, f in fitted.items() if f is not None})
 
     def fit_proposals(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
-        """Return the acyclic, admissible choice of least total size, of mechanisms over one proposed set each.
+        """Fit the acyclic assignment of least total size, each mechanism over one of the proposed sets.
 
-        `BudgetSpent` where too many variables have too free an order (solvers.acyclic.optimum).
+        `BudgetSpent` if too many variables can come in any order (solvers.acyclic.optimum).
         """
         return self._fit_choice(_choose_least, proposals, roots)
 
     def fit_by_order(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
-        """Fit a model by a search over orders, for any number of variables: small, but not always the least."""
+        """Fit a model by a search over orders, for any number of variables; its size is not proven least."""
         return self._fit_choice(_choose_good, proposals, roots)
 
     def _fit_choice(
@@ -134,7 +134,7 @@ class Fitter:
     # --- mechanisms of one variable ---------------------------------------------------------------------------------
 
     def _mechanisms(self, variable: str, candidates: Collection[str]) -> Iterator[FittedMechanism]:
-        """Yield a least mechanism over each determining set of candidates, of those that mention all of the set."""
+        """Yield, for each determining set of candidates, a least mechanism that mentions all of the set."""
         index = self._index[variable]
         admissible = self.task.disclosure.admissible_parents(variable)
         mask = sum(1 << self._index[u] for u in set(candidates).intersection(admissible))
@@ -151,15 +151,15 @@ class Fitter:
 
     def _fit_parent_set(self, parent_set: ParentSet) -> FittedMechanism | None:
         search, budget = LeastSize(parent_set.table, self._search.operators), Budget(self.states)
-        largest = self.max_size
-        if largest is not None and parent_set.at_least > largest:
+        max_size = self.max_size
+        if max_size is not None and parent_set.at_least > max_size:
             return None
-        cap = search.lower_bound if largest is None else largest
+        cap = search.lower_bound if max_size is None else max_size
         while not search.decided and search.in_reach and not budget.exhausted and search.lower_bound <= cap:
             search.advance(budget)
-            cap = search.lower_bound if largest is None else largest
+            cap = search.lower_bound if max_size is None else max_size
         self.spent += budget.used
-        if search.size is None or (largest is not None and search.size > largest):
+        if search.size is None or (max_size is not None and search.size > max_size):
             return None
         names = tuple(self.task.variables[i] for i in parent_set.indices)
         return FittedMechanism(search.formula(names), search.size, names)
@@ -173,7 +173,7 @@ class Fitter:
         return self.least_mechanism(variable, [next(u for u in self.task.variables if u in roots)])
 
     def _rank(self, fitted: FittedMechanism) -> int:
-        """Size, then mentions, then the set as a number: distinct for the sets of one variable."""
+        """Return the sort key: size, mentions, set as a number; distinct for the sets of one variable."""
         mask = sum(1 << self._index[u] for u in fitted.parents)
         return cost_by_size(fitted.size, mask) << len(self._index) | mask
 
@@ -220,7 +220,7 @@ def _choose_least(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_v
 
 
 def _choose_good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
-    """Ties between parent sets are broken as in the least choice."""
+    """Search over orders; ties between parent sets are broken as in `_choose_least`."""
     costs = {
         v: {mask: break_ties(cost, v, mask, num_vars) for mask, cost in costs_by_set.items()}
         for v, costs_by_set in options.items()
@@ -235,9 +235,9 @@ def _choose_good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_va
 def disclosed_constraints(
     disclosure: Disclosure, variables: Sequence[str], *, max_parents: int | None = None
 ) -> Constraints:
-    """Known roots have no parents, other variables the admissible ones.
+    """Return the constraints that known roots have no parents, and other variables admissible ones.
 
-    Where the roots are hidden they constrain nothing; use `with_roots` for a hypothesis about them.
+    Hidden roots constrain nothing; use `with_roots` for a hypothesis about them.
     """
 
     def mask(names: Iterable[str]) -> FrameMask:
@@ -253,7 +253,7 @@ def disclosed_constraints(
 
 
 # --- Common parts of the structure portfolios: root hypotheses, their constraints, and the fitting of proposals -------
-MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
+MAX_HYPOTHESES = 12  # root sets that are tried after the first stage, best score first
 
 Roots: TypeAlias = tuple[str, ...]
 
@@ -284,7 +284,7 @@ def root_hypotheses(task: Task) -> list[Roots]:
 
 
 def all_root_sets(task: Task) -> list[Roots]:
-    """Every root set that the disclosure admits, whatever the evidence says."""
+    """Return every root set that the disclosure admits, regardless of the evidence."""
     return list_root_sets(task)
 
 
@@ -296,7 +296,7 @@ def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: i
 
 
 def by_score(dags: Iterable[RootedDag]) -> list[RootedDag]:
-    """Each structure once, by falling score; equal ones in the order given."""
+    """Return each structure once, by falling score; ties in the order given."""
     distinct: dict[tuple[Roots, Dag], RootedDag] = {}
     for dag in dags:
         distinct.setdefault((dag.roots, dag.dag), dag)
@@ -317,49 +317,47 @@ def named_parents(frame: Frame, dag: Dag) -> dict[str, tuple[str, ...]]:
 
 
 def named_sets(frame: Frame, sets: Mapping[int, Sequence[FrameMask]]) -> dict[str, list[tuple[str, ...]]]:
-    """Proposed parent sets by name, each once, in their order."""
+    """Return the proposed parent sets by name, each once, in their order."""
     return {frame.variables[v]: [frame.names(mask) for mask in dict.fromkeys(masks)] for v, masks in sets.items()}
 
 
 def best_supported(support: Sequence[float], count: int | None) -> FrameMask:
-    """Return the variables of highest positive support, at most so many if that is given.
+    """Return the variables of highest positive support, at most `count` (None: all); ties go to the first.
 
-    Among equals those that come first.
-
-    support: of one child, per possible parent
+    support: for one child, by possible parent
     """
     ranked = sorted((v for v, value in enumerate(support) if value > 0), key=lambda v: -support[v])
     return sum(1 << v for v in ranked[:count])
 
 
-# --- The training panel of a task as structure learning sees it -------------------------------------------------------
+# --- The training panel of a task as data for structure learning ------------------------------------------------------
 
 
 def frame_from_panel(panel: Panel) -> Frame:
-    """All rows of a panel; a variable counts as set in the worlds that target it."""
+    """Return all rows of a panel; a variable is set in the worlds that target it."""
     values, clamped = ([columns[v] for v in panel.variables] for columns in (panel.columns, panel.clamped))
     return frame_from_columns(panel.variables, values, clamped, panel.num_rows)
 
 
 # --- The paper's symbolic exact-search: three stages of growing caps, the first train-exact SCM wins ------------------
-# A stage lists candidate mechanisms per variable and then tries to choose one of
-# each without a cycle, depth first, smallest first. It may fail where solvers.replayscm.exact does not: a variable can
-# need a larger formula or a parent set behind the caps, and the choice can need more nodes than there are.
+# A stage lists candidate mechanisms of each variable and then tries to choose one for each without a cycle, depth
+# first, smallest first. It may fail if solvers.replayscm.exact does not: a variable can need a larger formula or parent
+# set than the caps allow, and the search can need more nodes than its limit.
 #
 # Published (Appendix H, Table H.1): formula sizes up to 8, 10, 12; slack 2, 2, 3; 32, 32, 256 candidates; 50,000,
-# 50,000, 100,000 states of a size; 2, 20, 600 seconds. Seconds are counted in nodes here, NODES_PER_SECOND each, so
-# that every machine gives the same answers. What slack is relative to, what a state is, and the order of the search are
-# not published: here a formula may be so much larger than the smallest candidate that closes no cycle with what was
-# chosen before, and baselines.replayscm.fit says what is kept.
+# 50,000, 100,000 states of a size; 2, 20, 600 seconds. Seconds are replaced by nodes, NODES_PER_SECOND each, so that
+# every machine gives the same answers. The reference of slack, the definition of a state, and the order of the search
+# are not published. Here slack is relative to the smallest candidate that closes no cycle with the earlier choices, and
+# `Caps` defines states.
 #
-# Nothing is enumerated here. The list of functions by size (solvers.formulas.catalogue) is read as a bottom-up search
-# that keeps behaviours, what formulas are worth in the rows seen: a size is reached as long as the behaviours two nodes
-# below were all kept. Functions of five variables end at size 11 there, so a cap of 12 is one of 11 for them.
+# No formula is enumerated here. The list of functions by size (solvers.formulas.catalogue) stands in for a bottom-up
+# search that keeps behaviours (values in the rows seen): it reaches a size as long as all behaviours two nodes below
+# were kept. Functions of five variables end at size 11 there, so a cap of 12 is one of 11 for them.
 #
-# The published cap on states does not say what is counted. Counted per parent set, as here, it changes none of the
-# candidate lists of the development pools. Counted over all formulas of all admissible variables, rows not merged and
-# nothing found above a size that is too large, TrainExact there would be 0.950, 0.938, 0.875, 0.875 (80 problems each
-# of Ordered, Block, Hidden-order, Hidden-roots) in place of 1.000, 1.000, 0.988, 0.988.
+# Counted per parent set, as here, the cap on states changes none of the candidate lists of the development pools.
+# Counted over all formulas of all admissible variables, rows not merged and nothing found above a size that is too
+# large, TrainExact there would be 0.950, 0.938, 0.875, 0.875 (80 problems each of Ordered, Block, Hidden-order,
+# Hidden-roots) in place of 1.000, 1.000, 0.988, 0.988.
 # --- Candidate mechanisms under the caps of a stage: the smallest formula over each parent set, if it is small enough
 MAX_STAGED_PARENTS = 5
 
@@ -368,10 +366,10 @@ class Caps(NamedTuple):
     """Limits of a stage on the candidates of one variable.
 
     max_size: largest formula size
-    slack: how much larger than the smallest one that closes no cycle a chosen candidate may be
-    candidates: how many candidates are kept, smallest first
-    states: behaviours of one size that are kept to build larger formulas from; counted are those of functions that
-        depend on all the parents, not those of fewer, so the cap binds later than a count of all would
+    slack: largest difference in size of a chosen candidate to the smallest one that closes no cycle
+    candidates: number of candidates kept, smallest first
+    states: number of behaviours of one size that are kept to build larger formulas from; only those of functions that
+        depend on all the parents count, so the cap binds later than a count of all would
     """
 
     max_size: int
@@ -397,7 +395,7 @@ class Candidates:
         self._sets: dict[str, dict[Mask, ParentSet]] = {}
 
     def of(self, variable: str, caps: Caps) -> list[CandidateMechanism]:
-        """At most `caps.candidates` mechanisms of the variable, smallest first."""
+        """Return at most `caps.candidates` mechanisms of the variable, smallest first."""
         sized = ((self._size(parent_set, caps), parent_set.mask) for parent_set in self._parent_sets(variable).values())
         candidates = sorted(
             CandidateMechanism(size, mask.bit_count(), mask) for size, mask in sized if size is not None
@@ -421,7 +419,7 @@ class Candidates:
         return self._sets[variable]
 
     def _size(self, parent_set: ParentSet, caps: Caps) -> int | None:
-        """Return the size at which a formula is found for a parent set, None if that is beyond the caps."""
+        """Return the size at which the search finds a formula for a parent set, None if that is beyond the caps."""
         num_vars, functions = parent_set.mask.bit_count(), self._listed.functions
         care, value = np.uint64(parent_set.table.care), np.uint64(parent_set.table.value)
         for size in range(parent_set.at_least, caps.max_size + 1):
@@ -438,16 +436,13 @@ class Candidates:
 
 
 def _more_than(states: int, bits: npt.NDArray[np.uint64], care: np.uint64) -> bool:
-    """Return whether functions show more than so many behaviours in the rows seen.
-
-    The first functions usually suffice.
-    """
+    """Return whether functions have more than `states` behaviours in the rows seen."""
     if 1 << int(care).bit_count() <= states:
         return False
-    looked_at = states
-    while looked_at < len(bits):
-        looked_at = min(2 * looked_at, len(bits))
-        if len(np.unique(bits[:looked_at] & care)) > states:
+    num_compared = states
+    while num_compared < len(bits):  # the first functions usually suffice
+        num_compared = min(2 * num_compared, len(bits))
+        if len(np.unique(bits[:num_compared] & care)) > states:
             return True
     return False
 
@@ -468,12 +463,12 @@ class _BySize:
         return self._ranges[key]
 
 
-NODES_PER_SECOND = 50_000  # choices of a candidate that the search tries
+NODES_PER_SECOND = 50_000  # candidates that the search tries, in place of a published second
 NO_LIMIT = 1 << 62
 
 
 class Stage(NamedTuple):
-    """The caps of one stage, and how many nodes its choice of structure may try over all root sets."""
+    """The caps of one stage, and the number of nodes that its search may try over all root sets."""
 
     caps: Caps
     nodes: int
@@ -494,10 +489,10 @@ class StagedAnswer(NamedTuple):
 
 
 class NotFound(NamedTuple):
-    """No stage found one.
+    """No stage found a train-exact SCM.
 
-    without: variables that have no candidate in the last stage, under any root set
-    out_of_nodes: whether a stage ended because its nodes were used up
+    without: variables without a candidate in the last stage, under any root set
+    out_of_nodes: whether some stage ended at its limit of nodes
     """
 
     without: tuple[str, ...]
@@ -507,18 +502,20 @@ class NotFound(NamedTuple):
 def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer | NotFound:
     """Return the first train-exact SCM that the stages find, replayed by the reference."""
     require_literals_alone(task.grammar)
-    listed, spent = Candidates(task), False
+    all_candidates, spent = Candidates(task), False
     without: tuple[str, ...] = ()
-    for number, stage in enumerate(stages, start=1):
-        candidates = {variable: listed.of(variable, stage.caps) for variable in natural(task.disclosure.endogenous)}
+    for index, stage in enumerate(stages, start=1):
+        candidates = {
+            variable: all_candidates.of(variable, stage.caps) for variable in natural(task.disclosure.endogenous)
+        }
         without = tuple(variable for variable, mechanisms in candidates.items() if not mechanisms)
         budget = Budget(stage.nodes)
         try:
             for roots in iterate_likely_first(task):
                 chosen = _first_choice(task, roots, candidates, stage.caps.slack, budget)
                 if chosen is not None:
-                    mechanisms = {v: listed.formula(v, mask) for v, mask in chosen.items()}
-                    return StagedAnswer(certify(task, Scm(roots, mechanisms)), number)
+                    mechanisms = {v: all_candidates.formula(v, mask) for v, mask in chosen.items()}
+                    return StagedAnswer(certify(task, Scm(roots, mechanisms)), index)
         except BudgetSpent:
             spent = True
     return NotFound(without, spent)
@@ -531,9 +528,9 @@ def _first_choice(
     slack: int,
     budget: Budget,
 ) -> dict[str, Mask] | None:
-    """Depth first: the variable with fewest candidates first, its smallest candidate first, no cycles.
+    """Search depth first for an acyclic assignment: fewest candidates first, then smallest candidate first.
 
-    The first choice that has no cycle; None if there is none; `BudgetSpent` if the nodes ran out.
+    Return the first one; None if there is none; `BudgetSpent` if the nodes ran out.
     """
     index = {variable: i for i, variable in enumerate(task.variables)}
     order = sorted((v for v in task.variables if v not in roots), key=lambda v: (len(by_variable[v]), index[v]))
@@ -557,4 +554,4 @@ def _first_choice(
         budget.spend(1)
     if answer == 0:
         return None
-    return {v: candidates[place].mask for v, place in zip(order, chosen.tolist(), strict=True)}
+    return {v: candidates[index].mask for v, index in zip(order, chosen.tolist(), strict=True)}

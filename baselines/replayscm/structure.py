@@ -1,27 +1,28 @@
-"""Rows that learn a structure first: greedily, exactly, or on noisy rows.
+"""Methods that learn a structure first, then formulas: greedily, exactly, or on noisy rows.
 
-Four stages, each only where the earlier ones fit nothing. Structures are tried in falling order of their mbde score,
-learned DAGs before parent proposals. What the paper prints is kept: 500, 2,000, 4,000 and 5,000 iterations, 5 and 6
-parents, 96 bootstrap replicates, size caps 10, 12 and 13. What it leaves open is chosen here. The ensemble searches
-under equivalent sample sizes 1 and 10, with tabu lists of 10 and 50 and by hill climbing, from the empty graph and from
-random ones. The first three stages cap formulas at 10. Columns come in an order drawn from the seed, as a greedy search
-breaks ties by it. And 600 seconds are so many states of formula search, so that a rerun finds the same.
+`bnlearn_candidates`, the published row, has four stages; each runs only if the earlier ones fit nothing. Structures are
+tried in falling order of their mbde score, learned DAGs before parent proposals. The paper states 500, 2,000, 4,000 and
+5,000 iterations, 5 and 6 parents, 96 bootstrap replicates, size caps 10, 12 and 13. The rest is chosen here: the
+ensemble searches under equivalent sample sizes 1 and 10, with tabu lists of 10 and 50 and by hill climbing, from the
+empty graph and from random ones. The first three stages cap formulas at 10. The order of columns is drawn from the
+seed, as a greedy search breaks ties by it. 600 seconds are replaced by states of formula search, so that a rerun finds
+the same.
 
-Stages, each only where the earlier ones fit nothing: the network of highest mbde score under every root hypothesis;
-the k best networks; the parent sets of highest exact posterior probability, in place of bootstrap supports; then
-the parents of highest posterior arc probability, one more at a time until every admissible parent is proposed, under
-the hypotheses that the evidence favours and at last under all. The last stage is complete for its number of parents:
-if it finds nothing, no train-exact model has mechanisms of at most `max_parents` mentions (or formula search ran out
-of states).
+`exact_mbde_candidates` also has stages that run only if the earlier ones fit nothing: the network of highest mbde score
+under every root hypothesis; the k best networks; the parent sets of highest exact posterior probability; then the
+parents of highest posterior arc probability, one more at a time until every admissible parent is proposed, under the
+hypotheses that the evidence favours and at last under all. The last stage is complete for its number of parents: if it
+finds nothing, no train-exact model has mechanisms of at most `max_parents` mentions (or formula search ran out of
+states).
 
-Two scores side by side: noisy local weights, whose optimum is the most probable graph of functional parents under the
-stated prior and rate, and mbde (baselines.structure_learning.scores), which knows neither. Searches: the exact optimum,
-hill climbing, and the parents of largest exact posterior, taken acyclically.
+`answer_structure` is for noisy rows, with one of two scores: noisy local weights, which use the stated prior and rate,
+and mbde (baselines.structure_learning.scores), which uses neither. Searches are the exact optimum, hill climbing, and
+an acyclic choice of the parent sets of largest exact posterior.
 
-The score of parents S is the logarithm of prior x w(S): all functions that depend on exactly S, each by the
-probability of the child's free cells under a known rate (solvers.replayscm.noise.subset_tables). So the exact optimum
-is the most probable graph of functional parents. Posteriors of baselines.structure_learning weight a graph by its
-topological orders besides; exact ones are those of solvers.replayscm.noise.posterior.
+The noisy local weight of parents S is the logarithm of prior x w(S): the sum over all functions that depend on exactly
+S of the probability of the child's free cells under a known rate (solvers.replayscm.noise.subset_tables). So the exact
+optimum is the most probable graph of functional parents. Posteriors of baselines.structure_learning also weight a graph
+by its number of topological orders; exact ones are those of solvers.replayscm.noise.posterior.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 # --- Greedy structure learning, then exact formulas: the published row `bnlearn+DSL` (ReplaySCM, appendix H) ----------
 SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first
-REPLICATES = 96
-STATES_PER_SECOND = 200_000_000  # of formula search
+NUM_REPLICATES = 96  # bootstrap samples
+STATES_PER_SECOND = 200_000_000  # states of formula search, in place of a published second
 RESIDUAL_STATES = 600 * STATES_PER_SECOND
 
 
@@ -89,8 +90,9 @@ RESIDUAL_STATES = 600 * STATES_PER_SECOND
 class Ensemble:
     """Searches of one stage, each under every sample size and from every start.
 
-    starts: random graphs besides the empty one
-    pool: how many best-supported variables a parent proposal may draw from; None means all with support
+    starts: number of random start graphs besides the empty one
+    pool: number of best-supported variables in a parent proposal; None means all with support
+    caps: largest formula sizes, tried in turn
     """
 
     max_parents: int
@@ -108,11 +110,11 @@ RESIDUAL = Ensemble(6, (Tabu(10, 4_000), Tabu(50, 4_000), HillClimbing(5_000)), 
 def bnlearn_candidates(task: Task, *, seed: int = 0, states: int = RESIDUAL_STATES) -> Iterator[FittedModel]:
     """Return the train-exact models of the portfolio, in its order.
 
-    `FittedModel.stage` is one of initial, ensemble, proposals, residual dags, residual proposals; the proposals with
-    ", order search" behind them where the least acyclic choice among them was out of reach.
+    `FittedModel.stage` is one of initial, ensemble, proposals, residual dags, residual proposals; proposals have
+    ", order search" appended if the least acyclic assignment was out of budget.
 
-    seed: of column order, random starts and bootstrap rows
-    states: of formula search that the residual stage may spend before it tries no further cap
+    seed: for column order, random starts and bootstrap rows
+    states: states of formula search after which the residual stage tries no further cap
     """
     return _Portfolio(task, seed, states).candidates()
 
@@ -138,7 +140,7 @@ class _Portfolio:
         yield from self.residual()
 
     def residual(self) -> Iterator[FittedModel]:
-        """Structures under every cap, smallest first, then proposals; all formula search goes to one account."""
+        """Yield models of structures under every cap, smallest first, then of proposals, with one common budget."""
         fitters = [self.fitter(RESIDUAL, cap, self.states) for cap in RESIDUAL.caps]
         learned = self.learn_stage(RESIDUAL)
         for fitter in fitters:
@@ -150,14 +152,14 @@ class _Portfolio:
             yield from self.fitted_proposals("residual proposals", fitter, RESIDUAL, learned)
 
     def fitter(self, stage: Ensemble, cap: int, states: int) -> Fitter:
-        """states: of the stage; no parent set may take more than a second of it."""
+        """Return a fitter; `states`: of the stage, of which one parent set may take at most STATES_PER_SECOND."""
         return Fitter(self.task, max_parents=stage.max_parents, max_size=cap, states=min(states, STATES_PER_SECOND))
 
     # --- structures -------------------------------------------------------------------------------------------------
 
     @cached_property
     def initial(self) -> list[RootedDag]:
-        """One tabu search for each root hypothesis."""
+        """Networks of one tabu search for each root hypothesis, by score."""
         dags = []
         for roots in root_hypotheses(self.task):
             learned = learn(self.scores[SAMPLE_SIZES[0]], self.constraints(roots, INITIAL), INITIAL.methods[0])
@@ -189,27 +191,27 @@ class _Portfolio:
     def fitted_proposals(
         self, name: str, fitter: Fitter, stage: Ensemble, learned: Sequence[RootedDag]
     ) -> Iterator[FittedModel]:
-        """For each root hypothesis the acyclic choice of least total size; a search over orders beyond its reach."""
+        """Yield for each root hypothesis the least acyclic assignment; out of budget, one by a search over orders."""
         for roots in self.likely_roots:
             dags = [rooted.dag for rooted in learned if rooted.roots == roots] + self.bootstrap_stage(roots, stage)
             proposed = named_sets(self.frame, proposed_sets(dags, stage.pool))
-            found_by = name
+            stage_name = name
             try:
                 model = fitter.fit_proposals(proposed, roots)
             except BudgetSpent:
-                found_by, model = f"{name}, order search", fitter.fit_by_order(proposed, roots)
+                stage_name, model = f"{name}, order search", fitter.fit_by_order(proposed, roots)
             if isinstance(model, Scm):
-                yield FittedModel(found_by, model)
+                yield FittedModel(stage_name, model)
 
     def bootstrap_stage(self, roots: Roots, stage: Ensemble) -> list[Dag]:
         generator = np.random.Generator(np.random.PCG64(self.seed))
-        resamples = draw_resamples(generator, self.frame.num_rows, self.frame.num_vars, replicates=REPLICATES)
+        resamples = draw_resamples(generator, self.frame.num_rows, self.frame.num_vars, replicates=NUM_REPLICATES)
         score = mbde(SAMPLE_SIZES[0])
         return bootstrap_dags(self.frame, score, self.constraints(roots, stage), stage.methods[0], resamples)
 
 
 def proposed_sets(dags: Sequence[Dag], pool: int | None) -> dict[int, list[int]]:
-    """Per variable its parent sets in the graphs, and the parents that most graphs give it, at most `pool` of them."""
+    """Return for each variable its parent sets in the graphs, and the set of its `pool` most frequent parents."""
     num_vars = len(dags[0])
     proposed = {}
     for child in range(num_vars):
@@ -219,37 +221,34 @@ def proposed_sets(dags: Sequence[Dag], pool: int | None) -> dict[int, list[int]]
 
 
 def random_dag(constraints: Constraints, rng: Random) -> Dag:
-    """Draw a legal graph.
-
-    Variables are in a random order that the constraints admit, with up to two earlier parents for each.
-    """
+    """Sample a graph within the constraints: a random order, with up to two earlier parents for each variable."""
     dag, placed, waiting = [0] * constraints.num_vars, 0, list(range(constraints.num_vars))
     while waiting:
         ready = [v for v in waiting if (constraints.required[v] | constraints.earlier[v]) & ~placed == 0]
         child = rng.choice(ready)
-        may = [u for u in range(constraints.num_vars) if constraints.allowed[child] & placed >> u & 1]
-        chosen = rng.sample(may, min(len(may), constraints.max_parents, rng.randint(0, 2)))
+        candidates = [u for u in range(constraints.num_vars) if constraints.allowed[child] & placed >> u & 1]
+        chosen = rng.sample(candidates, min(len(candidates), constraints.max_parents, rng.randint(0, 2)))
         dag[child] = constraints.required[child] | sum(1 << u for u in chosen)
         placed |= 1 << child
         waiting.remove(child)
     return tuple(dag)
 
 
-# --- The exact score optimum, then exact formulas: `bnlearn+DSL` without its luck -------------------------------------
-NETWORKS = 100  # networks of the k-best list
-PARENT_SETS = 16  # parent sets of each variable, likeliest first
+# --- The exact score optimum, then exact formulas: `bnlearn+DSL` without random starts --------------------------------
+NUM_NETWORKS = 100  # networks of the k-best list
+NUM_PARENT_SETS = 16  # parent sets of each variable, most probable first
 
 
 def exact_mbde_candidates(
-    task: Task, *, iss: float = 1.0, max_parents: int = 5, networks: int = NETWORKS, states: int = MAX_STATES
+    task: Task, *, iss: float = 1.0, max_parents: int = 5, networks: int = NUM_NETWORKS, states: int = MAX_STATES
 ) -> Iterator[FittedModel]:
     """Return the train-exact models of the portfolio, in its order; stages: optimum, k best, parent sets, widening.
 
-    `BudgetSpent` where dynamic programming over all variables, or a choice among parent sets, is out of reach.
+    `BudgetSpent` if there are too many variables for dynamic programming, or for an assignment of parent sets.
 
-    iss: imaginary rows of mbde
+    iss: imaginary sample size of mbde, in rows
     networks: length of the k-best lists
-    states: of formula search, for one parent set
+    states: states of formula search for one parent set
     """
     return _OptimumPortfolio(task, iss, max_parents, networks, states).candidates()
 
@@ -291,7 +290,7 @@ class _OptimumPortfolio:
 
     def likeliest_sets(self, roots: Roots, beliefs: Posteriors) -> Iterator[FittedModel]:
         sets = {
-            v: [likely.parents for likely in beliefs.likeliest_parent_sets(v, PARENT_SETS)]
+            v: [likely.parents for likely in beliefs.likeliest_parent_sets(v, NUM_PARENT_SETS)]
             for v in range(self.frame.num_vars)
         }
         model = self.fitter.fit_proposals(named_sets(self.frame, sets), roots)
@@ -299,7 +298,7 @@ class _OptimumPortfolio:
             yield FittedModel("parent sets", model)
 
     def widening(self, posteriors: dict[Roots, Posteriors]) -> Iterator[FittedModel]:
-        """Pools of the likeliest parents, then all parents under every root set."""
+        """Yield models over growing sets of the most probable parents, then over all parents under every root set."""
         for width in range(self.max_parents + 1, self.frame.num_vars - 1):
             for roots, beliefs in posteriors.items():
                 frequency = beliefs.arcs().frequency()
@@ -323,7 +322,10 @@ class NoisyWeightScores(LocalScores):
     def __init__(
         self, frame: Frame, rate: Fraction, *, roots: Mask = 0, max_parents: int = 4, prior: Prior = Prior.BY_PARENTS
     ) -> None:
-        """roots: variables without a mechanism. `ValueError` for more than 12 variables or a rate that is no noise."""
+        """Tabulate all scores; `ValueError` for more than CACHE_BITS variables, or a rate outside of (0, 1/2).
+
+        roots: variables without a mechanism
+        """
         if frame.num_vars > CACHE_BITS:
             raise ValueError(f"{frame.num_vars} variables; noisy weights are tabulated for up to {CACHE_BITS}")
         if not 0 < rate < Fraction(1, 2):
@@ -335,14 +337,14 @@ class NoisyWeightScores(LocalScores):
         self.scoring.values[:, : len(sets)] = self._scores
 
     def table(self, constraints: Constraints, listen: Callable[[int, int], None] = lambda done, total: None) -> F64:
-        """Every local score that the constraints admit, [variables, 2**variables]; minus infinity elsewhere."""
+        """Return the local scores that the constraints admit, [variables, 2**variables]; minus infinity elsewhere."""
         admitted = super().table(constraints, listen)
         scores: F64 = np.where(np.isfinite(admitted), self._scores, -inf)
         return scores
 
 
 def _tabulate(frame: Frame, rate: Fraction, roots: Mask, max_parents: int, prior: Prior) -> F64:
-    """[variables, 2**variables] logarithms of exact weights."""
+    """Return the logarithms of exact weights, [variables, 2**variables]."""
     pairs = zip(frame.values.tolist(), frame.clamped.tolist(), strict=True)
     rows = [subset_tables.EvidenceRow(word, clamped) for word, clamped in pairs]
     priors = parent_weights(prior, frame.num_vars, max_parents)
@@ -373,7 +375,10 @@ Search: TypeAlias = Literal["optimum", "hill-climbing", "posterior"]
 def answer_structure(
     task: Task, worlds: Sequence[EvidenceWorld], score: Score, search: Search
 ) -> Outcome[ExtendedAnswer]:
-    """Return majority tables over the parents of a learned graph; noise with a rate common to all variables only."""
+    """Return majority tables over the parents of a learned graph.
+
+    `Impossible` unless there is noise of one rate for all variables, and no hidden variable.
+    """
     scm_class = task_class(task)
     if scm_class.hidden_parents or scm_class.noise.is_noiseless or scm_class.noise.kind is NoiseKind.EACH:
         return Impossible("noise with one rate for all variables, and no hidden variables, is needed")
@@ -399,7 +404,7 @@ def answer_structure(
 
 
 def learn_graph(scores: LocalScores, constraints: Constraints, search: Search) -> Dag:
-    """Return the parents of every variable that a search arrives at."""
+    """Return the graph that a search finds."""
     if search == "hill-climbing":
         return learn(scores, constraints, HillClimbing()).dag
     optimum = ScoreOptimum(scores, constraints)
@@ -407,7 +412,7 @@ def learn_graph(scores: LocalScores, constraints: Constraints, search: Search) -
 
 
 def _likeliest_parents(optimum: ScoreOptimum, num_vars: int) -> Dag:
-    """Return parent sets by falling posterior, each the likeliest of its variable that closes no cycle."""
+    """Choose parent sets greedily by falling posterior, each the most probable of its variable that closes no cycle."""
     beliefs = optimum.posteriors()
     ranked = sorted(
         ((likely.value, v, likely.parents) for v in range(num_vars) for likely in beliefs.likeliest_parent_sets(v, 64)),
@@ -421,7 +426,7 @@ def _likeliest_parents(optimum: ScoreOptimum, num_vars: int) -> Dag:
 
 
 def _reaches(chosen: dict[int, int], parents: int, variable: int) -> bool:
-    """Return whether a variable is among the ancestors of these parents, or one of them."""
+    """Return whether a variable is one of these parents or an ancestor of one."""
     visited, waiting = 0, parents
     while waiting:
         low = (waiting & -waiting).bit_length() - 1
@@ -435,7 +440,7 @@ def _reaches(chosen: dict[int, int], parents: int, variable: int) -> bool:
 
 
 def likeliest_rate(task: Task, worlds: Sequence[EvidenceWorld]) -> Fraction:
-    """Return the disclosed rate, or that of largest posterior on the item's grid."""
+    """Return the disclosed rate of noise, or the rate of largest posterior on the item's grid."""
     scm_class = task_class(task)
     grid = scm_class.noise.grid
     if len(grid) == 1:
@@ -448,12 +453,12 @@ def majority_table(
     worlds: Sequence[EvidenceWorld], observed: Sequence[str], variable: str, parents: Sequence[str]
 ) -> TruthTable:
     """Return the more frequent value of a variable for each pattern of its parents, over free cells; 0 of equals."""
-    places = [observed.index(u) for u in parents]
-    place = observed.index(variable)
+    positions = [observed.index(u) for u in parents]
+    child = observed.index(variable)
     balance = [0] * (1 << len(parents))
     for world in worlds:
         if variable not in world.constants:
             for row in world.rows:
-                pattern = sum(int(row[p]) << i for i, p in enumerate(places))
-                balance[pattern] += 1 if row[place] == "1" else -1
+                pattern = sum(int(row[position]) << i for i, position in enumerate(positions))
+                balance[pattern] += 1 if row[child] == "1" else -1
     return TruthTable(len(parents), sum((count > 0) << pattern for pattern, count in enumerate(balance)))

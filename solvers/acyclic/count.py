@@ -5,17 +5,17 @@ code counts, and counts by size. `total` removes sinks by inclusion and exclusio
 splits every DAG into layers in exactly one way, without negative terms, which is what sampling needs (T. Talvitie, A.
 Vuoksenmaa and M. Koivisto, Exact sampling of directed acyclic graphs from modular distributions, 2019).
 
-Both enumerate only the order ideals: sets that some topological order begins with. If every subset is one there are
-3**m terms, feasible up to 18 variables; if parent sets fix most of the order there are few, even at 40 variables.
-Components of which all subsets are tabulated, with weights that fit a word, are summed in kernels. Where ideals are
+Both enumerate only the order ideals: sets of variables with which some topological order begins. If every subset is one
+there are 3**m terms, feasible up to 18 variables; if parent sets fix most of the order there are few, even at 40
+variables. Components with a table of all subsets, and weights that fit a word, are summed in kernels. If ideals are
 many but small separators exist, `total` eliminates variables (solvers.acyclic.elimination).
 
-Counts of mechanisms fit a word each, and a total gets as many words as it may need. Up to MAX_POSITIONS variables every
-subset is enumerated; for more it pays to enumerate order ideals only.
+In kernels a weight fits a word, and a total has as many words as it may need. Up to MAX_POSITIONS variables every
+subset is enumerated; for more, enumerating order ideals only is faster.
 
-Lower bound: the assignments that are compatible with one order of the variables; a better order gives a better bound.
-Upper bound: the acyclicity constraint is dropped, so that the sum factorises over variables. Both multiply over
-strongly connected components, and a component whose terms can be added up is summed exactly.
+Lower bound: the sum over assignments that are compatible with one order of the variables. Upper bound: the sum without
+the acyclicity constraint, a product over variables. Both multiply over strongly connected components, and a component
+within the limit of terms is summed exactly.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 WORD = 64  # bits
-MAX_POSITIONS = 10  # 3**10 terms take half a millisecond
+MAX_POSITIONS = 10  # variables; 3**10 terms take half a millisecond
 MAX_LAYERED = 8  # variables up to which all 3**8 states of `Layers` are summed at once
 
 
 class WordWeights(NamedTuple):
     """Parent sets of some variables in the kernels' layout.
 
-    weights: [e]; entries: [x] index of each parent set's weight; inside: [x] its variables, as positions
+    weights: [e] of the parent sets as given; entries: [x] index in `weights` of each parent set
+    inside: [x] endogenous members of each parent set, as positions
     starts: [m + 1] where the parent sets of each variable begin; limbs: words that hold any sum of products of them
     """
 
@@ -99,7 +100,7 @@ def word_weights(options: Sequence[Mapping[Mask, int]], max_vars: int = MAX_POSI
 
 
 def limbs_for(largest: Sequence[int], max_vars: int = MAX_POSITIONS) -> int | None:
-    """Return the words for a product of numbers up to these; None if they are too many or one does not fit a word."""
+    """Return how many words hold a product of numbers up to these; None for too many numbers, or beyond a word."""
     if len(largest) > max_vars or any(number >> WORD for number in largest):
         return None
     # any sum over acyclic assignments is at most the product of the variables' totals, whose bits add up
@@ -114,10 +115,10 @@ def from_words(words: U64) -> int:
 # --- Sums over acyclic parent-set assignments: exact counting and sampling, by dynamic programming over subsets -------
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only order ideals are enumerated
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
-MIN_ARRAY_SETS = 64  # sets of one variable, from which on arrays are faster
-MAX_WORD_BITS = 63  # bits
+MIN_ARRAY_SETS = 64  # sets of one variable from which on arrays are faster
+MAX_WORD_BITS = 63
 MAX_SUMMED_VARIABLES = 19  # of a sum in a kernel: tables of up to 240 MB; twice that for 20
-MAX_TABLE_VARIABLES = 12  # up to which sums over all subsets are tabulated; for more only if nearly all are needed
+MAX_TABLE_VARIABLES = 12  # up to these, sums over all subsets are tabulated; for more only if nearly all are needed
 
 
 class Weights:
@@ -141,7 +142,7 @@ class Weights:
         ]
 
     def within(self, index: int, placed: Mask) -> int:
-        """Return the total weight of a variable's parent sets whose endogenous parents lie in `placed` (positions)."""
+        """Return the total weight of a variable's parent sets whose endogenous parents are in `placed` (positions)."""
         if self._table is not None:
             return self._table[index][placed]
         key = index, placed
@@ -150,7 +151,7 @@ class Weights:
         return self._within[key]
 
     def eligible(self, placed: Mask) -> Mask:
-        """Return the variables that may come next: not placed, and with a parent set of some weight within `placed`."""
+        """Return the variables that may come next: not placed, with a parent set of positive weight in `placed`."""
         if self._table is None:
             return self._placement.eligible(placed)
         unplaced = self.full ^ placed
@@ -161,17 +162,17 @@ class Weights:
         return MAX_TERMS if self.terms is None and len(self.endogenous) > MAX_FREE_VARIABLES else self.terms
 
     def charge(self, budget: Budget, terms: int) -> None:
-        """Charge terms of a sum; `BudgetSpent` names the number of variables when there are too many."""
+        """Charge terms of a sum; `BudgetSpent` with the number of variables if they are too many."""
         try:
             budget.spend(terms)
         except BudgetSpent:
-            number = f"{len(self.endogenous)} variables that may lie on a cycle together"
+            variables = f"{len(self.endogenous)} variables that may lie on a cycle together"
             max_states = budget.used + (budget.states or 0)
-            raise BudgetSpent(f"{number}, in more than {max_states:,} partial orders") from None
+            raise BudgetSpent(f"{variables}, in more than {max_states:,} partial orders") from None
 
     @cached_property
     def elimination(self) -> Sequence[int] | None:
-        """Elimination order, where elimination is cheaper than sums over ideals; None where it is not."""
+        """Elimination order if elimination is cheaper than sums over ideals; else None."""
         # at most 3**10 = 59,049 terms: no decomposition saves time there
         if len(self.endogenous) <= MAX_POSITIONS:
             return None
@@ -212,7 +213,7 @@ class Weights:
 
     @cached_property
     def words(self) -> WordWeights | None:
-        """Weights as arrays of words for kernels; None where there are too many variables or too large weights."""
+        """Weights as arrays of words for kernels; None for too many variables or too large weights."""
         return word_weights(self.by_positions)
 
     @cached_property
@@ -221,7 +222,7 @@ class Weights:
 
     @cached_property
     def _table(self) -> list[list[int]] | None:
-        """Table [i][X] of `within` for all subsets X, where they are few or nearly all are order ideals."""
+        """Table [i][X] of `within` for all subsets X; None unless `is_tabulated`."""
         if not self.is_tabulated:
             return None
         if self.tabulated_words is not None:
@@ -236,12 +237,12 @@ class Weights:
 
     def _is_dense(self, max_vars: int) -> bool:
         """Return whether a table of all subsets pays, for at most `max_vars` variables."""
-        number = len(self.endogenous)
-        if number > max_vars:
+        num_vars = len(self.endogenous)
+        if num_vars > max_vars:
             return False
-        if number > MAX_TABLE_VARIABLES and self.terms is not None and self.terms < number << number:
+        if num_vars > MAX_TABLE_VARIABLES and self.terms is not None and self.terms < num_vars << num_vars:
             return False  # the table alone has more entries than the sum may have terms
-        return number <= MAX_TABLE_VARIABLES or self._placement.count_ideals(MIN_TABLE_IDEALS) >= MIN_TABLE_IDEALS
+        return num_vars <= MAX_TABLE_VARIABLES or self._placement.count_ideals(MIN_TABLE_IDEALS) >= MIN_TABLE_IDEALS
 
     @cached_property
     def tabulated_words(self) -> WordWeights | None:
@@ -338,12 +339,12 @@ def prefix_totals(weights: Weights) -> list[dict[Mask, int]]:
 
 
 def _add_sink_sets(weights: Weights, totals: list[dict[Mask, int]], state: tuple[int, Mask, Mask], base: int) -> None:
-    """Add the terms of all nonempty sets of sinks behind one set of placed variables.
+    """Add the terms of all nonempty sets of sinks after one set of placed variables.
 
     state: number of placed variables, their mask, and the mask of possible sinks; base: total weight of the placed set
     """
-    number, placed, eligible = state
-    masks, sizes, terms = [placed], [number], [-base]  # sign (-1)**(|sinks| + 1), folded into the first factor
+    num_placed, placed, eligible = state
+    masks, sizes, terms = [placed], [num_placed], [-base]  # sign (-1)**(|sinks| + 1), folded into the first factor
     for i in members_of(eligible):
         weight, bit = -weights.within(i, placed), 1 << i
         masks += [mask | bit for mask in masks]
@@ -355,7 +356,7 @@ def _add_sink_sets(weights: Weights, totals: list[dict[Mask, int]], state: tuple
 
 
 class Layer(NamedTuple):
-    """The variables of the next layer, and the total weight of all DAGs that go on with it."""
+    """The variables of the next layer, and the total weight of all DAGs that continue with it."""
 
     layer: Mask
     weight: int
@@ -379,13 +380,13 @@ class Layers:
 
     @cached_property
     def total(self) -> int:
-        """Sum over layers, without negative terms; `BudgetSpent` where there are too many."""
+        """Sum over layers, without negative terms; `BudgetSpent` for too many terms."""
         total = self.completions(0, 0)
         self._budget = Budget()  # no further charge: sampling visits the same states
         return total
 
     def completions(self, placed: Mask, last: Mask) -> int:
-        """Return the total weight of all completions when `placed` is placed and `last` was the last layer."""
+        """Return the total weight of all completions, given the placed variables and the last layer among them."""
         if placed == self.weights.full:
             return 1
         key = placed, last
@@ -398,7 +399,7 @@ class Layers:
 
     @cached_property
     def _completions(self) -> U64 | None:
-        """Completions of all states from a kernel; None where there are too many."""
+        """Completions of all states from a kernel; None for too many states."""
         words = self.weights.words
         return None if words is None else words.completions()
 
@@ -426,12 +427,12 @@ class Layers:
                 yield Layer(layer, weight)
 
     def fresh(self, index: int, placed: Mask, last: Mask) -> int:
-        """Return the weight of a variable's parent sets within `placed` that touch the last layer, if there is one."""
+        """Return the weight of a variable's parent sets in `placed` with a member of `last`, if that is not empty."""
         within_placed = self.weights.within(index, placed)
         return within_placed - self.weights.within(index, placed ^ last) if last else within_placed
 
     def choices(self, layer: Mask, placed: Mask, last: Mask) -> Sequence[tuple[int, list[tuple[Mask, int]], int]]:
-        """List for each variable of a layer its number, its parent sets with weights, and their sum."""
+        """List for each variable of a layer: variable, its parent sets with weights, and the sum of the weights."""
         key = layer, placed, last
         if key not in self._choices:
             self._choices[key] = [
@@ -441,7 +442,7 @@ class Layers:
         return self._choices[key]
 
     def parent_sets(self, index: int, placed: Mask, last: Mask) -> list[tuple[Mask, int]]:
-        """List the parent sets behind `fresh`, with their weights, in a fixed order."""
+        """List the parent sets that `fresh` sums, with their weights, in a fixed order."""
         key = index, placed, last
         if key in self._parent_sets:
             return self._parent_sets[key]
@@ -456,11 +457,11 @@ class Layers:
         return self._parent_sets[key]
 
 
-# --- Certified bounds of a sum over acyclic assignments that has too many terms to be added up ------------------------
+# --- Certified bounds of a sum over acyclic assignments with too many terms -------------------------------------------
 
 
 class Bounds(NamedTuple):
-    """Certified lower and upper bound of a number; equal where it is exact."""
+    """Certified lower and upper bound of a number, equal if it is exact."""
 
     lower: int
     upper: int
@@ -470,7 +471,7 @@ class Bounds(NamedTuple):
 
 
 def bounds(weights: Weights) -> Bounds:
-    """Bound `total` from below and above; both equal the sum where it is within its budget."""
+    """Bound `total` from below and above; both equal the sum if it is within its budget."""
     parts = [_component_bounds(component) for component in weights.components()]
     return Bounds(prod(part.lower for part in parts), prod(part.upper for part in parts))
 
@@ -479,8 +480,7 @@ def _component_bounds(weights: Weights) -> Bounds:
     try:
         exact = total(weights)
     except BudgetSpent:
-        everything = weights.full
-        upper = prod(weights.within(i, everything) for i in range(len(weights.endogenous)))
+        upper = prod(weights.within(i, weights.full) for i in range(len(weights.endogenous)))
         return Bounds(_total_in_order(weights, good_order(weights)), upper)
     return Bounds(exact, exact)
 
@@ -495,7 +495,7 @@ def _total_in_order(weights: Weights, order: Sequence[int]) -> int:
 
 
 def good_order(weights: Weights) -> list[int]:
-    """Order the variables greedily: next the one that loses the smallest share of its weight, the first of several.
+    """Order the variables greedily: next the one that loses the smallest share of its weight, the first of equals.
 
     Variables that can never be placed come last, ascending.
     """
@@ -509,56 +509,56 @@ def good_order(weights: Weights) -> list[int]:
     return order if placed == full else [*order, *(i for i in members_of(full & ~placed))]
 
 
-# --- Sums over acyclic choices of parent sets, of numbers or of counts by (errors, size) ------------------------------
+# --- Sums over acyclic parent-set assignments of counts by (errors, size) ---------------------------------------------
 
 Point: TypeAlias = tuple[int, int]
 """Errors and size."""
 Counts: TypeAlias = dict[Point, int]
-"""Number of choices by errors and size."""
+"""Number of assignments by errors and size."""
 
 MAX_VARIABLES = 10  # 3**10 products of counts: seconds
 
 
 def multiply(first: Mapping[Point, int], second: Mapping[Point, int]) -> Counts:
-    """Return the counts of pairs of choices."""
+    """Return the counts of pairs: errors and sizes add up, numbers multiply."""
     result: Counts = {}
-    for (errors, size), number in first.items():
+    for (errors, size), count in first.items():
         for (more_errors, more_size), factor in second.items():
             key = errors + more_errors, size + more_size
-            result[key] = result.get(key, 0) + number * factor
+            result[key] = result.get(key, 0) + count * factor
     return result
 
 
 def sum_over_dags(choices: Sequence[Mapping[int, Mapping[Point, int]]]) -> Counts:
-    """Return the counts of all acyclic choices, one parent set a variable, with all points that occur.
+    """Count the acyclic assignments by errors and size.
 
-    choices: per variable, mask of parents among these variables -> counts of what it may have with exactly these
+    choices: by variable, mask of parents among these variables -> counts of its mechanisms with exactly these
     """
-    number = len(choices)
-    inside = [_inside(options, number) for options in choices]
+    num_vars = len(choices)
+    inside = [_sum_inside(options, num_vars) for options in choices]
     totals: list[Counts] = [{(0, 0): 1}]
-    for variables in range(1, 1 << number):
+    for variables in range(1, 1 << num_vars):
         total: Counts = {}
-        last = variables
-        while last:
-            rest = variables & ~last
-            term: Mapping[Point, int] = totals[rest]
-            for v in range(number):
-                if last >> v & 1 and term:
-                    term = multiply(term, inside[v][rest])
-            sign = 1 if last.bit_count() % 2 else -1
+        sinks = variables
+        while sinks:
+            others = variables & ~sinks
+            term: Mapping[Point, int] = totals[others]
+            for v in range(num_vars):
+                if sinks >> v & 1 and term:
+                    term = multiply(term, inside[v][others])
+            sign = 1 if sinks.bit_count() % 2 else -1
             for key, value in term.items():
                 total[key] = total.get(key, 0) + sign * value
-            last = (last - 1) & variables
+            sinks = (sinks - 1) & variables
         totals.append({key: value for key, value in total.items() if value})
     return totals[-1]
 
 
-def _inside(options: Mapping[int, Mapping[Point, int]], number: int) -> list[Counts]:
-    """Return, for each set of variables, the counts of what has its parents inside."""
-    sums: list[Counts] = [{} for _ in range(1 << number)]
+def _sum_inside(options: Mapping[int, Mapping[Point, int]], num_vars: int) -> list[Counts]:
+    """Return, for each set of variables, the counts of the mechanisms whose parents are in it."""
+    sums: list[Counts] = [{} for _ in range(1 << num_vars)]
     for mask, counts in options.items():
-        for variables in range(1 << number):
+        for variables in range(1 << num_vars):
             if not mask & ~variables:
                 for key, value in counts.items():
                     sums[variables][key] = sums[variables].get(key, 0) + value
@@ -566,7 +566,7 @@ def _inside(options: Mapping[int, Mapping[Point, int]], number: int) -> list[Cou
 
 
 def pareto_points(counts: Mapping[Point, int]) -> list[tuple[int, int, int]]:
-    """Return errors, size and count of the points that no other is as good as, by rising size."""
+    """Return (errors, size, count) of the Pareto-optimal points, by rising size."""
     points: list[tuple[int, int, int]] = []
     for errors, size in sorted(counts, key=lambda key: (key[1], key[0])):
         if not points or errors < points[-1][0]:

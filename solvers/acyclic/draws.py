@@ -1,17 +1,17 @@
 """Exact sampling of acyclic assignments, and marginals of their parent sets.
 
 Three methods, each without rejection: layer by layer (solvers.acyclic.count.Layers); backwards through an elimination
-of variables, where the sum is computed by it; and where both exceed the budget but the sum does not, variable by
-variable from conditional marginals.
+of variables, if the sum is computed by it; and, if both exceed the budget but the sum does not, variable by variable
+from conditional marginals.
 
-The total is linear in the weights of one variable, so the marginal is weight times derivative. Forward and backward
-passes over the sum by sinks (solvers.acyclic.count) give the derivative by the weight within each order ideal; that of
-a parent set is the sum over the ideals that contain it: one more pass over the ideals for each variable, whatever the
-number of its parent sets.
+Marginals: the total is linear in the weights of one variable, so a marginal is weight times derivative. Forward and
+backward passes over the sum by sinks (solvers.acyclic.count) give the derivative by the weight within each order ideal.
+The derivative by the weight of a parent set is the sum over the ideals that contain it. So each variable takes one more
+pass over the ideals, whatever the number of its parent sets.
 
-A relation over a table's scope is drawn by its weight; then the joins that led to it are reversed step by step, each
-drawn by weight. So an assignment's probability is proportional to its weight (forward filtering and backward sampling,
-along a tree decomposition instead of a chain).
+Backward sampling: a relation over a table's scope is drawn by its weight; then the joins that led to it are reversed
+step by step, each drawn by weight. So an assignment's probability is proportional to its weight (forward filtering and
+backward sampling, along a tree decomposition instead of a chain).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Parent-set marginals: total weight of the acyclic assignments with each parent set of a variable -----------------
 DIGIT_BITS = 16  # sums of up to 2**37 such digits are exact in double precision
-CELLS = 1 << 22  # of a matrix of parent sets by order ideals
+MAX_CELLS = 1 << 22  # of a matrix of parent sets by order ideals
 
 
 class Marginals:
@@ -78,7 +78,7 @@ class _Component:
 
     @cached_property
     def _suffixes(self) -> dict[Mask, int]:
-        """Signed weight of all continuations behind each order ideal."""
+        """Signed weight of all continuations of each order ideal."""
         after = {self.weights.full: 1}
         budget = Budget(self.weights.max_terms)
         for level in reversed(self._prefixes[:-1]):
@@ -91,7 +91,7 @@ class _Component:
     ) -> int:
         """Sum weight times continuation over the nonempty sets of sinks, with sign (-1)**|sinks|.
 
-        eligible: which may be sinks; also_placed: added to the ideal before the continuation
+        eligible: possible sinks; also_placed: variables added to the ideal before the continuation
         """
         self.weights.charge(budget, 1 << eligible.bit_count())
         weight_of = {1 << i: self.weights.within(i, placed) for i in members_of(eligible)}
@@ -143,7 +143,7 @@ def _sum_over_supersets(sets: Sequence[Mask], numbers: Mapping[Mask, int]) -> di
     masks, supersets = np.array(sets, np.int64), np.array(list(numbers), np.int64)
     digits = _split_digits(list(numbers.values()))
     # integers of any size by BLAS: 0-1 matrix times digits in floating point, exact by DIGIT_BITS
-    batch = max(1, CELLS // max(1, len(supersets)))
+    batch = max(1, MAX_CELLS // max(1, len(supersets)))
     sums = np.zeros((len(masks), digits.shape[1]))
     for i in range(0, len(masks), batch):
         sums[i : i + batch] = ((masks[i : i + batch, None] & ~supersets) == 0).astype(np.float64) @ digits
@@ -162,13 +162,13 @@ def _split_digits(numbers: Sequence[int]) -> npt.NDArray[np.float64]:
     return digits
 
 
-# --- Backward sampling of acyclic assignments through an elimination of variables: what was summed last is drawn first
+# --- Backward sampling of acyclic assignments: reverses an elimination of variables, last variable first --------------
 Weighted: TypeAlias = Callable[[Iterable[tuple[Any, int]], int], Any]
-"""Draws one of several options by its weight; the weights add up to the number."""
+"""(options with weights, sum of the weights) -> an option, drawn by its weight."""
 
 
 class BackwardSampler:
-    """Backward sampler along an elimination; it stores as many pairs of relations as were joined."""
+    """Backward sampler along an elimination; it stores every joined pair of relations."""
 
     def __init__(self, options: Sequence[Mapping[Mask, int]], order: Sequence[int], budget: Budget) -> None:
         """Arguments as for `solvers.acyclic.elimination.total_by_elimination`."""
@@ -188,9 +188,9 @@ class BackwardSampler:
             step = self._steps[variable]
             rows = weighted(*step.relations[separator])
             # tables in reverse: ways[i] is grouped by the union of the first i + 1 tables, which is known from the last
-            for number in reversed(range(len(step.tables))):
-                rows, term = weighted(*step.ways[number][rows])
-                table = step.tables[number]
+            for index in reversed(range(len(step.tables))):
+                rows, term = weighted(*step.ways[index][rows])
+                table = step.tables[index]
                 if table.eliminated:
                     stack.append((table.variable, term))
                 else:
@@ -201,8 +201,8 @@ class BackwardSampler:
 class _Step:
     """One eliminated variable, reversed.
 
-    relations: relations of the joined tables, grouped by what remains without the variable; and the sum of weights
-    ways: for each table, by a union: the union before the table and the table's term; and the sum of weights
+    relations: relation without the variable -> relations of the joined tables that agree with it, sum of their weights
+    ways: for each table, union -> ((union before the table, the table's term), weight) pairs, and the sum of weights
     """
 
     def __init__(self, elimination: Elimination) -> None:
@@ -219,15 +219,15 @@ class _Step:
     @cached_property
     def ways(self) -> Sequence[Mapping[Rows, tuple[list[tuple[tuple[Rows, Rows], int]], int]]]:
         ways = []
-        for number in range(len(self.tables)):
+        for index in range(len(self.tables)):
             groups: dict[Rows, list[tuple[tuple[Rows, Rows], int]]] = {}
-            for union, before, term, weight in self._elimination.join.steps(number):
+            for union, before, term, weight in self._elimination.join.steps(index):
                 groups.setdefault(union, []).append(((before, term), weight))
             ways.append({union: (pairs, sum(weight for _, weight in pairs)) for union, pairs in groups.items()})
         return ways
 
 
-# --- Exact sampling of acyclic assignments with probability proportional to weight, wherever their sum can be computed
+# --- Exact sampling of acyclic assignments with probability proportional to weight, if their sum can be computed ------
 MAX_LAYER_TERMS = 4 * MAX_TERMS  # 12 variables in any order; computed once for all samples
 
 T = TypeVar("T")
@@ -256,7 +256,7 @@ def draw_below(rng: Random, bound: int) -> int:
 
 
 class Draws:
-    """Sampler for one sum; what samples share is computed once. `BudgetSpent` where there are too many terms."""
+    """Sampler for one sum, whose tables are computed once; `BudgetSpent` for too many terms."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -281,7 +281,7 @@ class Draws:
 
     @cached_property
     def _layers(self) -> Layers | None:
-        """Layers of all variables together; None where components are sampled separately."""
+        """Layers of all variables together; None if components are sampled separately."""
         wide = len(self.weights.endogenous) > MAX_POSITIONS
         if wide and any(part.elimination is not None for part in self._components):
             return None
@@ -339,7 +339,7 @@ class _ByLayers:
 class _ByElimination:
     """Sampler backwards through an elimination.
 
-    sets: per variable and endogenous part (positions), the parent sets with that part and their weights
+    sets: for each variable, endogenous members (positions) -> the parent sets with these members, and their weights
     """
 
     def __init__(self, weights: Weights) -> None:

@@ -8,7 +8,7 @@ induces (R. Dechter, Bucket elimination: a unifying framework for reasoning, 199
 decomposition: J. Korhonen and P. Parviainen, Exact learning of bounded tree-width Bayesian networks, 2013, who bound
 the treewidth of the network, not of the graph of candidates).
 
-Positions are those of solvers.acyclic.count.Weights: bit i of a set is its variable i, and roots are in no set.
+Positions are those of solvers.acyclic.count.Weights: bit i of a set is endogenous variable i, and roots are in no set.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Rows: TypeAlias = tuple[Mask, ...]
 class Table(NamedTuple):
     """Weights of closed relations over a scope.
 
-    variable: whose parent sets these are, or which was eliminated last
+    variable: the variable of the parent sets, or the one eliminated last
     scope: variables, ascending
     terms: closed relation over the scope -> weight, none 0
     """
@@ -104,7 +104,7 @@ def eliminations(options: Sequence[Mapping[Mask, int]], order: Sequence[int], bu
 
 
 def family(variable: int, options: Mapping[Mask, int]) -> Table:
-    """Return the table of a variable's parent sets."""
+    """Return the table of a variable's parent sets; options: parent set -> weight."""
     members = 1 << variable
     for mask in options:
         members |= mask
@@ -136,24 +136,24 @@ class Join:
     def table(self) -> Table:
         return Table(-1, self.scope, self.reached[-1], eliminated=False)
 
-    def steps(self, number: int) -> Iterator[tuple[Rows, Rows, Rows, int]]:
-        """Yield for table `number`: closed union, union before it, the table's term, and the product of weights."""
-        table = self.tables[number]
-        spread = [(_spread(rows, table.scope, self.scope), rows, weight) for rows, weight in table.terms.items()]
-        for before, before_weight in self.reached[number].items():
-            for spread_rows, rows, weight in spread:
-                union = _close_union(before, spread_rows)
+    def steps(self, index: int) -> Iterator[tuple[Rows, Rows, Rows, int]]:
+        """Yield for the table at `index`: closed union, union before it, the table's term, product of weights."""
+        table = self.tables[index]
+        widened = [(_widen(rows, table.scope, self.scope), rows, weight) for rows, weight in table.terms.items()]
+        for before, before_weight in self.reached[index].items():
+            for wide_rows, rows, weight in widened:
+                union = _close_union(before, wide_rows)
                 if union is not None:
                     yield union, before, rows, before_weight * weight
 
 
-def _spread(rows: Rows, scope: tuple[int, ...], wider: tuple[int, ...]) -> Rows:
-    """Return a relation over a larger scope."""
-    places = [wider.index(v) for v in scope]
-    spread = [0] * len(wider)
-    for place, row in zip(places, rows, strict=True):
-        spread[place] = sum(1 << places[i] for i in members_of(row))
-    return tuple(spread)
+def _widen(rows: Rows, scope: tuple[int, ...], wider: tuple[int, ...]) -> Rows:
+    """Return a relation over `scope` as a relation over a wider scope."""
+    positions = [wider.index(v) for v in scope]
+    wide_rows = [0] * len(wider)
+    for position, row in zip(positions, rows, strict=True):
+        wide_rows[position] = sum(1 << positions[i] for i in members_of(row))
+    return tuple(wide_rows)
 
 
 def _close_union(first: Rows, second: Rows) -> Rows | None:
@@ -181,22 +181,22 @@ def _sum_out(variable: int, table: Table) -> Table:
 
 def drop_variable(variable: int, scope: Sequence[int], rows: Rows) -> Rows:
     """Restrict a relation to all variables but one; paths through it stay, since relations are closed."""
-    place = scope.index(variable)
-    low = (1 << place) - 1
-    return tuple(row & low | row >> place + 1 << place for i, row in enumerate(rows) if i != place)
+    position = scope.index(variable)
+    low = (1 << position) - 1
+    return tuple(row & low | row >> position + 1 << position for i, row in enumerate(rows) if i != position)
 
 
 # --- Order ideals: sets of variables that a topological order of some acyclic assignment can begin with ---------------
 I64 = npt.NDArray[np.int64]
 
-MIN_TABLE_IDEALS = 1_000  # with as many order ideals or more a table of all subsets is cheaper
+MIN_TABLE_IDEALS = 1_000  # number of order ideals from which on a table of all subsets is cheaper
 MAX_POSITIONS = 62  # a set is a signed word
 
 
 class OrderIdeals:
     """Enumeration of order ideals, with the parent sets of each variable as arrays.
 
-    options: per variable the weights of its parent sets, endogenous part only, all positive
+    options: by variable, parent set (endogenous members only) -> weight, all positive
     """
 
     def __init__(self, options: Sequence[Mapping[Mask, int]]) -> None:

@@ -5,15 +5,15 @@ of a topological order of X may mention all others: D[X] = min over v in X of D[
 (T. Silander and P. Myllymaki, A simple approach for finding the globally optimal Bayesian network structure, 2006, with
 sizes in place of scores). O(m 2**m) time, O(m 2**m) memory.
 
-A set is dominated if a cheaper set of the variable is a subset of it within the part. Parents in another strongly
-connected component cannot close a cycle, so each split makes more sets dominated; both steps repeat until nothing
-changes. A parent that all sets of a variable share is forced, and a variable's forced descendants cannot be its parents
-(reductions of score-based structure learning: C. P. de Campos and Q. Ji, Efficient structure learning of Bayesian
-networks using constraints, 2011; M. Bartlett and J. Cussens, Integer linear programming for the Bayesian network
-structure learning problem, 2017). The optimum, with its ties, is unchanged.
+Reduction: parts are strongly connected components of the possible arcs. A set is dominated if a cheaper set of the
+variable is a subset of it within the part. Parents in another part cannot close a cycle, so each split makes more sets
+dominated; both steps repeat until nothing changes. A parent that all sets of a variable share is forced, and a
+variable's forced descendants cannot be its parents (reductions of score-based structure learning: C. P. de Campos and
+Q. Ji, Efficient structure learning of Bayesian networks using constraints, 2011; M. Bartlett and J. Cussens, Integer
+linear programming for the Bayesian network structure learning problem, 2017). The optimum, with its ties, is unchanged.
 
-That is a minimum-cost branching rooted outside the part (J. Edmonds, Optimum branchings, 1967); O(n) contractions of
-O(arcs) each.
+If no set has two parents within the part, the optimum is a minimum-cost branching rooted outside the part (J. Edmonds,
+Optimum branchings, 1967); O(n) contractions of O(arcs) each.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def members_of(mask: Mask) -> list[int]:
 Cost: TypeAlias = int
 """Additive, and distinct for distinct parent sets of a variable, so that the optimum is unique."""
 
-_COUNT_BITS = 16  # a choice for all variables mentions fewer than 2**16 parents
+_COUNT_BITS = 16  # an assignment of all variables mentions fewer than 2**16 parents
 
 
 def cost_by_size(size: int, parents: Mask) -> Cost:
@@ -62,7 +62,10 @@ def total_mentions(cost: Cost) -> int:
 
 
 def break_ties(cost: Cost, variable: int, parents: Mask, num_vars: int) -> Cost:
-    """Extend a cost by a tie-break: of equal assignments the one with the smallest parent sets, variable 0 first."""
+    """Extend a cost by a tie-break, so that of equal assignments the one with the smallest parent sets costs least.
+
+    Parent sets compare as numbers, variable 0 first.
+    """
     # a field of num_vars bits for each variable, the first highest: sums cannot carry, so they compare
     # lexicographically
     return cost << num_vars**2 | parents << num_vars * (num_vars - 1 - variable)
@@ -78,7 +81,7 @@ def best_structure(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> t
 
     `BudgetSpent` for more than MAX_FREE_VARIABLES endogenous variables.
 
-    options: per endogenous variable the costs of its possible parent sets
+    options: endogenous variable -> possible parent set -> cost
     roots: variables that may be parents of all
     """
     endogenous = sorted(options)
@@ -88,8 +91,8 @@ def best_structure(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> t
     available = roots | sum(1 << variable for variable in endogenous)
     best = []
     for variable in endogenous:
-        within = {mask: cost for mask, cost in options[variable].items() if mask & ~available == 0}
-        best.append(_cheapest_within(within, position))
+        allowed = {mask: cost for mask, cost in options[variable].items() if mask & ~available == 0}
+        best.append(_cheapest_within(allowed, position))
     totals = _least_totals(best)
     if totals[-1] is None:
         return None
@@ -186,7 +189,7 @@ def _reachable(children: Mapping[int, Sequence[int]], start: int) -> set[int]:
 
 
 # --- Reduction before optimisation: remove dominated parent sets, split variables into strongly connected parts -------
-MAX_LISTED_SUBSETS = 6  # members of a set up to which its subsets are looked up instead of scanning all kept sets
+MAX_LISTED_SUBSETS = 6  # size of a set up to which its subsets are looked up instead of comparing all kept sets
 
 
 class ParentSet(NamedTuple):
@@ -197,14 +200,14 @@ class ParentSet(NamedTuple):
 
 
 Part: TypeAlias = dict[int, dict[Mask, ParentSet]]
-"""Strongly connected part: variable -> its parents within the part -> the cheapest full set with these parents."""
+"""Strongly connected component: variable -> parents in the component -> the cheapest full parent set with these."""
 
 
 def reduce_to_parts(options: Mapping[int, Mapping[Mask, Cost]], free: Mask) -> list[Part] | None:
     """Reduce and split; parts are sorted by least variable. None if some variable has no admissible set.
 
-    options: per variable the costs of its possible parent sets
-    free: variables that precede all of these; sets with any other variable are dropped
+    options: variable -> possible parent set -> cost
+    free: variables that precede all of these; sets with further variables are dropped
     """
     available = free | sum(1 << v for v in options)
     start = {
@@ -233,11 +236,11 @@ def split_into_parts(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | 
 
 def remove_dominated(sets: Collection[ParentSet], group: Collection[int]) -> dict[Mask, ParentSet]:
     """Remove dominated parent sets; return the others by their parents in the group."""
-    within = sum(1 << v for v in group)
+    group_mask = sum(1 << v for v in group)
     undominated: dict[Mask, ParentSet] = {}
-    # by cost: whatever dominates a set is already kept, or is dominated by a kept set
+    # by ascending cost: a set that dominates another comes earlier, and is kept or dominated by a kept one
     for candidate in sorted(sets):
-        parents = candidate.mask & within
+        parents = candidate.mask & group_mask
         if 1 << min(parents.bit_count(), MAX_LISTED_SUBSETS + 1) <= len(undominated):
             is_dominated = any(subset in undominated for subset in _subsets(parents))
         else:
@@ -291,7 +294,7 @@ def _subsets(mask: Mask) -> Iterator[Mask]:
         subset = (subset - 1) & mask
 
 
-# --- Acyclic assignment of least total cost where no parent set has more than one parent within the part --------------
+# --- Acyclic assignment of least total cost if no parent set has more than one parent within the part -----------------
 Entry: TypeAlias = tuple[int, Mask]
 """A variable and its parent set, of one parent; the empty set is an arc from the root outside."""
 
@@ -304,7 +307,7 @@ OUTSIDE = -1
 def least_branching(options: Mapping[int, Mapping[Mask, Cost]]) -> dict[int, Mask] | None:
     """Return the parent of every variable; None if every assignment has a cycle.
 
-    options: per variable the costs of its parent sets, each of one variable or none; distinct branchings differ in cost
+    options: variable -> parent set, of one variable or none -> cost; requires that distinct branchings differ in cost
     """
     arcs = {
         v: {parents.bit_length() - 1 if parents else OUTSIDE: (cost, (v, parents)) for parents, cost in sets.items()}
@@ -317,7 +320,7 @@ def least_branching(options: Mapping[int, Mapping[Mask, Cost]]) -> dict[int, Mas
 def _edmonds(entering: dict[int, dict[int, Arc]], fresh: int) -> list[Entry] | None:
     """Return the entries of a minimum-cost branching that reaches every node; None if there is none.
 
-    entering: node -> source -> arc; fresh: a number above those of all nodes, for the next contracted cycle
+    entering: node -> source -> arc; fresh: the next unused node, which stands for a contracted cycle
     """
     if not all(entering.values()):
         return None
@@ -380,7 +383,7 @@ def find_good_choice(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) ->
 class Orders:
     """Orders of variables, and the cheapest assignment that is compatible with each.
 
-    options: per variable the costs of its possible parent sets; roots: variables that may be parents of all
+    options: variable -> possible parent set -> cost; roots: variables that may be parents of all
     """
 
     def __init__(self, options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> None:
@@ -432,11 +435,8 @@ class Orders:
         return chosen
 
     def _best_position(self, variable: int, remaining: Sequence[int]) -> tuple[float, int]:
-        """Return the cost of the order with the variable in its best position, and that position; the first of several.
-
-        `before` and `after` are the others' costs if the variable comes behind or ahead of them.
-        """
-        before = self._costs(remaining)
+        """Return the cost with the variable in its best position, and that position (the first of equals)."""
+        before = self._costs(remaining)  # costs of the others before the variable, and after it
         after = self._costs(remaining, 1 << variable)
         placed = list(
             accumulate((1 << u for u in remaining), lambda placed_so_far, bit: placed_so_far | bit, initial=self.roots)
@@ -451,7 +451,7 @@ class Orders:
         return best
 
     def _costs(self, order: Sequence[int], also_placed: Mask = 0) -> list[float]:
-        """Return the cost of each variable behind its predecessors and `also_placed`."""
+        """Return the cost of each variable after its predecessors and `also_placed`."""
         placed, costs = self.roots | also_placed, list[float]()
         for v in order:
             costs.append(self._cost(v, placed))

@@ -1,8 +1,9 @@
-"""Acyclic assignment of least total cost for any number of variables: the engine of each part, and that of z3.
+"""Acyclic assignment of least total cost for any number of variables: choice of the engine, and the engine by z3.
 
-Parent sets are reduced and variables split into parts first (solvers.acyclic.least). A small part, or a medium one
-with finely graded costs, goes to dynamic programming over subsets; one without sets of two parents to Edmonds'
-branching; any other to MaxSAT with cuts. On request all parts go to one engine. The tie rule is that of all engines.
+Parent sets are reduced and variables split into parts, strongly connected components, first (solvers.acyclic.least). A
+small part, or a medium one with a wide range of costs, is solved by dynamic programming over subsets, a part without
+sets of two parents by Edmonds' branching, any other by MaxSAT with cuts. On request one engine solves all parts. All
+engines break ties alike.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from calibrant.solvers.acyclic.least import (
 from calibrant.solvers.acyclic.maxsat import least_by_maxsat
 from calibrant.solvers.outcome import Budget, BudgetSpent, Undecided
 
-STEPS_PER_STATE = 10  # units of z3's resource limit: 4 to 9 million a second
+STEPS_PER_STATE = 10  # units of z3's resource limit per unit of the budget; z3 spends 4 to 9 million units a second
 MAX_STEPS = 2_000_000_000  # z3 reads a limit of 32 bits
 
 
 def least_by_smt(part: Part, budget: Budget) -> dict[int, Mask] | None:
-    """Return the parents within the part of every variable; None if every assignment has a cycle.
+    """Return the parents of every variable in its part; None if every assignment has a cycle.
 
-    `Undecided`, with the sum of the variables' least sizes as its bound, if the budget ran out.
+    `Undecided`, with the sum of the variables' least costs as its bound, if the budget ran out.
     """
     return _least(part, budget, [], {})
 
@@ -53,8 +54,10 @@ def least_under_relations(
 ) -> dict[int, Mask] | None:
     """Return the parents of every variable in an acyclic assignment of least cost that satisfies relations over arcs.
 
-    None if there is none; `Undecided` as in `least_by_smt`. No set is dropped as dominated: a relation may exclude the
-    cheaper one. options: per variable that has a mechanism its parent sets; index: number of each name in relations
+    None if there is none; `Undecided` as in `least_by_smt`. Dominated sets are kept: a relation may exclude the cheaper
+    one.
+
+    options: endogenous variable -> parent set -> cost; index: name in relations -> variable
     """
     part = {v: {mask: ParentSet(cost, mask) for mask, cost in costs.items()} for v, costs in options.items()}
     return _least(part, budget, relations, index)
@@ -63,7 +66,7 @@ def least_under_relations(
 def _least(
     part: Part, budget: Budget, relations: Sequence[ArcFormula], index: Mapping[str, int]
 ) -> dict[int, Mask] | None:
-    """Return the key of a parent set of every variable; None if nothing acyclic satisfies the relations."""
+    """Return the parents in the part of every variable; None if no acyclic assignment satisfies the relations."""
     import z3
 
     context = z3.Context()
@@ -72,9 +75,9 @@ def _least(
         v: {parents: z3.Bool(f"{v} from {parents:#x}", context) for parents in sorted(sets)} for v, sets in part.items()
     }
     ranks = {v: z3.Int(f"rank of {v}", context) for v in part}
-    for v, of_sets in literals.items():
-        search.add(z3.PbEq([(literal, 1) for literal in of_sets.values()], 1))
-        for parents, literal in of_sets.items():
+    for v, literal_of in literals.items():
+        search.add(z3.PbEq([(literal, 1) for literal in literal_of.values()], 1))
+        for parents, literal in literal_of.items():
             search.add(*(z3.Implies(literal, ranks[u] < ranks[v]) for u in members_of(parents) if u in ranks))
 
     def arc_term(arc: Arc) -> Any:
@@ -89,8 +92,8 @@ def _least(
         return z3.Sum(
             [
                 z3.If(literal, z3.IntVal(measure(part[v][parents]), context), zero)
-                for v, of_sets in variables.items()
-                for parents, literal in of_sets.items()
+                for v, literal_of in variables.items()
+                for parents, literal in literal_of.items()
             ]
         )
 
@@ -112,8 +115,8 @@ def _least(
         return None
     model = search.model()
     return {
-        v: next(parents for parents, literal in of_sets.items() if z3.is_true(model.eval(literal)))
-        for v, of_sets in literals.items()
+        v: next(parents for parents, literal in literal_of.items() if z3.is_true(model.eval(literal)))
+        for v, literal_of in literals.items()
     }
 
 
@@ -148,18 +151,18 @@ def _least_costs(part: Part) -> Cost:
     return sum(min(parent_set.cost for parent_set in sets.values()) for sets in part.values())
 
 
-# --- Acyclic assignment for any number of variables: the engine of each part ------------------------------------------
+# --- Acyclic assignment for any number of variables: choice of the engine for each part -------------------------------
 
 ENGINES = ("auto", "subset_dp", "sat", "smt", "integer_program")
 EXTRAS = {"smt": ("smt", "z3"), "integer_program": ("large", "highspy")}  # by engine: the extra and its module
-MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
-MAX_SPAN = 10_000  # total range of sizes beyond which parts of up to MAX_FREE_VARIABLES go to subsets too
-STATES_PER_CONFLICT = 20_000  # so that a state takes about as long as one of formula search
+MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster: 1.0 ms, MaxSAT 1.6 ms; for 9 2.1 and 1.8 ms
+MAX_SPAN = 10_000  # total range of sizes beyond which parts of up to MAX_FREE_VARIABLES are solved by subsets too
+STATES_PER_CONFLICT = 20_000  # units of the budget: then a unit takes about as long as in formula search
 MAX_CHOICE_STATES = 10_000 * STATES_PER_CONFLICT  # default budget of methods without one; about ten seconds
 
 
 class Choice(NamedTuple):
-    """A parent set for every variable, and the total cost."""
+    """A parent-set assignment (variable -> parent set) with its total cost."""
 
     cost: Cost
     chosen: Mapping[int, Mask]
@@ -183,9 +186,9 @@ def optimal_choice(
 ) -> Choice | None:
     """Return the acyclic assignment of least total cost; None if there is none.
 
-    Of several the one with the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget, to which
-    MaxSAT and SMT are charged, or the time ran out, if sizes differ by too much for an integer program, or if a part
-    has too many variables for dynamic programming. `MissingExtraError` without the engine's package.
+    Ties go to the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget of MaxSAT and SMT, or
+    the time, ran out, if sizes differ by too much for an integer program, or if a part has too many variables for
+    dynamic programming. `MissingExtraError` without the engine's package.
 
     options: per variable the costs of its possible parent sets (`cost_by_size`)
     roots: variables that may be parents of all

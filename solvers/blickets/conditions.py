@@ -1,15 +1,15 @@
 """Version spaces of the conditions: unreliable detectors, orders of placement, one silent switch.
 
-A member gives every reading with positive probability iff its rule is satisfied at every ACTIVE one, so counts carry
-little information; the posterior carries it, with a uniform prior over (rule, reliability).
+`NoiseSpace`: a member gives every reading with positive probability iff its rule is satisfied at every ACTIVE reading,
+so counts carry little information; the posterior does, with a uniform prior over (rule, reliability).
 
-Both families have prior 1/2, uniform over their members. Until a reading contradicts every single rule the reliable
-family has most of the posterior, so that answers come sooner, and are right less often, than under `NoiseSpace` on a
-detector that is known to be unreliable.
+`DoubtSpace`: the reliable and the unreliable family have prior 1/2 each, uniform over their members. Until a reading
+contradicts every single rule, the reliable family has most of the posterior. So on a detector that is known to be
+unreliable, answers come sooner and are right less often than under `NoiseSpace`.
 
-Given the readings, the number of activations before each is known; so for each switch point N the readings at fewer
-than N activations constrain the first rule alone and the others the second alone, and the members are
-sum over N of |R1(N)| |R2(N)| - |R1(N) and R2(N)|, since the rules differ.
+`SwitchSpace`: the readings give the number of activations before each. So for each switch point N the readings at fewer
+than N activations constrain only the first rule, and the others only the second. The number of members is the sum over
+N of |R1(N)| |R2(N)| - |R1(N) and R2(N)|, since the two rules differ.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class NoiseSpace:
     """Rules and reliabilities that can give every reading.
 
     bits: rules that were satisfied at every ACTIVE reading; bit k stands for `all_rules(n)[k]`
-    heard: number of ACTIVE readings (every remaining rule was satisfied at all of them)
-    unheard: for each distinct rule, number of INACTIVE readings at which it was satisfied
+    num_active: number of ACTIVE readings (every remaining rule was satisfied at all of them)
+    num_silent: for each distinct rule, number of INACTIVE readings at which it was satisfied
     """
 
     n: int
     bits: int
-    heard: int
-    unheard: tuple[int, ...]
+    num_active: int
+    num_silent: tuple[int, ...]
 
     @staticmethod
     def full(n: int) -> NoiseSpace:
@@ -98,15 +98,12 @@ class NoiseSpace:
     def after(self, experiment: tuple[int, ...], reading: str) -> NoiseSpace:
         satisfied = activated_rules(self.n)[set_of(experiment)]
         if is_active(reading):
-            return replace(self, bits=self.bits & satisfied, heard=self.heard + 1)
-        unheard = tuple(number + (satisfied >> k & 1) for k, number in enumerate(self.unheard))
-        return replace(self, unheard=unheard)
+            return replace(self, bits=self.bits & satisfied, num_active=self.num_active + 1)
+        num_silent = tuple(count + (satisfied >> k & 1) for k, count in enumerate(self.num_silent))
+        return replace(self, num_silent=num_silent)
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        """Count the members that can give each reading.
-
-        Both are possible where the rule is satisfied: counts overlap.
-        """
+        """Count the members that can give each reading; counts overlap, as a satisfied rule can give both."""
         active = (self.bits & activated_rules(self.n)[set_of(experiment)]).bit_count() * len(RELIABILITIES)
         return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count)) if k}
 
@@ -115,23 +112,23 @@ class NoiseSpace:
 
     def _log_likelihoods(self) -> Weights:
         """Return log-likelihoods; rows: remaining rules, columns: reliabilities."""
-        unheard = np.array(self.unheard)[_positions(self.bits, len(self.unheard))]
+        num_silent = np.array(self.num_silent)[_positions(self.bits, len(self.num_silent))]
         p = np.array(RELIABILITIES)
-        # p^heard (1 - p)^unheard: these two counts are sufficient, no reading has to be stored
-        log_likelihoods: Weights = self.heard * np.log(p) + unheard[:, None] * np.log1p(-p)
+        # p^num_active (1 - p)^num_silent: the two counts are sufficient statistics
+        log_likelihoods: Weights = self.num_active * np.log(p) + num_silent[:, None] * np.log1p(-p)
         return log_likelihoods
 
     @property
     def log_scale(self) -> float:
-        """Logarithm of the divisor of `likelihoods`: the greatest of them, against underflow."""
+        """Logarithm of the divisor of `likelihoods`, the greatest likelihood, which avoids underflow."""
         return float(self._log_likelihoods().max()) if self.bits else 0.0
 
     def likelihoods(self) -> Weights:
         """Return likelihoods by distinct rule (rows) and reliability (columns), scaled to a maximum of 1."""
-        likelihoods = np.zeros((len(self.unheard), len(RELIABILITIES)))
+        likelihoods = np.zeros((len(self.num_silent), len(RELIABILITIES)))
         if self.bits:
             logs = self._log_likelihoods()
-            likelihoods[_positions(self.bits, len(self.unheard))] = np.exp(logs - logs.max())
+            likelihoods[_positions(self.bits, len(self.num_silent))] = np.exp(logs - logs.max())
         return likelihoods
 
     def posterior(self) -> Mapping[Rule, float]:
@@ -147,7 +144,7 @@ class NoiseSpace:
         return rule_weights
 
     def heard_masses(self) -> Weights:
-        """Return the masses by answer if one more reading is ACTIVE and the rule is satisfied at it."""
+        """Return `masses` after one more reading that is ACTIVE and satisfies every rule."""
         expected_reliability: Weights = self.likelihoods() @ np.array(RELIABILITIES)
         return expected_reliability
 
@@ -164,7 +161,7 @@ def _positions(bits: int, size: int) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DoubtSpace:
-    """Both spaces after the same readings."""
+    """The reliable and the unreliable space after the same readings."""
 
     static: StaticSpace
     noise: NoiseSpace
@@ -198,8 +195,8 @@ class DoubtSpace:
 
     def information(self) -> Weights:
         reliable, scale = self._reliable(), self._scale()
-        heard = reliable + self.noise.heard_masses() * scale
-        active = heard[:, None] * activation_matrix(self.static.n)
+        if_active = reliable + self.noise.heard_masses() * scale
+        active = if_active[:, None] * activation_matrix(self.static.n)
         return information(reliable + self.noise.masses() * scale, active)
 
     def _reliable(self) -> Weights:
@@ -207,8 +204,8 @@ class DoubtSpace:
         return as_weights(self.static.bits, len(all_rules(self.static.n)))
 
     def _scale(self) -> float:
-        """Return the factor that makes noisy likelihoods comparable; any will do once no reliable member remains."""
-        # / 5 levels: each rule has the same prior in both families, so that the families weigh 1/2 each
+        """Return the factor of noisy likelihoods relative to reliable ones; arbitrary if no reliable member remains."""
+        # / 5 levels: each rule has the same prior in both families, so that each family has prior 1/2
         return float(np.exp(self.noise.log_scale)) / len(RELIABILITIES) if self.static.count else 1.0
 
 
@@ -218,7 +215,7 @@ MAX_CONTROLLED = 6  # objects; with more the placement sequences are too many to
 
 @cache
 def orders(n: int) -> tuple[tuple[int, ...], ...]:
-    """Return all members: 320 for n = 5."""
+    """Return all orders of at least two of n objects: 320 for n = 5."""
     return tuple(order for order in sequences(n) if len(order) > 1)
 
 
@@ -237,7 +234,7 @@ def activated_members(n: int, reading: OrderReading, placed: tuple[int, ...]) ->
 
 @cache
 def order_matrix(n: int, reading: OrderReading) -> Weights:
-    """Return 1 where a placement sequence activates a member, else 0; shape (members, sequences)."""
+    """Return whether each placement sequence activates each member, as 1 or 0; shape (members, sequences)."""
     columns = [as_weights(activated_members(n, reading, placed), len(orders(n))) for placed in sequences(n)]
     return np.array(columns).T
 
@@ -262,7 +259,7 @@ def _answer(order: tuple[int, ...]) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class OrderSpace:
-    """Members that give every reading. bits: bit k stands for `orders(n)[k]`."""
+    """Orders consistent with every reading so far; `bits`: bit k stands for `orders(n)[k]`."""
 
     n: int
     order_reading: OrderReading
@@ -366,12 +363,11 @@ class Switching(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SwitchSpace:
-    """Members that give every reading.
+    """Switching detectors consistent with every reading so far.
 
-    count_by: what counts as an activation
-    firsts, seconds: the remaining rules, as bit sets, for each switch point 1, 2, ...
-    activations: so far
-    active: whether the last reading was ACTIVE
+    count_by: definition of an activation
+    firsts, seconds: for each switch point 1, 2, ... the remaining first, and second, rules as bit sets
+    activations: number of activations so far; active: whether the last reading was ACTIVE
     """
 
     n: int
@@ -411,9 +407,9 @@ class SwitchSpace:
     def fits(self, member: Switching) -> bool:
         if not 1 <= member.switch <= len(self.firsts) or member.first.canonical == member.second.canonical:
             return False
-        number = rule_numbers(self.n)
-        first, second = self.firsts[member.switch - 1], self.seconds[member.switch - 1]
-        return first >> number[member.first.canonical] & second >> number[member.second.canonical] & 1 == 1
+        bit_of = rule_numbers(self.n)
+        firsts, seconds = self.firsts[member.switch - 1], self.seconds[member.switch - 1]
+        return firsts >> bit_of[member.first.canonical] & seconds >> bit_of[member.second.canonical] & 1 == 1
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Switching]:
         pairs = np.array([self._pairs(k) for k in range(len(self.firsts))], np.float64)
@@ -431,16 +427,16 @@ class SwitchSpace:
 
     def after(self, experiment: tuple[int, ...], reading: str) -> SwitchSpace:
         active = is_active(reading)
-        fitting = activated_rules(self.n)[set_of(experiment)]
+        consistent = activated_rules(self.n)[set_of(experiment)]
         if not active:
-            fitting = ~fitting
+            consistent = ~consistent
         # a reading before any activation concerns the first rule at every switch point (all are 1 or more)
-        done = min(self.activations, len(self.firsts))  # switch points up to here have been reached
+        num_reached = min(self.activations, len(self.firsts))  # switch points that have been reached
         counts = active and (self.count_by is Count.LEVEL or not self.active)
         return replace(
             self,
-            firsts=self.firsts[:done] + tuple(bits & fitting for bits in self.firsts[done:]),
-            seconds=tuple(bits & fitting for bits in self.seconds[:done]) + self.seconds[done:],
+            firsts=self.firsts[:num_reached] + tuple(bits & consistent for bits in self.firsts[num_reached:]),
+            seconds=tuple(bits & consistent for bits in self.seconds[:num_reached]) + self.seconds[num_reached:],
             activations=self.activations + counts,
             active=active,
         )
@@ -459,11 +455,11 @@ class SwitchSpace:
         size = len(all_rules(self.n))
         total = np.zeros(size)
         for k, (first, second) in enumerate(zip(self.firsts, self.seconds, strict=True)):
-            current, inactive = (second, first) if k < self.activations else (first, second)
-            if current and inactive:
-                # partners of a rule: all of the other set but the rule itself, since both differ
-                members = as_weights(current, size)
-                total += members * (inactive.bit_count() - as_weights(inactive, size))
+            in_force, not_in_force = (second, first) if k < self.activations else (first, second)
+            if in_force and not_in_force:
+                # partners of a rule: all of the other set except the rule itself, since both differ
+                members = as_weights(in_force, size)
+                total += members * (not_in_force.bit_count() - as_weights(not_in_force, size))
         return total
 
     def posterior(self) -> Mapping[Rule, float]:

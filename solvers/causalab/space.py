@@ -1,12 +1,10 @@
-"""Version space of linear laboratories without noise: local fits of each node, and acyclic graphs of them.
+"""Version space of linear laboratories without noise: local hypotheses of each node, and acyclic choices of them.
 
 A node's weights are independent of the other nodes' weights, so the members are the acyclic assignments of one vector
 to each node, and their number is a sum over DAGs of products (solvers.acyclic.count): no member is enumerated to count.
 
-Exhaustive over weights 0 to 3, 4**k vectors for k possible parents. Readings are multiples of 0.01, so that all tests
+All weights 0 to 3 are tried: 4**k vectors for k possible parents. Readings are multiples of 0.01, so that all tests
 are exact in integers (hundredths).
-
-Options: for each node the number of local hypotheses by parent set, a mask over the nodes.
 """
 
 from __future__ import annotations
@@ -53,11 +51,12 @@ MAX_PARENTS = 7  # 4**7 = 16,384 vectors a node
 @lru_cache(maxsize=64)
 def _vectors(nodes: int, candidates: int) -> Integers:
     """Return every vector of weights 0 to 3 that is 0 outside the candidates (a mask); shape (vectors, nodes)."""
-    places = [i for i in range(nodes) if candidates >> i & 1]
-    vectors = np.zeros(((MAX_WEIGHT + 1) ** len(places), nodes), dtype=np.int64)
-    numbers = np.arange(len(vectors))
-    for place in places:
-        numbers, vectors[:, place] = np.divmod(numbers, MAX_WEIGHT + 1)
+    parents = [i for i in range(nodes) if candidates >> i & 1]
+    vectors = np.zeros(((MAX_WEIGHT + 1) ** len(parents), nodes), dtype=np.int64)
+    # the weights are the digits of the vector's number
+    remaining_digits = np.arange(len(vectors))
+    for parent in parents:
+        remaining_digits, vectors[:, parent] = np.divmod(remaining_digits, MAX_WEIGHT + 1)
     vectors.flags.writeable = False
     return vectors
 
@@ -66,7 +65,7 @@ def _vectors(nodes: int, candidates: int) -> Integers:
 class Local:
     """Weight vectors of one node that explain its readings.
 
-    vectors: (vectors, nodes), integers 0 to 3; a parent is where the weight is not 0
+    vectors: integers 0 to 3, shape (vectors, nodes); the nodes of nonzero weight are the parents
     """
 
     node: int
@@ -121,12 +120,12 @@ def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Float
 
 
 def _keep_stated_bases(local_space: Local, evidence: Evidence) -> Local:
-    """Keep vectors that agree with settings of the manipulator crystal that state the base (the paper's reading)."""
-    node = evidence.manipulator
+    """Keep vectors that agree with the manipulator crystal's settings, which state the base (the paper's reading)."""
+    manipulator = evidence.manipulator
     rows = [
         i
         for i, observation in enumerate(evidence.observations)
-        if observation.changed == local_space.node and observation.crystal == node
+        if observation.changed == local_space.node and observation.crystal == manipulator
     ]
     rows = [
         i
@@ -171,7 +170,7 @@ def _has_base_in(local_space: Local, readings: Floats, limits: tuple[int, int]) 
 
 
 # --- Counts of acyclic assignments of local hypotheses: all, by edge, or with a given graph ---------------------------
-Options: TypeAlias = Mapping[int, Mapping[int, int]]
+Options: TypeAlias = Mapping[int, Mapping[int, int]]  # node -> parent set, a mask over the nodes -> local hypotheses
 
 
 def count_choices(options: Options) -> int:
@@ -180,14 +179,14 @@ def count_choices(options: Options) -> int:
 
 
 def count_by_edge(options: Options, nodes: Sequence[str]) -> dict[Edge, int]:
-    """Count the assignments with each edge that some assignment has."""
+    """Count, for each edge of some assignment, the assignments that have it."""
     if not all(options.values()):
         return {}
     # components multiply, so an edge needs a sum over its child's component alone
     groups = DagWeights(options, 0).components()
-    numbers = [total(group) for group in groups]
-    parent_sets = {}
-    for child, (group, other_choices) in sorted(_other_choices(groups, numbers).items()):
+    group_counts = [total(group) for group in groups]
+    edge_counts = {}
+    for child, (group, other_choices) in sorted(_other_choices(groups, group_counts).items()):
         options_by_node = dict(zip(group.endogenous, group.options, strict=True))
         roots = group.available & ~sum(1 << node for node in options_by_node)
         for parent in range(len(nodes)):
@@ -197,14 +196,14 @@ def count_by_edge(options: Options, nodes: Sequence[str]) -> dict[Edge, int]:
                 and other_choices
                 and (number := total(DagWeights({**options_by_node, child: with_parent}, roots)))
             ):
-                parent_sets[nodes[parent], nodes[child]] = number * other_choices
-    return parent_sets
+                edge_counts[nodes[parent], nodes[child]] = number * other_choices
+    return edge_counts
 
 
-def _other_choices(groups: Sequence[DagWeights], numbers: Sequence[int]) -> dict[int, tuple[DagWeights, int]]:
+def _other_choices(groups: Sequence[DagWeights], group_counts: Sequence[int]) -> dict[int, tuple[DagWeights, int]]:
     """Return, for each node, its component, and the number of assignments of all other components."""
     return {
-        node: (group, prod(number for index, number in enumerate(numbers) if index != group_index))
+        node: (group, prod(count for index, count in enumerate(group_counts) if index != group_index))
         for group_index, group in enumerate(groups)
         for node in group.endogenous
     }
@@ -232,12 +231,12 @@ def _is_acyclic(parents: Sequence[int]) -> bool:
 
 def masks_of(edges: Set[Edge], nodes: Sequence[str]) -> list[int] | None:
     """Return the parents of each node as masks; None if an edge is not between two of the nodes."""
-    number = {node: i for i, node in enumerate(nodes)}
+    index = {node: i for i, node in enumerate(nodes)}
     masks = [0] * len(nodes)
     for parent, child in edges:
-        if parent not in number or child not in number:
+        if parent not in index or child not in index:
             return None
-        masks[number[child]] |= 1 << number[parent]
+        masks[index[child]] |= 1 << index[parent]
     return masks
 
 
@@ -245,7 +244,7 @@ def masks_of(edges: Set[Edge], nodes: Sequence[str]) -> list[int] | None:
 
 
 class GraphSpace(ABC):
-    """Space that counts its members, and for each edge the members that have it."""
+    """Space that counts its members, and the members with each edge."""
 
     @property
     @abstractmethod
@@ -278,7 +277,7 @@ MAX_LISTED = 20_000  # members that are written out
 
 @dataclass(frozen=True)
 class WeightedDags(GraphSpace):
-    """Mechanisms with weights 1, 2, 3 and acyclic parents that explain the evidence."""
+    """Mechanisms with weights 1, 2, 3 and acyclic parents that explain the evidence; `bounded` as in `explain_node`."""
 
     evidence: Evidence
     bounded: bool
@@ -301,7 +300,7 @@ class WeightedDags(GraphSpace):
         return count_choices(self._options)
 
     def fits(self, member: Mechanism) -> bool:
-        """Return whether a mechanism is a member; its base has to be the one that its weights leave."""
+        """Return whether a mechanism is a member; its base has to be the one that follows from its weights."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and all(
             np.any(np.all(local_space.vectors == matrix[local_space.node], axis=1)) for local_space in self.locals
@@ -357,7 +356,7 @@ class WeightedDags(GraphSpace):
         return mechanism_of(self.evidence.nodes, weights, self._base(matrix[-1].astype(np.int64)))
 
     def after(self, experiment: Setting, reading: Values | Outcome) -> WeightedDags:
-        """Return the members that give this reading of the manipulator crystal."""
+        """Return the space after an experiment that gave this reading of the manipulator crystal."""
         name, value = experiment
         values = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
         evidence = self.evidence.after(name, value, values)
@@ -431,9 +430,9 @@ def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
         raise BudgetSpent(reason)
     frequency = explain_node(evidence, evidence.frequency, bounded=bounded)
     reactor = evidence.reactor.copy()
-    possible = predict_frequencies(frequency, evidence)
-    if len(set(possible.tolist())) == 1:  # then bases of the frequency's children have limits in that crystal too
-        reactor[-1] = possible[0] / PER_UNIT
+    predictions = predict_frequencies(frequency, evidence)
+    if len(set(predictions.tolist())) == 1:  # then bases of the frequency's children have limits in that crystal too
+        reactor[-1] = predictions[0] / PER_UNIT
     local_spaces = [
         explain_node(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)
     ]
@@ -441,7 +440,7 @@ def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
 
 
 def likely_dags(evidence: Evidence) -> WeightedDags:
-    """Return the space for bases as the generator draws them, or for any bases where no mechanism has such ones."""
+    """Return the space for bases as the generator draws them, or for any bases if that space is empty."""
     space = weighted_dags(evidence, bounded=True)
     return space if space.count else weighted_dags(evidence, bounded=False)
 
@@ -456,7 +455,7 @@ def predict_frequencies(frequency: Local, evidence: Evidence) -> Floats:
 
 
 def frequency_equation(space: WeightedDags) -> Integers:
-    """Return the frequency's vector whose prediction most members share; of equals the one with fewest parents."""
+    """Return the frequency's vector whose prediction most members share; among equals, one with fewest parents."""
     verdicts = space.verdicts()
     possible_values = (predict_frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
     rows: list[list[int]] = space.locals[-1].vectors.tolist()
@@ -467,7 +466,7 @@ def frequency_equation(space: WeightedDags) -> Integers:
 
 
 def reason_not_enumerable(task: Task) -> str | None:
-    """Why a task has no space of this kind; None if it has."""
+    """Return the reason why a task has no space of this kind; None if it has one."""
     if task.family is not Family.LINEAR or task.noise:
         return "only linear tasks without noise have a space of weighted DAGs"
     if task.weights is not Weights.SMALL:

@@ -1,39 +1,36 @@
 """Exact synthesis: a least formula that agrees with a partial truth table, proven least.
 
-Up to 4 variables by one look-up in a complete catalogue of functions. Over 5 and 6 variables a catalogue holds all
-functions of up to 11 and 9 nodes; beyond that every size is refuted by exhaustion
-before the next is tried.
+Up to 4 variables, one look-up in a complete catalogue of functions finds the formula. Over 5 and 6 variables a
+catalogue holds all functions of up to 11 and 9 nodes; beyond that, every size is refuted by exhaustion before the next
+is tried. A state of the budget is a listed function that is compared with the table, or a pair of them.
 
-Tie rule for any number of variables and any method: of the functions of least size that agree with the table the one
-with the smallest table bits; of its formulas the one that solvers.formulas.synthesis describes.
-A state of the budget is a listed function that is compared with the table, or a pair of them.
-
-For a formula of size s that agrees with a partial table, s - 1 nodes are divided among the arguments. All but the
-largest come from the catalogue; they leave a partial table with more open rows to the largest (see below), which is a
-scan of the catalogue, or the same question for a smaller size.
-
-Each generator yields formulas of exactly the requested size that agree with the goal, among them one of least score, if
-there is any formula of this operator and size and none smaller agrees with the goal. Splits into listed functions come
-first, then those that need a further search for the largest argument.
-
-Rows that an argument leaves open to the others: under `and` those where it is 0, under `or` those where it is 1, under
-a parity none, under `iff` those where the arguments so far disagree.
-
-A goal is a partial table, `value` on the rows of `care`, and the score by which formulas of one
-size are compared: least (bits & keep) ^ flip. `keep` and `flip` carry the score of the whole formula to its argument.
-
-Lists. The arguments of `and`, `or`, `xor` of total size n, all listed in a catalogue up to size t, fall into two parts
-whose combinations are listed too (a single argument, or a list cost below t) whenever 2 (n - t) < t: either the largest
-argument leaves less than t to the others, or no argument exceeds n - t, and then the shortest prefix that reaches
-n - t + 1 stays below t. So pairs of listed functions suffice, up to size 17 for t = 11. Above, the smallest argument is
-taken off first.
-
-Of the formulas of least size for a function the one is built that comes first by
+Ties are settled by one rule, for any number of variables and any method. Of the functions of least size that agree with
+the table, the one with the smallest table bits is taken. Of its formulas of least size, the one is built that comes
+first by
 1. the operator at its root, in table order (not, and, or, xor, iff);
 2. its split into two parts (for `iff` of more than two: into arguments): smallest first part, then smallest second
    part, by list cost (solvers.formulas._kernels_functions), size and table bits.
 Nested nodes of one n-ary operator are flattened. Arguments are formulas by the same rule, sorted by size, then bits.
 A part is `Listed` (a function of the catalogue) or `Decomposed` (an operator over parts).
+
+A formula of size s that agrees with a partial table divides s - 1 nodes among its arguments. All but the largest
+argument come from the catalogue. They leave a partial table with more open rows to the largest, which is found by a
+scan of the catalogue, or by the same question for a smaller size. An argument leaves open to the others, under `and`,
+the rows where it is 0; under `or`, those where it is 1; under a parity, none; under `iff`, those where the arguments so
+far disagree.
+
+A goal is a partial table, `value` on the rows of `care`, and the score by which formulas of one size are compared:
+least (bits & keep) ^ flip. `keep` and `flip` carry the score of the whole formula to its argument.
+
+Each generator of splits yields formulas of exactly the requested size that agree with the goal. One of least score is
+among them, if there is any formula of this operator and size and none smaller agrees with the goal. Splits into listed
+functions come first, then those that need a further search for the largest argument.
+
+The arguments of `and`, `or`, `xor` of total size n, all listed in a catalogue up to size t, fall into two parts
+whose combinations are listed too (a single argument, or a list cost below t) whenever 2 (n - t) < t: either the largest
+argument leaves less than t to the others, or no argument exceeds n - t, and then the shortest prefix that reaches
+n - t + 1 stays below t. So pairs of listed functions suffice, up to size 17 for t = 11. Above, the smallest argument is
+taken off first.
 """
 
 from __future__ import annotations
@@ -79,10 +76,10 @@ from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Ou
 
 
 class Goal(NamedTuple):
-    """Question: of the functions that are `value` wherever `care` is set, the one with the least (bits & keep) ^ flip.
+    """Question for the function that is `value` wherever `care` is set and has the least (bits & keep) ^ flip.
 
-    care, value: rows that are determined, and their values there (0 elsewhere)
-    keep, flip: the score of an argument is that of the larger function which it completes
+    care, value: rows that are determined, and the values there (0 elsewhere)
+    keep, flip: they make the score of an argument that of the larger function which it completes
     """
 
     care: int
@@ -109,7 +106,7 @@ def exact_goal(bits: int, full: int) -> Goal:
 
 
 class Listed(NamedTuple):
-    """Function of a catalogue, at that position."""
+    """Function of a catalogue; position: its index there."""
 
     bits: int
     size: int
@@ -140,7 +137,6 @@ class Decomposition:
     """Exact search in one catalogue, with memory of refuted questions.
 
     Questions must come in ascending size: a search for size s relies on there being no smaller formula that agrees.
-    A state of the budget is a listed function that is compared, or a pair of them.
     """
 
     def __init__(self, functions: Catalogue) -> None:
@@ -152,7 +148,7 @@ class Decomposition:
 
     @property
     def max_size(self) -> int:
-        """Largest size that can be searched: of two arguments one has to be listed."""
+        """Largest size that can be searched: one of two arguments has to be listed."""
         return 2 * self.functions.max_size + 2
 
     def find_smallest(self, goal: Goal, size: int) -> Part | None:
@@ -162,7 +158,7 @@ class Decomposition:
         return self._search(goal, size, self.functions.operators)
 
     def split_with_root(self, goal: Goal, size: int, operator: str) -> Decomposed | None:
-        """Find the best decomposition among formulas with the operator at their root."""
+        """Return the best decomposition with the operator at its root, or None."""
         return best_candidate(goal, self._candidates(goal, size, operator))
 
     def listed_function(self, position: int) -> Listed:
@@ -221,7 +217,7 @@ class Decomposition:
 
 
 def best_candidate(goal: Goal, candidates: Iterable[Decomposed]) -> Decomposed | None:
-    """Return the candidate of least score, of equals the first; stops when no later one can be better."""
+    """Return the first candidate of least score, None without candidates; stop once no later one can be better."""
     chosen = None
     for part in candidates:
         if chosen is None or goal.score(part.bits) < goal.score(chosen.bits):
@@ -231,7 +227,7 @@ def best_candidate(goal: Goal, candidates: Iterable[Decomposed]) -> Decomposed |
     return chosen
 
 
-# --- the ways to split -----------------------------------------------------------------------------------------------
+# --- Splits of a formula into its operator and its arguments ----------------------------------------------------------
 
 
 def split_junctions(search: Decomposition, goal: Goal, size: int, operator: str) -> Iterator[Decomposed]:
@@ -325,9 +321,9 @@ def _remainders(
     max_listed = search.functions.max_size
     for cost in range(1, total - max_listed):
         yield cost, partial(search.find_smallest, size=total - cost)
-    # otherwise pairs of listed functions suffice: 2 (n - t) < t, see the module
+    # otherwise pairs of listed functions suffice: 2 (n - t) < t, see the module's head
     if operator in LISTING and 2 * (total - max_listed) >= max_listed:
-        # of three or more arguments the smallest costs at most a third
+        # the smallest of three or more arguments costs at most a third
         for cost in range(1, total // 3 + 1):
             yield cost, partial(search.split_with_root, size=total - cost + 1, operator=operator)
 
@@ -385,11 +381,11 @@ def _listed_formula(functions: Catalogue, part: Listed) -> Formula:
     if part.size == 1:
         tables = [projection(index, functions.num_vars).bits for index in range(functions.num_vars)]
         return var(str(tables.index(part.bits)))
-    possible = (
+    operators = (
         name for name in functions.operators if name not in ROOTS or functions.rooted[part.position] & ROOTS[name]
     )
     # `rooted` spares searches for and, or, xor that must fail; `not` and `iff` have no bit and are tried
-    chosen = next(split for operator in possible if (split := _split(functions, part, operator)))
+    chosen = next(split for operator in operators if (split := _split(functions, part, operator)))
     return _formula(functions, chosen)
 
 
@@ -404,7 +400,7 @@ def _split(functions: Catalogue, part: Listed, operator: str) -> Decomposed | No
 class LeastSize:
     """Search for the least size of a formula that agrees with a table, one size at a time.
 
-    lower_bound: proven; no smaller formula agrees. It is the least size once `size` is known
+    lower_bound: proven bound: no smaller formula agrees; it is the least size once `size` is known
     possible: False once it is proven that no formula of any size agrees
     """
 
@@ -418,12 +414,12 @@ class LeastSize:
 
     @property
     def size(self) -> int | None:
-        """Least size, None as long as it is unknown."""
+        """Least size; None as long as it is unknown."""
         return None if self._part is None else self._part.size
 
     @property
     def decided(self) -> bool:
-        """Whether the least size, or that there is none, is known."""
+        """Whether the least size is known, or that there is none."""
         return self._part is not None or not self.possible
 
     @property
@@ -432,7 +428,7 @@ class LeastSize:
         return self.lower_bound <= self._search.max_size
 
     def advance(self, budget: Budget | None = None) -> None:
-        """Test the next size, or all listed sizes at once; if the budget runs out before, only the budget changes."""
+        """Test the next size, or at first all listed sizes; a budget that runs out leaves all else unchanged."""
         if self.decided or not self.in_reach:
             return
         self._search.budget = budget or Budget()
@@ -469,7 +465,7 @@ class LeastSize:
         return Goal(self.partial.care, self.partial.value, full_mask(self.partial.num_vars), 0)
 
     def formula(self, names: Sequence[str]) -> Formula:
-        """Build the formula, once the size is known; names[i] is variable i of the table."""
+        """Build the formula; names[i] is variable i of the table. `ValueError` before the size is known."""
         part = self._part
         if part is None:
             raise ValueError("the least size is not known yet")
@@ -482,7 +478,7 @@ class LeastSize:
         return formula
 
     def _certify(self, formula: Formula, names: Sequence[str]) -> None:
-        """Assert, by the reference, every row that is determined."""
+        """Assert by the reference that the formula agrees in every determined row, and has the least size."""
         for row in range(num_rows(self.partial.num_vars)):
             if self.partial.care >> row & 1:
                 value = evaluate(formula, {name: row >> index & 1 for index, name in enumerate(names)})
@@ -498,9 +494,9 @@ def least_formula(
     at_most: int | None = None,
     budget: Budget | None = None,
 ) -> Outcome[Formula]:
-    """Find the formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
+    """Return the formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
 
-    names: names[i] is variable i of the table
+    names: names[i] is variable i of the table; `ValueError` for repeated names or a wrong number of them
     """
     if len(names) != partial.num_vars or len(set(names)) != len(names):
         raise ValueError(f"{len(names)} names {list(names)} for the {partial.num_vars} variables of a table")
@@ -532,7 +528,7 @@ NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not
 
 
 def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np.uint8]:
-    """Return least sizes of all functions of 4 variables by table bits, NOT_EXPRESSIBLE without formula; [65536]."""
+    """Return [65536] the least size of each function of 4 variables by table bits; NOT_EXPRESSIBLE without formula."""
     functions = catalogue(4, operators)
     sizes = np.full(1 << num_rows(4), NOT_EXPRESSIBLE, np.uint8)
     sizes[functions.words] = functions.sizes
@@ -540,10 +536,10 @@ def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np
 
 
 def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = STANDARD_OPERATORS) -> Formula:
-    """Return a formula of least size for the function with that table, by the rule of solvers.formulas.synthesis.
+    """Return the formula of least size for the function with that table, by the module's rule for ties.
 
     names: one to six; names[i] is variable i. `TableError` if the function has no formula, or, over five and six
-    names, only formulas larger than what the catalogue lists; solvers.formulas.synthesis finds those too.
+    names, only formulas larger than what the catalogue lists; `least_formula` finds those too.
     """
     functions = catalogue(len(names), operators)
     position = functions.position(bits)
@@ -560,8 +556,8 @@ def _formula_at(functions: Catalogue, bits: int, position: int, names: Sequence[
 def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, ...]) -> Formula:
     """Return a formula over `names`; names[i] is variable i. A constant without variables mentions names[0].
 
-    Of least size for every function of up to four variables, and for small ones of five and six. Needs `not`, `and`,
-    `or` for the others; `ValueError` if there is no formula.
+    It is of least size for every function of up to four variables, and for small ones of five and six. The others need
+    `not`, `and`, `or`; `ValueError` if there is no formula.
     """
     if table.num_vars == 0:
         return formula_for(constant_table(bool(table.bits), 1), names, operators)

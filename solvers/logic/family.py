@@ -1,4 +1,7 @@
-"""The family of near-optimal logic models, counted exactly: shares, draws, listing, predictions, next experiments."""
+"""The family of near-optimal logic models (its members), counted exactly.
+
+Shares of members, samples, lists, predictions and next experiments.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ from calibrant.solvers.space import space_repr
 
 
 def solve_family(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily] | OutOfBudget:
-    """Return the family of a task; `OutOfBudget` states what ran out, with both bounds once there are any."""
+    """Return the family of a task; `OutOfBudget` with the limit that was reached, and bounds if there are any."""
     outcome = search(task, limits)
     if not isinstance(outcome, Found):
         return outcome
@@ -73,7 +76,7 @@ def solve_family(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily
 
 
 def solve_class(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily] | OutOfBudget:
-    """Return all models of the class as a family, whatever the data."""
+    """Return all models of the class as a family, without the data."""
     bare = task.without_data()
     try:
         lattice = class_lattice(bare, limits)
@@ -84,11 +87,12 @@ def solve_class(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily]
 
 @dataclass(frozen=True, eq=False)
 class LogicFamily(Pictured):
-    """All models of a task within its tolerances, or those of them that meet conditions or give readings.
+    """The models of a task within its tolerances that also satisfy a restriction and give further readings.
 
-    optimum: least misfit and then least size of the whole family; witness: a model that has both
-    misfit_limit, size_limit: of members, None for no limit
-    readings: experiments with answers that members give; restriction: clauses that members have or lack
+    lattice: partial models, state by state; None if there is no member
+    optimum: least misfit, and least size at that misfit, of the whole family; witness: a model that has both
+    misfit_limit, size_limit: greatest of members, None for no limit
+    readings: experiments with the answers that members give; restriction: clauses that members have or lack
     """
 
     task: Task
@@ -108,15 +112,15 @@ class LogicFamily(Pictured):
         """Return the union of the members: an edge of every member is certain, one of some is open."""
         edges = self.edges() if self.lattice is not None else {}
         clauses = sorted(self.clauses().items(), key=lambda entry: (-entry[1], str(entry[0]))) if edges else []
-        shares = [(str(clause), f"{number / self.count:.3f}") for clause, number in clauses]
+        shares = [(str(clause), f"{count / self.count:.3f}") for clause, count in clauses]
         nodes = sorted({name for edge in self.task.edges for name in (edge.source, edge.target)})
         return Picture(
             f"Family of {plural(self.count, 'logic models')}",
             (self.in_words, f"least misfit {self.optimum[0]} and size {self.optimum[1]}"),
             nodes=dict.fromkeys(nodes, ""),
             edges=tuple(
-                PictureEdge(edge.source, edge.target, "good" if number == self.count else "open")
-                for edge, number in sorted(edges.items())
+                PictureEdge(edge.source, edge.target, "good" if count == self.count else "open")
+                for edge, count in sorted(edges.items())
             ),
             caption="Share of the models that have a clause",
             columns=("clause", "share"),
@@ -126,7 +130,7 @@ class LogicFamily(Pictured):
 
     @property
     def in_words(self) -> str:
-        """The class, as a claim about the family names it."""
+        """The class in words, for claims about the family."""
         misfit = "any misfit" if self.misfit_limit is None else f"misfit at most {self.misfit_limit}"
         size = "any size" if self.size_limit is None else f"size at most {self.size_limit}"
         clause = self.task.options.max_clause
@@ -179,13 +183,11 @@ class LogicFamily(Pictured):
         else:
             ends = self._sums(with_misfit=True, with_size=True).ends
         constant = self.lattice.columns.constant
-        return {
-            (key // SIZE_BASE + constant, key % SIZE_BASE): number for key, number in sorted(ends.items()) if number
-        }
+        return {(key // SIZE_BASE + constant, key % SIZE_BASE): count for key, count in sorted(ends.items()) if count}
 
     @property
     def num_states(self) -> int:
-        """States through which a model within the misfit limit leads."""
+        """Number of states of the lattice that some model within the misfit limit passes."""
         return 0 if self.lattice is None else self.lattice.num_states
 
     # --- clauses and edges -----------------------------------------------------------------------------------------
@@ -197,11 +199,11 @@ class LogicFamily(Pictured):
         return self.restriction.marginals(self.lattice, self._plain_sums)
 
     def clauses(self) -> Mapping[Clause, int]:
-        """Clause -> number of members that have it; clauses of no member are left out."""
+        """Return clause -> number of members that have it; clauses of no member are left out."""
         return self._marginals.clauses
 
     def edges(self) -> Mapping[Edge, int]:
-        """Edge -> number of members with a clause of its target that has it; edges of no member are left out."""
+        """Return edge -> number of members that use it in a clause; edges of no member are left out."""
         return self._marginals.edges
 
     def never(self) -> list[Edge]:
@@ -210,16 +212,16 @@ class LogicFamily(Pictured):
 
     def always(self) -> list[Clause]:
         """Return the clauses that every member has."""
-        return [clause for clause, number in self.clauses().items() if number == self.count]
+        return [clause for clause, count in self.clauses().items() if count == self.count]
 
     def open_clauses(self) -> list[Clause]:
         """Return the clauses that some members have and some lack."""
-        return [clause for clause, number in self.clauses().items() if number < self.count]
+        return [clause for clause, count in self.clauses().items() if count < self.count]
 
     def pairs(self) -> tuple[list[tuple[Clause, Clause]], list[tuple[Clause, Clause]]]:
-        """Return exclusive pairs (every member has exactly one of both) and inclusive ones (both or neither).
+        """Return the exclusive pairs of open clauses (every member has just one) and the inclusive ones (both or none).
 
-        Pairs are of open clauses, each pair and each list sorted by text.
+        Each pair and each list is sorted by text.
         """
         counts = self.clauses()
         candidates = sorted(self.open_clauses(), key=str)
@@ -238,7 +240,7 @@ class LogicFamily(Pictured):
         return exclusive, inclusive
 
     def condition(self, clause: Clause | str, *, present: bool = True) -> LogicFamily:
-        """Return the members that have a clause, or that lack it. `LogicError` for no clause of the class."""
+        """Return the members that have a clause, or lack it; `LogicError` for a clause outside of the class."""
         chosen = parse_clause(clause) if isinstance(clause, str) else clause
         rule = reference.class_violation([chosen], self.task)
         if rule == reference.UNKNOWN:
@@ -260,7 +262,7 @@ class LogicFamily(Pictured):
         )
 
     def judge(self, network: Network) -> Judgement:
-        """Return what a network of a published file is to the family: a member, or the first reason why not."""
+        """Return whether a network of a published file is a member, or the first reason why not."""
         optimal = solve_family(replace(self.task, tolerance=Tolerance("0", 0)), self.limits)
         answers = None
         if isinstance(optimal, Found):
@@ -300,7 +302,7 @@ class LogicFamily(Pictured):
         if self.lattice is None:
             return
         constant = self.lattice.columns.constant
-        # one sum a point: its completions lead to that key alone, so that the depth-first walk meets no dead end
+        # one sum per (misfit, size): the depth-first walk then visits only paths that end there
         for misfit, size in self.spectrum:
             sums = self._sums(with_misfit=True, with_size=True, only=(misfit - constant) * SIZE_BASE + size)
             for groups in sums.paths():
@@ -323,7 +325,7 @@ class LogicFamily(Pictured):
     # --- experiments -----------------------------------------------------------------------------------------------
 
     def predict(self, experiments: Sequence[Experiment]) -> logic_sums.Predictions:
-        """Return how many members give each answer of all readouts, experiment by experiment.
+        """Count, for each experiment, the members by their answers of all readouts.
 
         `OutOfBudgetError` if one experiment alone has too many combinations of answers and states.
         """
@@ -334,9 +336,10 @@ class LogicFamily(Pictured):
     def best_next(
         self, candidates: Sequence[Experiment] | None = None, *, max_stimuli: int = 2, max_inhibitors: int = 1
     ) -> logic_sums.NextExperiment | None:
-        """Return the candidate of the least expected share of members left, the first of equals; None without any.
+        """Return the candidate of least expected share of members left, the first of equals; None without any.
 
-        candidates: also those that were done; None for all new ones with at most so many stimuli and inhibitors
+        candidates: may include measured experiments; None for all new ones with at most `max_stimuli` and
+            `max_inhibitors`
         """
         if candidates is not None:
             return logic_sums.choose_next(self.task, self.predict(candidates), range(len(candidates)))
@@ -345,31 +348,31 @@ class LogicFamily(Pictured):
         return logic_sums.choose_next(self.task, predictions, logic_sums.rank_new(self.task, predictions))
 
     def outcomes(self, experiment: Experiment) -> Mapping[str, int]:
-        """Return how many members give each answer of all readouts."""
+        """Count the members by their answers of all readouts."""
         return self.predict([experiment]).outcomes[0]
 
     def verdicts(self) -> Mapping[tuple[str, ...], int]:
-        """Return how many members give each table of answers to the task's questions."""
+        """Count the members by their table of answers to the task's questions."""
         tables = self.predict(self.task.questions).tables
         if tables is None:
             raise LatticeLimitError("too many different tables of answers to the questions")
         return tables
 
     def after(self, experiment: Experiment, reading: str) -> LogicFamily:
-        """Return the members that give this reading, answers of all readouts; limits stay.
+        """Return the members that give this reading, the answers of all readouts as a text of 0 and 1.
 
-        `LogicError` for a reading that is no text of 0 and 1, a digit a readout; `LatticeLimitError` out of budget.
+        `LogicError` for a malformed reading; `LatticeLimitError` out of budget.
         """
         if len(reading) != len(self.task.setup.readouts) or set(reading) - {"0", "1"}:
             raise LogicError(f"a reading has {len(self.task.setup.readouts)} digits of 0 and 1, in order of readouts")
         readings = (*self.readings, (experiment, reading))
         lattice = None
         if self.lattice is not None:
-            # built again and not filtered: a reading is a new column, which splits groups that the old columns merged
+            # computed anew, not filtered: a reading is a new column, which splits groups that the old columns merged
             lattice = lattice_within(self.task, self.misfit_limit, readings, self.limits)
         return replace(self, lattice=lattice, readings=readings)
 
-    # --- second tools -----------------------------------------------------------------------------------------------
+    # --- exports ----------------------------------------------------------------------------------------------------
 
     def to_networkx(self) -> Any:
         """Return the union of all members as a networkx `DiGraph`, for GraphML and DOT.
@@ -399,12 +402,12 @@ class LogicFamily(Pictured):
         return graph
 
     def compare(self, models: Sequence[ListedModel | Model]) -> Comparison:
-        """Return what a list of models has in common with the family, and where it claims more."""
+        """Compare a list of models with the family."""
         listed = [model if isinstance(model, ListedModel) else ListedModel(model) for model in models]
         return compare_models(self, listed)
 
 
-# the name of the interface; `condition` is the one of the house's rules for names
+# `given` is the public name; a method defined so would break the rule that methods start with a verb
 LogicFamily.given = LogicFamily.condition  # type: ignore[attr-defined]
 
 
@@ -413,16 +416,16 @@ def first_member(family: LogicFamily) -> Model | None:
     return next(family.models(), None)
 
 
-def _below(rng: np.random.Generator, number: int) -> int:
-    """Return an integer from 0 to number - 1, uniformly, of any size."""
-    # numpy draws 64 bits at most and families exceed them (3.3e21 models of ExtLiver): bytes, and values from
-    # `number` on are rejected, less than half of all, so that no remainder favours small ones
-    bits = (number - 1).bit_length()
+def _below(rng: np.random.Generator, bound: int) -> int:
+    """Return a uniformly random integer from 0 to `bound` - 1, of any size."""
+    # numpy draws at most 64 bits, and families exceed them (3.3e21 models of ExtLiver); rejecting values from `bound`
+    # on, less than half of all, keeps the distribution uniform
+    bits = (bound - 1).bit_length()
     if not bits:
         return 0
     while True:
         value = int.from_bytes(rng.bytes((bits + 7) // 8), "big") >> (-bits % 8)
-        if value < number:
+        if value < bound:
             return value
 
 
@@ -440,16 +443,16 @@ def spectrum_csv(family: LogicFamily) -> str:
 def marginals_csv(family: LogicFamily) -> str:
     """Return the numbers and shares of members by clause and edge as CSV; clauses of no member are left out."""
     rows: list[tuple[object, ...]] = []
-    for kind, numbers in (("clause", family.clauses()), ("edge", family.edges())):
-        for part, number in numbers.items():
-            status = "always" if number == family.count else "open"
-            rows.append((kind, part, number, f"{number / family.count:.6g}", status))
+    for kind, counts in (("clause", family.clauses()), ("edge", family.edges())):
+        for part, count in counts.items():
+            status = "always" if count == family.count else "open"
+            rows.append((kind, part, count, f"{count / family.count:.6g}", status))
     rows += [("edge", edge, 0, "0", "never") for edge in family.never()]
     return _csv(("kind", "part", "members", "share", "status"), rows)
 
 
 def predictions_csv(family: LogicFamily, predictions: logic_sums.Predictions) -> str:
-    """Return the share of members that answer 1 as CSV: a row an experiment, a column a readout."""
+    """Return the share of members that answer 1 as CSV: one row per experiment, one column per readout."""
     setup = family.task.setup
     rows = [
         (experiment.text(setup), *(f"{float(share):.6g}" for share in predictions.shares(index)))
@@ -459,9 +462,9 @@ def predictions_csv(family: LogicFamily, predictions: logic_sums.Predictions) ->
 
 
 class MeasuredCell(NamedTuple):
-    """A measured value beside predictions.
+    """A measured value with its predictions.
 
-    number: of the experiment, from 1; time: None where the data state none
+    number: position of the experiment, from 1; time: None if the data have none
     value: as measured; integer: discretised; predicted: by the witness; share: of members that predict 1
     """
 
@@ -480,11 +483,11 @@ class MeasuredCell(NamedTuple):
         return (self.predicted - self.value) ** 2
 
 
-ValueTimes: TypeAlias = Sequence[Sequence[float | None]]  # a row an experiment, in the order of readouts
+ValueTimes: TypeAlias = Sequence[Sequence[float | None]]  # one row per experiment, in the order of readouts
 
 
 def measured_cells(family: LogicFamily, times: ValueTimes = ()) -> Iterator[MeasuredCell]:
-    """Yield the measured values, experiment by experiment; `LatticeLimitError` where shares are out of budget."""
+    """Yield the measured values, experiment by experiment; `LatticeLimitError` if shares are out of budget."""
     task, predictions = family.task, family.predict(family.task.experiments)
     rows = zip(task.experiments, task.values, task.discretised, strict=True)
     for index, (experiment, values, integers) in enumerate(rows):
@@ -497,7 +500,7 @@ def measured_cells(family: LogicFamily, times: ValueTimes = ()) -> Iterator[Meas
 
 
 def predicted_csv(family: LogicFamily, times: ValueTimes = ()) -> str:
-    """Return the measured values beside predictions as CSV, a row a value; the square is of values as measured."""
+    """Return the measured values with predictions as CSV, one row per value; squares use values as measured."""
     head = ("number", "experiment", "time", "readout", "measured", "discretised", "predicted", "share", "square")
     rows = (
         (
@@ -510,7 +513,7 @@ def predicted_csv(family: LogicFamily, times: ValueTimes = ()) -> str:
 
 
 def candidates_csv(family: LogicFamily, predictions: logic_sums.Predictions) -> str:
-    """Return the candidates as CSV: sum of squares of the outcome numbers, share left, outcomes, whether done."""
+    """Return the candidates as CSV: sum of squared outcome counts, share left, outcomes, whether measured."""
     setup, is_done = family.task.setup, logic_sums.find_done(family.task, predictions.experiments)
     rows = []
     for index, experiment in enumerate(predictions.experiments):
@@ -557,7 +560,7 @@ def family_record(family: LogicFamily, best: logic_sums.NextExperiment | None = 
 
 
 def exact(task: Task, limits: Limits = USUAL_LIMITS) -> Found[Model] | OutOfBudget:
-    """Return a model of the least misfit, and of these of the least size, proven."""
+    """Return a model proven to have least misfit, and least size at that misfit."""
     outcome = solve_family(task, limits)
     return Found(outcome.value.witness) if isinstance(outcome, Found) else outcome
 
@@ -589,6 +592,6 @@ def _shares(task: Task, limits: Limits) -> Found[tuple[tuple[Fraction, ...], ...
 
 
 def question_shares(family: LogicFamily) -> tuple[tuple[Fraction, ...], ...]:
-    """Return of each question and readout the share of members that answer 1."""
+    """Return, for each question and readout, the share of members that answer 1."""
     predictions = family.predict(family.task.questions)
-    return tuple(predictions.shares(number) for number in range(len(family.task.questions)))
+    return tuple(predictions.shares(k) for k in range(len(family.task.questions)))

@@ -26,7 +26,7 @@ from calibrant.solvers.replayscm.certified import require_replay
 from calibrant.solvers.replayscm.members import members_by_size
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 
-MAX_MEMBERS = 2_000  # members of the version space that are tried when no single edit is separable
+MAX_MEMBERS = 2_000  # members of the version space that are tried if no single edit is separable
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,17 @@
 """Complete solver: a train-exact SCM of least total formula size, with proof that none is smaller.
 
-An SCM is train-exact iff every mechanism reproduces the observed rows in which its variable is not clamped, so the
-problem decomposes: per variable the parent sets that determine its column and a least formula over each, then the
-acyclic, admissible assignment of least total size. Expensive formula sizes are only bounded from below at first; an
+An SCM is train-exact iff every mechanism reproduces the observed rows in which its variable is not intervened on. So
+the problem decomposes: for each variable, the parent sets that determine its column and a least formula over each; then
+the acyclic, admissible assignment of least total size. Expensive formula sizes are at first only bounded from below. An
 assignment is optimal once all its sizes are exact, because every other assignment costs at least its bound.
-If the budget ends before, the answer is a bound and the incumbent (`BestSoFar`).
+If the budget ends before that, the answer is a bound and the incumbent (`BestSoFar`).
 
-Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators, and in
-Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.roots_and_parents). Otherwise
-there may be a smaller train-exact SCM; they are considered only where no root set of that kind fits.
-Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
-(variables in the order of the task, sets compared as numbers with bit i for variable i); between formulas over one set
-the rule of solvers.formulas.synthesis. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
+Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators. With hidden
+roots and shared units, the columns of all roots are also nested (solvers.replayscm.roots_and_parents); other root sets,
+which may have a smaller train-exact SCM, are considered only if no nested one fits.
+Ties between assignments of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
+(variables in the order of the task, sets compared as numbers with bit i for variable i); between formulas over one set,
+the rule of solvers.formulas.synthesis. If literals 0 and 1 are allowed, they are only used as constant mechanisms.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from calibrant.solvers.replayscm.roots_and_parents import MAX_ROOT_SETS, ParentS
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 
 MAX_VARIABLES = 63  # a set of variables is a signed word
-MAX_ROOT_SETS_TRIED = 20  # for the incumbent, the likeliest first
+MAX_ROOT_SETS_TRIED = 20  # for the incumbent, those of least bound first
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,18 @@ def solve(
 ) -> Found[ExactAnswer] | Impossible | OutOfBudget:
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 
-    `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.catalogue), and for
-    seconds of an engine that counts states. `MissingExtraError` without the engine's package, before any search.
-    Under an assumption of the task the class is what satisfies it, where the variables that a mechanism mentions are
-    its parents; relations between parent sets are solved by SMT alone (`CalibrantError` for other engines).
+    An assumption of the task restricts the class; the variables that a mechanism mentions count as its parents.
 
-    max_parents: how many variables a mechanism may mention, 1 to 6
-    nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
-    states: how many candidate functions formula search may try before it gives up, each conflict of MaxSAT counting
-        as solvers.acyclic.optimum.STATES_PER_CONFLICT of them; None means no limit
-    engine: for the choice of parent sets (solvers.acyclic.optimum.optimal_choice)
-    seconds: of the clock, for all integer programs together; None means no limit
+    `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.catalogue), and for
+    seconds with an engine that has a budget of states. `MissingExtraError` without the engine's package, before any
+    search. `CalibrantError` for relations between parent sets with another engine than SMT.
+
+    max_parents: most variables that a mechanism may mention, 1 to 6
+    nested_roots: with hidden roots, whether only root sets with nested columns count; None: if units are shared
+    states: budget, in functions compared by formula search; a conflict of MaxSAT costs
+        solvers.acyclic.optimum.STATES_PER_CONFLICT; None means no limit
+    engine: assigns parent sets (solvers.acyclic.optimum.optimal_choice)
+    seconds: limit by the clock, for all integer programs together; None means no limit
     """
     if seconds is not None and engine != "integer_program":
         raise ValueError(f"seconds are for the engine integer_program; '{engine}' has a budget of states")
@@ -111,12 +112,12 @@ TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets i
 
 
 class _Choice(NamedTuple):
-    """Cheapest assignment under one root set, by the sizes known at some time; sorts by the tie rule.
+    """Cheapest assignment under one root set, by the size bounds at the time; sorts by the tie rule.
 
-    cost: of solvers.acyclic.least.cost_by_size; a lower bound as long as sizes are open
-    roots: the root set as a number, so that no two entries of a run compare equal here
+    cost: as `cost_by_size`; a lower bound as long as some of its sizes are not exact
+    roots: the root set as a number; distinct for the entries of a run, so that comparison ends here
     chosen: endogenous variable -> parent set
-    refinements: number of refinements of sizes before this was chosen
+    refinements: number of refinements of sizes before it was computed
     """
 
     cost: Cost
@@ -141,7 +142,7 @@ class _Engine:
 
 
 class _Search:
-    """Search over root hypotheses that makes bounds exact only where the optimum depends on them."""
+    """Search over root hypotheses that makes only those size bounds exact on which the optimum depends."""
 
     def __init__(
         self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget, engine: _Engine
@@ -155,7 +156,7 @@ class _Search:
         self.operators = self.search.operators
         self.nested = task.shares_units if nested_roots is None else nested_roots
         self.assumed = None if task.assumption is None else task.assumption.check(task.variables)
-        self.functions: dict[tuple[int, Mask], int] = {}  # under an assumption: tables of least functions
+        self.functions: dict[tuple[int, Mask], int] = {}  # tables of least functions, under an assumption
         self.options: dict[int, dict[Mask, ParentSet]] = {}
         self.refiners: dict[tuple[int, Mask], LeastSize] = {}
         self.refinements = 0
@@ -173,8 +174,8 @@ class _Search:
         if disclosure.roots is not None:
             return self._minimise(hypotheses, note) or self._impossible(hypotheses)
         if self.nested:
-            # shared units nest the columns of true roots (paper, B.2.2), which leaves far fewer hypotheses; all are
-            # tried only if none of these fits, because the class of the claim then has to be the wider one
+            # with shared units the columns of true roots are nested (paper, B.2.2), so there are far fewer hypotheses;
+            # all are tried only if none of these fits, because the class of the claim then has to be the wider one
             candidates = nested_variables(self.task)
             outcome = self._minimise(disclosure.root_sets(candidates), ONLY_NESTED)
             if outcome:
@@ -199,14 +200,14 @@ class _Search:
 
         Best first: the queue holds a lower bound for each root set. The least is refined until all its sizes are exact.
         """
-        numbers = [sum(1 << self.index[root] for root in roots) for roots in hypotheses]
+        root_masks = [sum(1 << self.index[root] for root in roots) for roots in hypotheses]
         if self.assumed is not None:
-            having = sum(1 << v for v, required in enumerate(self.assumed.required) if required)
-            numbers = [roots for roots in numbers if not roots & having]
+            with_parents = sum(1 << v for v, required in enumerate(self.assumed.required) if required)
+            root_masks = [roots for roots in root_masks if not roots & with_parents]
         queue: list[_Choice] = []
         num_started = current_roots = 0
         try:
-            for current_roots in numbers:
+            for current_roots in root_masks:
                 num_started += 1
                 queue += filter(None, [self._choose(current_roots)])
             considered = len(queue)
@@ -230,14 +231,14 @@ class _Search:
                 decided = [self._refine(variable, mask) for variable, mask in open_sets]
                 # the least entry has open sizes and cannot be refined: its cost bounds all others from below
                 if self.budget.exhausted or not all(decided):
-                    return self._out_of_budget(best.cost, note, numbers)
+                    return self._out_of_budget(best.cost, note, root_masks)
         except Undecided as spent:
             # root sets not yet started are bounded without acyclicity, which can only lower the bound
             other_bounds = [choice.cost for choice in queue] + [
-                self._lower_bound(roots) for roots in numbers[num_started:]
+                self._lower_bound(roots) for roots in root_masks[num_started:]
             ]
             incumbent = None if spent.incumbent is None else (current_roots, spent.incumbent)
-            return self._out_of_budget(min([spent.at_least, *other_bounds]), note, numbers, incumbent)
+            return self._out_of_budget(min([spent.at_least, *other_bounds]), note, root_masks, incumbent)
         return None
 
     def _choose(self, roots: Mask) -> _Choice | None:
@@ -266,7 +267,7 @@ class _Search:
         return {mask: cost_by_size(option.at_least, mask) for mask, option in self.options[variable].items()}
 
     def _lower_bound(self, roots: Mask) -> Cost:
-        """Return a lower bound of the cost under one root set: acyclicity is dropped."""
+        """Return a lower bound of the cost under one root set, without the acyclicity constraint."""
         return sum(min(self._costs(v).values(), default=0) for v in self.index.values() if not roots >> v & 1)
 
     def _out_of_budget(
@@ -276,7 +277,7 @@ class _Search:
         hypotheses: list[Mask],
         incumbent: tuple[Mask, Mapping[int, Mask]] | None = None,
     ) -> OutOfBudget:
-        """Return the bound, and the best model under one of the likeliest root sets.
+        """Return the bound, and the best model found under one of the root sets of least bound.
 
         incumbent: root set and parent sets from an engine that ran out of budget
         """
@@ -306,7 +307,7 @@ class _Search:
         )
 
     def _find_good_model(self, roots: Mask) -> Scm | None:
-        """Search a model of known sizes under one root set; none under relations, of which the heuristic knows none."""
+        """Search a model of exact sizes under one root set; None without one, and under relations."""
         if self.assumed is not None and self.assumed.relations:
             return None
         costs = {
@@ -314,7 +315,7 @@ class _Search:
             for v in self.index.values()
             if not roots >> v & 1
         }
-        # sets of known size alone: the total of an incumbent is an upper bound only if it is exact
+        # only sets of exact size: else the total of an incumbent would be no upper bound
         best = find_good_choice(costs, roots) if all(costs.values()) else None
         return None if best is None else self._model(roots, best[1])
 
@@ -350,9 +351,10 @@ class _Search:
         return not (self.assumed.required[i] or is_directed(self.assumed, i) or is_related)
 
     def _assumed_options(self, i: int, candidates: list[int], assumed: CheckedKnowledge) -> dict[Mask, ParentSet]:
-        """Return every admitted parent set of a variable with its least function, the dominated ones too.
+        """Return every admitted parent set of a variable with its least function, including dominated ones.
 
-        Constants that have to mention a variable have it as a parent, where no parent is required.
+        If the assumption requires no parent, constants are options too; one that has to mention a variable has it as
+        its parent.
         """
         largest = min(self.search.max_parents, len(candidates))
         local = local_space(self.search.packed, i, candidates, largest).under(assumed, i)
@@ -384,9 +386,9 @@ class _Search:
         return options
 
     def _refine(self, variable: int, mask: Mask) -> bool:
-        """Test the next size of one option; False if that is out of the search's reach."""
+        """Test the next size of one option; False if formula search cannot decide it."""
         if self.assumed is not None and not self._drops_dominated(self.task.variables[variable]):
-            return False  # larger functions than those listed are not searched by what they depend on
+            return False  # formula search cannot restrict functions to an assumption
         option = self.options[variable][mask]
         refiner = self.refiners.get((variable, mask))
         if refiner is None:
@@ -395,7 +397,7 @@ class _Search:
             return False
         refiner.advance(self.budget)
         if not refiner.possible:
-            # proven: no formula of the operators has these values, so the set leaves under every root set
+            # proven: no formula of the operators has these values, so the set is no option under any root set
             del self.options[variable][mask]
             return True
         option.at_least = max(option.at_least, refiner.lower_bound)
@@ -404,14 +406,14 @@ class _Search:
 
     def _certify(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
         model = certify(self.task, self._model(choice.roots, choice.chosen))
-        # counted on the formulas that were written, not on the tables that the bound came from
+        # the size of the written formulas, while the bound comes from tables
         if model.size != choice.size:
             raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
         claims = {"minimal": "total formula size, by exhaustion of the class", "root_sets_that_fit": sets}
         return Found(ExactAnswer(model, choice.size, {**self._provenance(note), "tie_rule": TIE_RULE, **claims}))
 
     def _model(self, roots: Mask, chosen: Mapping[int, Mask]) -> Scm:
-        """Return the SCM of an assignment, checked by the evaluator; what is returned is certified besides."""
+        """Return the SCM of an assignment, checked by the evaluator."""
         variables = self.task.variables
         mechanisms = {variables[v]: self._formula(v, mask) for v, mask in chosen.items()}
         return check(self.task, Scm(tuple(v for v in variables if roots >> self.index[v] & 1), mechanisms))
@@ -452,12 +454,12 @@ MAX_LISTED_PAIRS = 200  # pairs of statements that are tried; beyond it statemen
 
 
 def conflicting_statements(tasks: Sequence[Task], model_class: ModelClass) -> tuple[Statement, ...]:
-    """Return statements that no SCM of the class satisfies together, none of which can be left out.
+    """Return an inclusion-minimal set of statements that no SCM of the class satisfies together.
 
-    A smallest set where it has one or two of them and pairs are few. Empty if some SCM satisfies all, or none fits even
-    without the assumption. `BudgetSpent` where that is not decided.
+    If one or two statements suffice, and there are few pairs, it is a smallest set. () if some SCM satisfies all, or if
+    none fits even without the assumption. `BudgetSpent` if that is not decided.
 
-    tasks: one, or more of the same assumption that differ in what they tell: an SCM fits if it fits one of them
+    tasks: tasks with one assumption and different disclosures; an SCM fits if it fits one of them
     """
     assert tasks[0].assumption is not None
     statements = tasks[0].assumption.statements
@@ -486,7 +488,10 @@ def _is_satisfiable(tasks: Sequence[Task], model_class: ModelClass, statements: 
 
 
 def unsatisfied_words(tasks: Sequence[Task], max_parents: int) -> str:
-    """Return, in words, which statements leave no SCM with at most so many parents a mechanism. tasks: see above."""
+    """Return, in words, the statements that no SCM of at most `max_parents` parents satisfies together.
+
+    tasks: as in `conflicting_statements`
+    """
     try:
         conflict = conflicting_statements(tasks, ModelClass(max_parents))
     except BudgetSpent as spent:

@@ -1,4 +1,4 @@
-"""Members of a version space: all least models, by size, and at random."""
+"""Members of a version space: random ones, all by total formula size, and all of least size."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sample_member(space: VersionSpace, rng: Random, size_penalty: int | None) ->
 
 
 def write_mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Mask, table: TruthTable) -> Formula:
-    """Write a formula for a function of exactly these parents, of least size wherever the catalogues list it.
+    """Write a formula for a function of exactly these parents, of least size if the catalogues list it.
 
     A constant is a literal, or mentions the first admissible root: no cycle can go through that.
     """
@@ -81,7 +81,7 @@ def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penal
 
 
 def agreeing_functions(space: VersionSpace, table: PartialTable, size: int) -> list[TruthTable]:
-    """Return the functions of that least size that depend on all variables and agree with the table, by bits."""
+    """Return the functions of least size `size` that depend on all variables and agree with the table, by bits."""
     functions = space.functions
     if table.num_vars == 0:
         constants = constant_sizes(functions, space.task.grammar)
@@ -94,7 +94,7 @@ def agreeing_functions(space: VersionSpace, table: PartialTable, size: int) -> l
 
 @cache
 def _functions_of_size(functions: EssentialFunctions, num_vars: int, size: int) -> npt.NDArray[np.uint64]:
-    """Return the tables of the functions of so many variables and that least size, by bits."""
+    """Return the tables of the functions of `num_vars` variables and least size `size`, ascending."""
     start, end = functions.starts[num_vars], functions.ends[num_vars]
     bits: npt.NDArray[np.uint64] = functions.bits[start:end][functions.sizes[start:end] == size]
     return bits
@@ -105,7 +105,7 @@ def sample_completion(rng: Random, num_vars: int, care: int, value: int) -> int:
     num_rows = 1 << num_vars
     unseen = full_mask(num_vars) & ~care
     halves = _low_rows(num_vars)
-    # ends with probability 1: sets without an agreeing function weigh 0 and are never drawn
+    # ends with probability 1: sets without an agreeing function have weight 0 and are never drawn
     while True:
         table = value | (rng.getrandbits(num_rows) & unseen)
         for shift, low_rows in halves:
@@ -122,7 +122,7 @@ def _low_rows(num_vars: int) -> list[tuple[int, int]]:
 
 
 # --- Members of a size-capped version space by total formula size: their number, and the members, smallest first ------
-MAX_CACHED = 1 << 14  # mechanisms, and lists of functions, of a walk
+MAX_CACHED = 1 << 14  # entries of each of the two caches of a walk: formulas, and lists of functions
 
 
 class _Packing:
@@ -133,7 +133,7 @@ class _Packing:
 
     def pack(self, coefficients: Mapping[int, int]) -> int:
         # a product of polynomials is one product of integers, which Python multiplies in n**1.58 (Karatsuba)
-        return sum(number << self.width * size for size, number in coefficients.items())
+        return sum(count << self.width * size for size, count in coefficients.items())
 
     def coefficient(self, packed: int, size: int) -> int:
         return packed >> self.width * size & (1 << self.width) - 1
@@ -156,8 +156,8 @@ def count_by_size(space: VersionSpace) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for roots in space.counts_by_roots:
         packing, weights = _pack_weights(space, roots)
-        for size, number in packing.unpack(total(weights)).items():
-            sizes[size] = sizes.get(size, 0) + number
+        for size, count in packing.unpack(total(weights)).items():
+            sizes[size] = sizes.get(size, 0) + count
     return dict(sorted(sizes.items()))
 
 
@@ -174,7 +174,7 @@ def _pack_weights(space: VersionSpace, roots: tuple[str, ...]) -> tuple[_Packing
 
 @dataclass(frozen=True, slots=True)
 class SmallestMembers:
-    """The first members in the order of total size; `more` if there are others."""
+    """The first members in the order of total size; `more`: whether there are others."""
 
     models: tuple[Scm, ...]
     more: bool
@@ -189,9 +189,9 @@ def smallest_members(space: VersionSpace, limit: int) -> SmallestMembers:
 def members_by_size(space: VersionSpace, sizes: Sequence[int] | None = None) -> Iterator[Scm]:
     """Yield all members in the order of total size; within a size by root set, layers, parent sets and tables.
 
-    sizes: restricts members to these total sizes
+    sizes: total sizes to yield; None for all
     """
-    # one walk a root set, for all sizes: the completions that guide it are summed once
+    # one walk per root set, for all sizes: the completions that guide it are summed once
     walks = {roots: _Walk(space, roots) for roots in space.counts_by_roots}
     for size in count_by_size(space) if sizes is None else sizes:
         for walk in walks.values():
@@ -199,7 +199,7 @@ def members_by_size(space: VersionSpace, sizes: Sequence[int] | None = None) -> 
 
 
 class _Walk:
-    """Depth-first search through layers and parent sets; enters no branch without a member of the requested size."""
+    """Depth-first search through layers and parent sets that visits only branches with a member of the size."""
 
     def __init__(self, space: VersionSpace, roots: tuple[str, ...]) -> None:
         self.space = space
@@ -211,11 +211,11 @@ class _Walk:
         self._agreeing = lru_cache(MAX_CACHED)(self._agreeing_functions)
 
     def models(self, size: int) -> Iterator[Scm]:
-        for choice in self._choices(0, 0, size):
-            yield from self._functions(choice)
+        for assignment in self._assignments(0, 0, size):
+            yield from self._functions(assignment)
 
-    def _choices(self, placed: Mask, last: Mask, size: int) -> Iterator[dict[int, tuple[Mask, int]]]:
-        """Yield parent sets and formula sizes of the unplaced variables that add up to a total size."""
+    def _assignments(self, placed: Mask, last: Mask, size: int) -> Iterator[dict[int, tuple[Mask, int]]]:
+        """Yield, for the unplaced variables, parent sets and formula sizes that add up to a total size."""
         weights = self.layers.weights
         if placed == weights.full:
             if size == 0:
@@ -226,15 +226,15 @@ class _Walk:
             if not self.packing.coefficient(packed, size):
                 continue
             later_sizes = self.packing.unpack(self.layers.completions(placed | layer, layer))
-            for choices in self._layer_choices(layer, placed, last, size, later_sizes.keys()):
-                remaining_size = size - sum(s for _, s in choices.values())
-                for later_choices in self._choices(placed | layer, layer, remaining_size):
-                    yield choices | later_choices
+            for assigned in self._layer_assignments(layer, placed, last, size, later_sizes.keys()):
+                remaining_size = size - sum(s for _, s in assigned.values())
+                for assigned_later in self._assignments(placed | layer, layer, remaining_size):
+                    yield assigned | assigned_later
 
-    def _layer_choices(
+    def _layer_assignments(
         self, layer: Mask, placed: Mask, last: Mask, size: int, later_sizes: Set[int]
     ) -> Iterator[dict[int, tuple[Mask, int]]]:
-        """Yield parent sets for one layer that leave one of the later sizes to the layers after it."""
+        """Yield parent sets and sizes for one layer such that the remaining size is one of `later_sizes`."""
         variables = [self.layers.weights.endogenous[i] for i in members_of(layer)]
         options = [
             [
@@ -256,15 +256,16 @@ class _Walk:
                 return
             for mask, sizes in options[decided]:
                 if remaining - sizes in reachable[len(variables) - decided - 1]:
-                    for later_choices in extend(decided + 1, remaining - sizes):
-                        yield {variables[decided]: (mask, sizes)} | later_choices
+                    for assigned in extend(decided + 1, remaining - sizes):
+                        yield {variables[decided]: (mask, sizes)} | assigned
 
         return extend(0, size)
 
-    def _functions(self, choice: Mapping[int, tuple[Mask, int]]) -> Iterator[Scm]:
-        variables = sorted(choice)
+    def _functions(self, assignment: Mapping[int, tuple[Mask, int]]) -> Iterator[Scm]:
+        """Yield the SCMs with these parent sets and formula sizes."""
+        variables = sorted(assignment)
         names = [self.space.task.variables[v] for v in variables]
-        tables = [self._agreeing(v, *choice[v]) for v in variables]
+        tables = [self._agreeing(v, *assignment[v]) for v in variables]
         model: Scm | None = None
         # by bits: hashing a table takes longer than the look-up
         written: list[dict[int, Formula]] = [{} for _ in variables]
@@ -273,7 +274,7 @@ class _Walk:
             for v, name, table, formulas in zip(variables, names, selection, written, strict=True):
                 formula = formulas.get(table.bits)
                 if formula is None:
-                    formula = formulas[table.bits] = self._formula(v, choice[v][0], table)
+                    formula = formulas[table.bits] = self._formula(v, assignment[v][0], table)
                 mechanisms[name] = formula
             model = Scm(self.roots, mechanisms) if model is None else model.with_mechanisms(mechanisms)
             yield model
@@ -283,22 +284,22 @@ class _Walk:
 
 
 # --- All train-exact SCMs of least total size: their exact number, and each of them or uniform draws ------------------
-# The exact solver returns one of them by its tie rule; what a rate owes to that choice is what the others say. Members
-# are counted up to meaning: SCMs with the same local functions are one (solvers.replayscm.space).
-MAX_LISTED = 100  # least SCMs; of more so many are drawn: to score 1,000 took more than to find the answer
-MAX_GONE_THROUGH = 1_000  # least SCMs among which draws are chosen by their place, a tenth of the time of other draws
-MAX_PARENT_SETS = 100_000  # over all variables; of more no tables are made: that would cost more than the answer
+# The exact solver returns one of them by its tie rule; the others show how far a rate depends on that rule. SCMs with
+# the same local functions count as one (solvers.replayscm.space).
+MAX_LISTED = 100  # least SCMs; if there are more, a sample: to score 1,000 took longer than to find the answer
+MAX_GONE_THROUGH = 1_000  # least SCMs up to which a sample is drawn by index from the list, in a tenth of the time
+MAX_PARENT_SETS = 100_000  # over all variables, up to which tables are computed: more cost more than the answer
 MAX_TERMS = 200_000  # terms of a sum over DAGs: a fraction of a second
-_SIZE_STEP = 4  # functions are indexed up to multiples of it
-_PENALTY = 24  # bits by which a node more makes a draw less likely: nearly every draw is of least size
+_SIZE_STEP = 4  # functions are indexed up to a multiple of this size, so that few indexes are built
+_PENALTY = 24  # a formula node more makes a draw 2**24 times less likely: nearly every draw is of least size
 
 
 @dataclass(frozen=True)
 class LeastModels:
     """The least SCMs of a task.
 
-    count: how many there are; models: all of them, or MAX_LISTED independent uniform draws
-    unlisted: which functions are in no catalogue, so that SCMs with them are not among these; empty if none could be
+    count: how many there are; models: all of them, or a sample of independent uniform draws
+    unlisted: functions in no catalogue, in words, so that SCMs with them do not count; "" if none could be least
     """
 
     count: int
@@ -313,12 +314,12 @@ class LeastModels:
 def least_models(
     task: Task, answer: ExactAnswer, *, max_parents: int = 5, max_listed: int = MAX_LISTED
 ) -> Found[LeastModels] | OutOfBudget:
-    """Return all SCMs that are as small as the solver's answer, or draws; `OutOfBudget` says why they are not counted.
+    """Return all SCMs of the size of the solver's answer, or a sample; `OutOfBudget` if they are not counted.
 
-    max_parents: of the class in which the answer is least
+    max_parents: parent limit of the class in which the answer is least
     """
-    numbers = [len(task.disclosure.admissible_parents(variable)) for variable in task.variables]
-    num_sets = sum(comb(number, size) for number in numbers for size in range(max_parents + 1))
+    candidates = [len(task.disclosure.admissible_parents(variable)) for variable in task.variables]
+    num_sets = sum(comb(num_candidates, size) for num_candidates in candidates for size in range(max_parents + 1))
     if num_sets > MAX_PARENT_SETS:
         return OutOfBudget(f"least SCMs are not counted: {num_sets} parent sets, more than {MAX_PARENT_SETS}")
     nested = answer.provenance.get("nested_roots") == ONLY_NESTED
@@ -335,7 +336,7 @@ def least_models(
     if count <= MAX_GONE_THROUGH:
         listed = tuple(islice(members_by_size(space, (answer.size,)), count))
         models = [listed[random.randrange(count)] for _ in range(max_listed)]
-    while len(models) < max_listed:  # rejection leaves a uniform draw: equal sizes weigh the same
+    while len(models) < max_listed:  # uniform after rejection: members of one size have equal weights
         model = sample_member(space, random, _PENALTY)
         if model.size == answer.size:
             models.append(model)
@@ -343,9 +344,9 @@ def least_models(
 
 
 class _LeastSpace(VersionSpace):
-    """Members of at most a total size, whose mechanisms are no larger than the least of all others leave room for.
+    """Members of a total size: each mechanism is capped at that size minus the least sizes of all others.
 
-    unlisted: functions that could belong to a least SCM and are in no catalogue; empty if there are none
+    unlisted: as in `LeastModels`
     """
 
     def __init__(self, task: Task, model_class: ModelClass, least: Scm) -> None:
@@ -362,13 +363,13 @@ class _LeastSpace(VersionSpace):
         caps = {}
         for variable in least:
             others = sorted(bound for v, bound in least.items() if v != variable)
-            if self.task.disclosure.roots is None:  # those that are roots have no mechanism: the largest, at worst
+            if self.task.disclosure.roots is None:  # roots have no mechanism: at worst those with the largest bounds
                 del others[len(least) - self.task.disclosure.num_roots - 1 :]
             caps[variable] = size - sum(others)
         return caps
 
     def _least(self, variable: int) -> int:
-        """Return a lower bound of the size of a variable's mechanism; of a disclosed root 0."""
+        """Return a lower bound of the size of a variable's mechanism; 0 for a disclosed root."""
         if self.task.variables[variable] in (self.task.disclosure.roots or ()):
             return 0
         bounds = [least] if (least := self._least_listed(variable)) is not None else []
@@ -376,7 +377,7 @@ class _LeastSpace(VersionSpace):
         return min([*bounds, *(size + 1 for size in sizes)], default=0)
 
     def _least_listed(self, variable: int) -> int | None:
-        """Return the least size of a listed function that agrees, None without any; no larger one is looked at."""
+        """Return the least size of a listed function that agrees, None without any."""
         largest, mechanism = self._largest_listed, self._least_model.mechanisms.get(self.task.variables[variable])
         first = (
             _SIZE_STEP if mechanism is None else min(mechanism.size, largest)
@@ -393,7 +394,7 @@ class _LeastSpace(VersionSpace):
         return max(int(self.functions.sizes.max()), *constants.values(), 0)
 
     def _counts_to(self, variable: int, max_size: int) -> I64:
-        """Return `size_counts` up to a size, or a little beyond."""
+        """Return `size_counts` up to at least `max_size`."""
         counts = self._counts.get(variable)
         if counts is None or counts.shape[1] <= min(max_size, self._largest_listed):
             constants = constant_sizes(self.functions, self.task.grammar)

@@ -1,9 +1,9 @@
 """Version space: every SCM of a class that fits the training worlds, counted and sampled without enumeration.
 
-C(S), the number of agreeing functions over S, is 2 to the number of unobserved rows of the table, or 0 if S does not
-determine the variable. Those that depend on all of S follow by Moebius inversion (inclusion and exclusion over
-subsets), N(S) = sum over subsets T of S of (-1)**|S - T| C(T), without enumerating a function. Under a cap on formula
-size they are enumerated, from the complete list of functions by size.
+C(S), the number of functions over S that agree with the rows, is 2 to the number of unobserved rows of the table, or 0
+if S does not determine the variable. N(S), the number of those that depend on all of S, follows by Moebius inversion
+(inclusion and exclusion over subsets) without enumerating a function: N(S) = sum over subsets T of S of
+(-1)**|S - T| C(T). With a cap on formula size functions are enumerated, from the complete list by size.
 
 Two SCMs are the same member iff they have the same roots and the same local functions (functional parents and truth
 tables). The class of a claim is named by `ModelClass`: functional parents <= k, optionally formula size <= s for
@@ -57,9 +57,9 @@ class FunctionIndex(NamedTuple):
     """Functions of solvers.formulas.catalogue in the kernels' order.
 
     bits: [f] uint64 tables, by number of variables, then bits; sizes: [f] least sizes
-    prefixes: [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables begin whose last PREFIX_ROWS rows are so;
-    all rows where they have fewer
-    largest: the largest size that is listed
+    prefixes: [k + 1, 2**PREFIX_ROWS + 1] start of the functions of j variables with each prefix, the last PREFIX_ROWS
+        rows of the table (all rows if there are fewer)
+    largest: the largest listed size
     """
 
     bits: U64
@@ -75,25 +75,25 @@ NOT_LISTED = FunctionIndex(np.empty(0, np.uint64), np.empty(0, np.uint8), np.emp
 def function_index(functions: EssentialFunctions, max_size: int | None = None) -> FunctionIndex:
     """Return the index of a list of functions; built once per process for a number of variables, operators and a size.
 
-    max_size: of the functions that are indexed; None for all
+    max_size: largest size of an indexed function; None for all
     """
     bits, sizes = [], []
     prefixes = np.zeros((len(functions.ends), (1 << PREFIX_ROWS) + 1), np.int64)
     start = 0
     for j in range(1, len(functions.ends)):
         listed = slice(functions.starts[j], functions.ends[j])
-        own_bits, own_sizes = functions.bits[listed], functions.sizes[listed]
+        bits_of_j, sizes_of_j = functions.bits[listed], functions.sizes[listed]
         if max_size is not None:
-            is_small = own_sizes <= max_size
-            own_bits, own_sizes = own_bits[is_small], own_sizes[is_small]
+            is_small = sizes_of_j <= max_size
+            bits_of_j, sizes_of_j = bits_of_j[is_small], sizes_of_j[is_small]
         # a prefix is the high bits, so that ascending tables keep the functions of a prefix together
-        order = np.argsort(own_bits, kind="stable")  # which merges the sorted runs of each size
-        bits.append(own_bits[order])
-        sizes.append(own_sizes[order])
+        order = np.argsort(bits_of_j, kind="stable")  # a merge: the tables of each size are sorted already
+        bits.append(bits_of_j[order])
+        sizes.append(sizes_of_j[order])
         shift = np.uint64(max(0, num_rows(j) - PREFIX_ROWS))
-        numbers = np.bincount((bits[-1] >> shift).astype(np.int64), minlength=1 << PREFIX_ROWS)
+        counts = np.bincount((bits[-1] >> shift).astype(np.int64), minlength=1 << PREFIX_ROWS)
         prefixes[j, 0] = start
-        prefixes[j, 1:] = start + np.cumsum(numbers)
+        prefixes[j, 1:] = start + np.cumsum(counts)
         start += len(order)
     return FunctionIndex(
         np.concatenate(bits),
@@ -108,11 +108,11 @@ def function_index(functions: EssentialFunctions, max_size: int | None = None) -
 
 @dataclass(frozen=True)
 class LocalSpace:
-    """Mechanisms of one variable by functional parents: the sets that determine it, by number of parents.
+    """Mechanisms of one variable by functional parents: the parent sets that determine it, fewest parents first.
 
     masks: [e] parent sets; cares, values: [e] partial table over each (dsl.formulas.table)
-    numbers: [e] agreeing functions that depend on all of the set, within the size cap if there is one
-    histograms: [e, size + 1] these by least size; None where no size cap asked for it
+    numbers: [e] number of agreeing functions that depend on all of the set, within the size cap if there is one
+    histograms: [e, size + 1] these numbers by least size; None without a size cap
     """
 
     masks: I64
@@ -129,26 +129,26 @@ class LocalSpace:
 
     def table(self, mask: Mask) -> PartialTable:
         """Return the partial table of a parent set that determines the variable."""
-        place = self._places[mask]
-        return PartialTable(mask.bit_count(), int(self.cares[place]), int(self.values[place]))
+        index = self._index_of[mask]
+        return PartialTable(mask.bit_count(), int(self.cares[index]), int(self.values[index]))
 
     @cached_property
-    def _places(self) -> Mapping[Mask, int]:
+    def _index_of(self) -> Mapping[Mask, int]:
         return {mask: index for index, mask in enumerate(self.masks.tolist())}
 
     @cached_property
     def counts(self) -> Mapping[Mask, int]:
-        """Number of agreeing functions that depend on all of a parent set; only where it is not 0."""
-        return {mask: number for mask, number in zip(self.masks.tolist(), self.numbers.tolist(), strict=True) if number}
+        """Number of agreeing functions that depend on all of a parent set, for sets with any."""
+        return {mask: count for mask, count in zip(self.masks.tolist(), self.numbers.tolist(), strict=True) if count}
 
     @cached_property
     def by_size(self) -> Mapping[Mask, Mapping[int, int]]:
-        """Numbers of each parent set by least size; empty without a size cap."""
+        """Parent set -> least size -> number of functions; empty without a size cap."""
         if self.histograms is None:
             return {}
         nonzero = np.flatnonzero(self.numbers)
         rows = zip(self.masks[nonzero].tolist(), self.histograms[nonzero].tolist(), strict=True)
-        return {mask: {size: number for size, number in enumerate(row) if number} for mask, row in rows}
+        return {mask: {size: count for size, count in enumerate(row) if count} for mask, row in rows}
 
     def within(self, max_parents: int) -> LocalSpace:
         """Return the part of at most `max_parents` parents."""
@@ -157,9 +157,9 @@ class LocalSpace:
         return LocalSpace(self.masks[:end], self.cares[:end], self.values[:end], self.numbers[:end], histograms)
 
     def under(self, assumed: CheckedKnowledge, variable: int) -> LocalSpace:
-        """Return the part of a space without histograms that an assumption admits; `BudgetSpent` as `count_monotone`.
+        """Return the part of a space that an assumption admits; the space has no histograms.
 
-        `tables` do not show directions: only `numbers` count monotone functions alone.
+        `tables` do not reflect assumed directions, only `numbers` do. `BudgetSpent` as in `count_monotone`.
         """
         numbers = self.numbers
         if is_directed(assumed, variable):
@@ -169,7 +169,7 @@ class LocalSpace:
         return LocalSpace(self.masks[admitted], self.cares[admitted], self.values[admitted], numbers[admitted])
 
     def beyond(self, start: int) -> LocalSpace:
-        """Return the parent sets from position `start` on, without histograms."""
+        """Return the parent sets from index `start` on, without histograms."""
         return LocalSpace(self.masks[start:], self.cares[start:], self.values[start:], self.numbers[start:])
 
 
@@ -189,7 +189,7 @@ def size_counts(
 ) -> I64:
     """Count the listed functions of each parent set by least size; shape [e, size + 1].
 
-    constants: size of the formula of each constant that has one; max_size: of the functions, None for all
+    constants: constant (0 or 1) -> size of its formula, if it has one; max_size: largest size counted, None for all
     """
     index = function_index(functions, max_size)
     histograms = np.zeros((len(space.masks), max(index.largest, *constants.values(), 0) + 1), np.int64)
@@ -197,8 +197,8 @@ def size_counts(
     # sets come by number of parents, the empty one first; its constants are in no index of functions
     if len(space.masks) and not space.masks[0]:
         no_parents = space.tables[0]
-        for size, number in Counter(s for bit, s in constants.items() if no_parents.agrees(TruthTable(0, bit))).items():
-            histograms[0, size] = number
+        for size, count in Counter(s for bit, s in constants.items() if no_parents.agrees(TruthTable(0, bit))).items():
+            histograms[0, size] = count
     return histograms if max_size is None else histograms[:, : max_size + 1]
 
 
@@ -208,7 +208,7 @@ def limit_size(space: LocalSpace, histograms: I64, functions: EssentialFunctions
     `ValueError` if not all functions of that size are listed for some number of parents.
     """
     for num_parents in np.unique(np.bitwise_count(space.masks[space.numbers > 0])).tolist():
-        # a count up to a cap is exact only where all functions up to it are listed
+        # a count up to a cap is exact only if all functions up to it are listed
         complete_size = functions.complete_to[num_parents]
         if num_parents and max_size > complete_size != COMPLETE:
             raise ValueError(
@@ -296,10 +296,10 @@ class VersionSpace(Pictured):
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
         """Root sets of the class: the disclosed one, or every hypothesis; `BudgetSpent` for too many.
 
-        Under an assumption only those without a variable that it requires parents of.
+        Under an assumption, sets with a variable that it requires to have parents are left out.
         """
-        able = nested_variables(self.task) if self.model_class.nested_roots else None
-        root_sets = list_root_sets(self.task, able)
+        candidates = nested_variables(self.task) if self.model_class.nested_roots else None
+        root_sets = list_root_sets(self.task, candidates)
         if self.assumed is not None:
             required = self.assumed.required
             root_sets = [roots for roots in root_sets if not any(required[self.index[root]] for root in roots)]
@@ -307,7 +307,7 @@ class VersionSpace(Pictured):
 
     @cached_property
     def assumed(self) -> CheckedKnowledge | None:
-        """The assumption of the task over its variables; `CalibrantError` where its statements clash."""
+        """The assumption of the task over its variables; `CalibrantError` if its statements conflict."""
         return None if self.task.assumption is None else self.task.assumption.check(self.task.variables)
 
     @property
@@ -357,10 +357,10 @@ class VersionSpace(Pictured):
         return self._size_counts(variable, self.model_class.max_parents)
 
     def _size_counts(self, variable: int, max_parents: int) -> I64:
-        """Return `size_counts` of the sets of at most `max_parents` parents; counts are cached from call to call."""
+        """Return `size_counts` of the sets of at most `max_parents` parents; counts are cached."""
         if self._wider is not None:
             return self._wider._size_counts(variable, max_parents)
-        # sets come by number of parents: those of a narrower class are a prefix, and only the rest is counted
+        # sets come by number of parents: those of a narrower class are a prefix, and only new sets are counted
         sets = self._any_size(variable).within(max_parents)
         counts = self._sizes.get(variable)
         num_counted = 0 if counts is None else len(counts)
@@ -442,9 +442,9 @@ class VersionSpace(Pictured):
         )
 
     def estimate(self, seed: int, *, particles: int = PARTICLES, runs: int = RUNS) -> Estimate:
-        """Estimate the count without bias where it is out of budget; the count itself elsewhere.
+        """Estimate the count without bias if it is out of budget; else return the count itself.
 
-        particles, runs: the effort (solvers.acyclic.estimate); `BudgetSpent` where they reach no member
+        particles, runs: the effort (solvers.acyclic.estimate); `BudgetSpent` if they reach no member
         """
         seeds = np.random.SeedSequence(seed)
         parts = [
@@ -455,7 +455,7 @@ class VersionSpace(Pictured):
 
     @property
     def bounds(self) -> Bounds:
-        """Certified bounds of the count where it is out of budget; the count itself elsewhere."""
+        """Certified bounds of the count; both are the count if it is within the budget."""
         parts = [bounds(self.weights(roots)) for roots in self._feasible_root_sets]
         lower = 0 if self._relations else sum(part.lower for part in parts)  # relations only take members away
         return Bounds(lower, sum(part.upper for part in parts))
@@ -483,7 +483,7 @@ class VersionSpace(Pictured):
         return space
 
     def given_roots(self, roots: Sequence[str]) -> VersionSpace:
-        """Return the members with these roots, where roots are hidden; counts are shared."""
+        """Return the members with these roots, for a task with hidden roots; counts are shared."""
         disclosure = self.task.disclosure.given_roots(roots)
         space = VersionSpace(replace(self.task, disclosure=disclosure), self.model_class, terms=self.terms)
         space._spaces, space._wider = self._spaces, self  # admissible parents do not depend on the root set
@@ -535,7 +535,7 @@ class VersionSpace(Pictured):
         return tuple(v for v, i in self.index.items() if mask >> i & 1)
 
     def draws(self, roots: tuple[str, ...], size_penalty: int | None) -> Draws:
-        """Return the sampler of parent sets under a root set; cached, since samples share its sums."""
+        """Return the sampler of parent sets under a root set; cached, since all samples use its sums."""
         key = roots, size_penalty
         if key not in self._draws:
             self._draws[key] = Draws(self.weights(roots, self._penalised_weights(size_penalty)))

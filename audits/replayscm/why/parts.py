@@ -38,14 +38,14 @@ def table_rows(task: Task, variable: str, first: Scm, second: Scm) -> tuple[Tabl
     rows = []
     for key in keys:
         values = dict(zip(parents, key, strict=True))
-        shown = visible.get(key, [])
+        visible_rows = visible.get(key, [])
         rows.append(
             TableRow(
                 values=values,
-                observed=shown[0][1] if shown else None,
+                observed=visible_rows[0][1] if visible_rows else None,
                 first=local_value(first, variable, values),
                 second=local_value(second, variable, values),
-                where=tuple(row_name for row_name, _ in shown),
+                where=tuple(row_name for row_name, _ in visible_rows),
                 set_in=tuple(clamped.get(key, [])),
             )
         )

@@ -1,4 +1,4 @@
-"""Candidate worlds of the next step: what members read of them, and the shares and bits that they leave."""
+"""Candidate worlds for the next step: what members read in them, and the shares and bits that they leave."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from calibrant.solvers.replayscm.noise.subset_tables import target_mask
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- Exact shares and bits: expected ones of a world, those of a behaviour, and the entropy of a posterior ------------
-# Share: sum over readings y of P(y)**2 / (e**2 + (1 - e)**2)**cells for rate e, its posterior mean on a grid. At most
-# 1, and 1 iff all members have one law. Bits: H(Y) - cells * h(e), which is 0 in the same case.
+# The share of a rate e is the sum over readings y of P(y)**2 / (e**2 + (1 - e)**2)**cells; on a grid of rates it is the
+# posterior mean. It is at most 1, and 1 iff all members have one law. The bits are H(Y) - cells * h(e), 0 in that case.
 #
-# Noise-free a verdict is decided iff all members agree. Under noise it is decided iff one behaviour has a posterior of
-# at least a threshold; tried are the behaviours of drawn members, each settled by one ratio. The top behaviour is
+# Without noise, a verdict is decided iff all members agree. Under noise it is decided iff one behaviour has a posterior
+# of at least a threshold; the behaviours of drawn members are tried, each by one exact ratio. The top behaviour is
 # proven once the behaviours that were not tried have less than it together.
 # --- Expected share left and expected bits of a world: exact, by listing its readings ---------------------------------
 BITS_TOLERANCE = 1e-9  # differences of bits below this are rounding: the first candidate of equals is taken
@@ -45,27 +45,27 @@ BITS_TOLERANCE = 1e-9  # differences of bits below this are rounding: the first 
 def request_rows(
     scm_class: MechanismClass, constants: Mapping[str, int], contexts: Sequence[int]
 ) -> list[tuple[int, Mask]]:
-    """Return the fixed part and the clamped bits of each row of a world that is asked for."""
+    """Return the fixed part and the clamped bits of each row of a requested world."""
     clamped = target_mask(scm_class, constants)
     values = sum(bit << scm_class.observed.index(variable) for variable, bit in constants.items())
-    places = [scm_class.observed.index(root) for root in scm_class.roots]
+    root_indices = [scm_class.observed.index(root) for root in scm_class.roots]
     rows = []
     for context in contexts:
-        word = sum((context >> i & 1) << place for i, place in enumerate(places))
+        word = sum((context >> i & 1) << root for i, root in enumerate(root_indices))
         rows.append((word & ~clamped | values, clamped))
     return rows
 
 
 def expected_bits(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> float:
-    """Return the bits that a world's reading is expected to tell of the SCM; `BudgetSpent` for too many readings.
+    """Return the bits that a world's reading is expected to tell about the SCM; `BudgetSpent` for too many readings.
 
-    On a grid the noise entropy is that of each rate, averaged over the rates' posterior. `ValueError` for an
-    independent unknown rate of each variable.
+    On a grid of rates the noise entropy is the mean over the rates' posterior. `ValueError` if each variable has an
+    unknown rate of its own.
     """
     if posterior.scm_class.noise.kind is NoiseKind.EACH:
         raise ValueError("bits need a rate that is common to all variables")
     probabilities = reading_probabilities(posterior, rows).values()
-    # doubles: only compared, within BITS_TOLERANCE
+    # doubles are enough: bits are only compared, within BITS_TOLERANCE
     entropy = -fsum(float(p) * log2(p) for p in probabilities)
     grid, cells = posterior.scm_class.noise.grid, num_free_cells(posterior, rows)
     weights = [Fraction(1)] if len(grid) == 1 else list(posterior.noise_posterior)
@@ -84,7 +84,7 @@ def binary_entropy(rate: float) -> float:
 
 
 def best_by_bits(bits: Sequence[float]) -> int | None:
-    """Return the first candidate within rounding of the most bits; None if none has any."""
+    """Return the first candidate within rounding of the most bits; None if no candidate has any."""
     top = max(bits, default=0.0)
     # bits are 0 iff all members have one law, and rounding may hide that
     if top <= BITS_TOLERANCE:
@@ -97,10 +97,7 @@ NUM_DRAWS = 256  # the logarithms of posteriors spread over a few bits: a standa
 
 
 class Bits(NamedTuple):
-    """An entropy.
-
-    error: its standard error; 0 where it is exact
-    """
+    """An entropy in bits and its standard error, which is 0 where the entropy is exact."""
 
     value: float
     error: float
@@ -109,32 +106,32 @@ class Bits(NamedTuple):
 def posterior_bits(posterior: Posterior, seed: str, num_draws: int = NUM_DRAWS) -> Bits:
     """Return the entropy of a posterior; `ValueError` for an empty one.
 
-    Exact by counting without noise under a uniform prior; else the mean surprise of drawn members, which is unbiased.
+    It is exact, by counting, without noise under a uniform prior; else the mean surprise of drawn members, unbiased.
     """
     scm_class = posterior.scm_class
     if scm_class.noise.is_noiseless and scm_class.prior is Prior.UNIFORM:
-        members = mass.count_members(posterior)
-        if not members:
+        num_members = mass.count_members(posterior)
+        if not num_members:
             raise ValueError("no SCM has positive posterior")
-        return Bits(log2(members), 0.0)
+        return Bits(log2(num_members), 0.0)
     rng, sampler = Random(seed), mass.posterior_sampler(posterior)
-    whole = _log2(mass.exact_mass(posterior))
+    log_mass = _log2(mass.exact_mass(posterior))
     surprises = []
     for _ in range(num_draws):
         member = sampler.draw(rng)
-        surprises.append(whole - _log2(posterior.likelihood(member)))  # prior included
+        surprises.append(log_mass - _log2(posterior.likelihood(member)))  # prior included
     return Bits(fmean(surprises), stdev(surprises) / num_draws**0.5)
 
 
 def _log2(value: Fraction) -> float:
-    # of numerator and denominator apart: their quotient may underflow
+    # numerator and denominator are taken apart: their quotient may underflow
     return log2(value.numerator) - log2(value.denominator)
 
 
 # --- Whether the evidence decides the verdict: the clean behaviour in stated worlds, by exact ratios ------------------
 NUM_TRIED_DRAWS = 8  # a behaviour of share 0.99 is missed by all with probability 10**-16
 NUM_RANKED_DRAWS = 400  # a behaviour of share 0.05 is missed by all with probability 1e-9
-MAX_WEIGHED = 64  # behaviours weighed of those drawn, most frequent first: 5 ms each at 10 variables
+MAX_WEIGHED = 64  # behaviours that are weighed, the most frequent of those drawn: 5 ms each at 10 variables
 
 AskedWorlds = Sequence[tuple[Mapping[str, int], Sequence[int]]]
 """Constants and contexts of the worlds whose clean rows are the verdict."""
@@ -147,7 +144,7 @@ Behaviour = tuple[tuple[str, ...], ...]
 class BehaviourVerdict:
     """The top behaviour among those tried.
 
-    rows: its clean rows, by world; share: its exact posterior; is_decided: at the threshold that `threshold` names
+    rows: its clean rows, by world; share: its exact posterior; is_decided: whether the share reaches `threshold`
     upper: largest posterior that any behaviour can have, tried or not
     """
 
@@ -159,12 +156,12 @@ class BehaviourVerdict:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no behaviour is more probable."""
+        """Whether it is proven that no behaviour is more probable."""
         return self.share == self.upper
 
 
 def behaviour_share(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
-    """Return the posterior of a clean behaviour: the mass with hard rows over the mass."""
+    """Return the posterior of a clean behaviour: the mass with its rows as hard evidence, over the mass."""
     return _clean_mass(posterior, worlds, rows) / mass.exact_mass(posterior)
 
 
@@ -172,21 +169,21 @@ def behaviour_shares(
     posterior: Posterior, worlds: AskedWorlds, members: Iterable[Mechanisms]
 ) -> dict[Behaviour, Fraction]:
     """Return the behaviours of these members with their posteriors, each by one exact ratio."""
-    scm_class, whole = posterior.scm_class, mass.exact_mass(posterior)
+    scm_class, total_mass = posterior.scm_class, mass.exact_mass(posterior)
     behaviours = dict.fromkeys(
         tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds) for member in members
     )
-    return {behaviour: _clean_mass(posterior, worlds, behaviour) / whole for behaviour in behaviours}
+    return {behaviour: _clean_mass(posterior, worlds, behaviour) / total_mass for behaviour in behaviours}
 
 
 def _clean_mass(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
-    """Return the mass with a clean behaviour as hard rows."""
+    """Return the mass with the rows of a clean behaviour as hard evidence."""
     hard = [EvidenceWorld(do, tuple(texts), is_clean=True) for (do, _), texts in zip(worlds, rows, strict=True)]
     return mass.exact_mass(posterior.condition(*hard))
 
 
 def decide_behaviour(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> BehaviourVerdict:
-    """Return the verdict from a few draws; `ValueError` for an empty posterior."""
+    """Return the verdict from NUM_TRIED_DRAWS draws; `ValueError` for an empty posterior."""
     sampler = mass.posterior_sampler(posterior)
     # a miss by the draws can leave a verdict undecided, not wrong
     shares = behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(NUM_TRIED_DRAWS)])
@@ -196,13 +193,13 @@ def decide_behaviour(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> 
 def rank_behaviours(
     posterior: Posterior, worlds: AskedWorlds, rng: Random, maps: Sequence[Mechanisms] = ()
 ) -> BehaviourVerdict:
-    """Return the verdict after weighing behaviours, most frequent first, until none left can be more probable.
+    """Return the verdict after weighing behaviours, most frequent first, until no other can be more probable.
 
     At most MAX_WEIGHED are weighed; the verdict's bound covers the others. `ValueError` for an empty posterior.
 
-    maps: SCMs whose behaviours are weighed before those of drawn members
+    maps: most probable SCMs, whose behaviours are weighed before those of drawn members
     """
-    scm_class, sampler, whole = posterior.scm_class, mass.posterior_sampler(posterior), mass.exact_mass(posterior)
+    scm_class, sampler, total_mass = posterior.scm_class, mass.posterior_sampler(posterior), mass.exact_mass(posterior)
 
     def behaviour(member: Mechanisms) -> Behaviour:
         return tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds)
@@ -212,7 +209,7 @@ def rank_behaviours(
     ranked = [*first, *sorted(counts.keys() - first.keys(), key=lambda rows: (-counts[rows], rows))]
     shares: dict[Behaviour, Fraction] = {}
     for rows in ranked[:MAX_WEIGHED]:
-        shares[rows] = _clean_mass(posterior, worlds, rows) / whole
+        shares[rows] = _clean_mass(posterior, worlds, rows) / total_mass
         if max(shares.values()) >= 1 - sum(shares.values()):
             break
     return _verdict(posterior, shares)
@@ -233,10 +230,10 @@ Cells = frozenset[int]
 
 @dataclass(frozen=True)
 class ListedCandidates:
-    """Members by cells, and what each candidate shows of each cell.
+    """Members by cell, and what each candidate shows of each cell.
 
-    members: in the order in which they are listed; cell_of: [members] cell of each
-    weights: [cells] prior weight; outcomes: [candidates][cells] numbers that are equal iff readings are
+    members: in the order of the list; cell_of: [members] cell of each; weights: [cells] prior weight of each
+    outcomes: [candidates][cells] number of the reading: equal numbers iff equal readings
     """
 
     members: Sequence[Mechanisms]
@@ -253,13 +250,13 @@ class ListedCandidates:
         return frozenset(range(self.num_cells))
 
     def share(self, cells: Cells, candidate: int) -> Fraction:
-        """Return the expected share of these cells' weight that a candidate leaves."""
+        """Return the share of these cells' weight that a candidate is expected to leave."""
         parts = self.parts(cells, candidate).values()
-        whole = self._weight(cells)
-        return sum((self._weight(part) ** 2 for part in parts), start=Fraction(0)) / whole**2
+        total_weight = self._weight(cells)
+        return sum((self._weight(part) ** 2 for part in parts), start=Fraction(0)) / total_weight**2
 
     def parts(self, cells: Cells, candidate: int) -> dict[int, Cells]:
-        """Return the cells by what a candidate shows."""
+        """Group the cells by the number of the reading that a candidate shows."""
         grouped: dict[int, set[int]] = {}
         for cell in cells:
             grouped.setdefault(self.outcomes[candidate][cell], set()).add(cell)
@@ -288,9 +285,9 @@ def list_candidates(
     for member, cell in zip(members, cell_of, strict=True):
         weights[cell] += member_weight(scm_class, member)
     outcomes = []
-    for place in range(len(worlds)):
-        numbers: dict[tuple[str, ...], int] = {}
-        outcomes.append([numbers.setdefault(behaviour[place], len(numbers)) for behaviour in cells])
+    for candidate in range(len(worlds)):
+        number_of: dict[tuple[str, ...], int] = {}
+        outcomes.append([number_of.setdefault(behaviour[candidate], len(number_of)) for behaviour in cells])
     return ListedCandidates(members, cell_of, weights, outcomes)
 
 
@@ -310,11 +307,12 @@ WORD_BITS = 64
 
 @dataclass(frozen=True)
 class PackedCandidates:
-    """Worlds with equally many rows each.
+    """Worlds of equally many rows, as bit columns of n variables over w words.
 
-    values: [n, w] targets and roots, 0 elsewhere; clamped: [n, w]; row r of candidate c is bit (c % p) * num_rows + r
-    of word c // p * b, for p candidates a word, or bits of b words a candidate
-    endogenous: observed variables that readings show
+    values: [n, w] constants of targets and values of roots, 0 elsewhere; clamped: [n, w] 1 where a variable is clamped
+    Row r of candidate c is bit (c % p) * num_rows + r of word c // p * b, for p candidates a word, or of the b words of
+    one candidate.
+    endogenous: observed variables whose values are read
     """
 
     values: U64
@@ -324,9 +322,9 @@ class PackedCandidates:
     endogenous: I64
 
     def keys(self, members: TablePrograms) -> U64:
-        """[c, d] number of what each member reads of each candidate: equal iff readings are.
+        """Return [c, d] a key of what member d reads in candidate c: equal keys iff equal readings.
 
-        Hashed where a reading has more than 64 cells: two of 32,640 pairs collide with probability 2e-15.
+        Readings of more than 64 cells are hashed: among 32,640 pairs two collide with probability 2e-15.
         """
         keys = np.empty((self.num_candidates, len(members)), np.uint64)
         arrays = members.order, members.masks, members.tables
@@ -340,19 +338,19 @@ def pack_candidates(
     candidates: Sequence[Mapping[str, int]],
     contexts: Sequence[int],
 ) -> PackedCandidates:
-    """Return the rows of candidates in the same contexts.
+    """Return the rows of all candidates, each in the same contexts.
 
     index: number of each observed variable; contexts: bit i is the value of root i
     """
-    places = [index[root] for root in roots]
-    root_words = [sum((context >> i & 1) << place for i, place in enumerate(places)) for context in contexts]
+    root_indices = [index[root] for root in roots]
+    root_words = [sum((context >> i & 1) << root for i, root in enumerate(root_indices)) for context in contexts]
     targets = np.array([sum(1 << index[v] for v in do) for do in candidates], np.uint64)
     constants = np.array([sum(bit << index[v] for v, bit in do.items()) for do in candidates], np.uint64)
     # a clamped root shows its constant, whatever the context
     words = np.array(root_words, np.uint64)[None, :] & ~targets[:, None] | constants[:, None]
     clamped = np.broadcast_to(targets[:, None], words.shape)
     variables = range(len(index))
-    endogenous = np.array([v for v in variables if v not in places], np.int64)
+    endogenous = np.array([v for v in variables if v not in root_indices], np.int64)
     return PackedCandidates(
         np.array([_pack_column(words, v) for v in variables], np.uint64),
         np.array([_pack_column(clamped, v) for v in variables], np.uint64),
@@ -363,7 +361,7 @@ def pack_candidates(
 
 
 def _pack_column(words: U64, variable: int) -> U64:
-    """[w] bits of one variable in all rows."""
+    """Return [w] the bits of one variable in all rows."""
     bits = (words >> np.uint64(variable) & np.uint64(1)).astype(np.uint8)
     num_candidates, num_rows = bits.shape
     per_word = max(1, WORD_BITS // num_rows)
@@ -374,11 +372,11 @@ def _pack_column(words: U64, variable: int) -> U64:
 
 
 def alike_shares(keys: U64) -> F64:
-    """[c] share of pairs of different members that read a candidate alike; an unbiased estimate of the expected share.
+    """Return [c] the share of pairs of different members that read a candidate alike.
 
-    Draws are not paired with themselves: the estimate would be too large by up to 1/256.
+    It estimates the expected share without bias: a pairing of draws with themselves would add up to 1/256.
 
-    keys: [c, d] of every candidate and member
+    keys: [c, d] key of every candidate and member
     """
     num_members = keys.shape[1]
     if num_members < 2:
@@ -411,11 +409,11 @@ class MemberArrays:
         return len(self.programs)
 
     def readings(self, words: U64, targets: U64, flips: U64 | None = None) -> U64:
-        """[d, r] observed values of every row; flips: [d, r] cells to flip, none if None."""
+        """Return [d, r] the observed values of every row; flips: [d, r] cells to flip, none if None."""
         return self.programs.replay(Rows(words, targets), flips) & self.observed
 
     def mismatches(self, reading: U64, targets: U64, spans: I64) -> I64:
-        """[d, c] free cells of a reading of each world that differ from each member's mechanisms.
+        """Return [d, c] how many free cells of the reading of world c differ from the mechanisms of member d.
 
         reading: [r] observed values; spans: [c + 1] first row of each world
         """
@@ -426,7 +424,7 @@ class MemberArrays:
         return wrong
 
     def draw_flips(self, rng: np.random.Generator, rates: Sequence[Fraction], num_rows: int) -> U64:
-        """[d, r] flips of the observed endogenous cells, independent with each member's rate."""
+        """Return [d, r] flips of the observed endogenous cells, independent, each member with its own rate."""
         flips = np.zeros((len(self), num_rows), np.uint64)
         limits = np.array([float(rate) for rate in rates])[:, None]
         for v in self.noisy:
@@ -436,27 +434,27 @@ class MemberArrays:
 
 def _packed(function: LocalFunction, index: dict[str, int]) -> tuple[int, int]:
     """Return the parent set and the table with the parents in the order of their numbers."""
-    places = [index[u] for u in function.parents]
-    ranked = sorted(range(len(places)), key=places.__getitem__)
+    parents = [index[u] for u in function.parents]
+    ranked = sorted(range(len(parents)), key=parents.__getitem__)
     # the kernel reads parents ascending, mechanisms list them in any order
     table = permute(function.table, ranked) if ranked != list(range(len(ranked))) else function.table
-    return sum(1 << place for place in places), table.bits
+    return sum(1 << parent for parent in parents), table.bits
 
 
 def numpy_rng(rng: Random) -> np.random.Generator:
     """Return a generator for arrays, seeded by a draw."""
-    # a named bit generator: `default_rng` may change with NumPy
+    # the bit generator is named, because `default_rng` may change with NumPy
     return np.random.Generator(np.random.PCG64(rng.getrandbits(63)))
 
 
-# --- Members that prove that a candidate splits: two that still fit all worlds and read some candidate differently ----
+# --- Members that prove that some candidate splits: two that fit all worlds and read it differently -------------------
 
 
 @dataclass
 class Witnesses:
-    """Noise-free members that fit some worlds, with what they read of every candidate.
+    """Noise-free members that fit some worlds, with what they read in every candidate.
 
-    index: number of each observed variable in the arrays; keys: [c, d]; worlds: that they fit
+    index: number of each observed variable in the arrays; keys: [c, d] of these members; worlds: those that all fit
     """
 
     scm_class: MechanismClass
@@ -468,7 +466,7 @@ class Witnesses:
     def split_after(self, worlds: Sequence[EvidenceWorld]) -> bool:
         """Drop members that more worlds refute; return whether two of the others read a candidate differently."""
         num_seen = len(self.worlds)
-        # other worlds than those that they were drawn for: they prove nothing
+        # members that were drawn for other worlds prove nothing
         if list(worlds[:num_seen]) != self.worlds:
             return False
         fitting = np.ones(self.keys.shape[1], np.bool_)
@@ -483,18 +481,18 @@ class Witnesses:
 
     @property
     def is_split(self) -> bool:
-        """Whether two read some candidate differently."""
+        """Whether two members read some candidate differently."""
         return bool((self.keys != self.keys[:, :1]).any())
 
     def _fit(self, world: EvidenceWorld) -> npt.NDArray[np.bool_]:
-        """[d] whether each member replays a world."""
-        places = [self.index[v] for v in self.scm_class.observed]
+        """Return [d] whether each member replays a world."""
+        observed_indices = [self.index[v] for v in self.scm_class.observed]
         words = np.array(
-            [sum(int(bit) << i for bit, i in zip(row, places, strict=True)) for row in world.rows], np.uint64
+            [sum(int(bit) << i for bit, i in zip(row, observed_indices, strict=True)) for row in world.rows], np.uint64
         )
         targets = np.full(len(words), sum(1 << self.index[v] for v in world.constants), np.uint64)
         readings = self.members.replay(Rows(words, targets))
-        observed = np.uint64(sum(1 << i for i in places))
+        observed = np.uint64(sum(1 << i for i in observed_indices))
         fits: npt.NDArray[np.bool_] = ((readings ^ words) & observed == 0).all(axis=1)
         return fits
 
@@ -517,19 +515,19 @@ def version_space(task: Task, scm_class: MechanismClass, worlds: Iterable[Eviden
 def candidate_rows(
     scm_class: MechanismClass, worlds: Sequence[tuple[Mapping[str, int], Sequence[int]]]
 ) -> tuple[Rows, npt.NDArray[np.int64]]:
-    """Return targets and roots of worlds that may be asked for as words over the variables in natural order.
+    """Return targets and roots of worlds that may be requested, as words over the variables in natural order.
 
-    worlds: constants and contexts of each; the second part is where the rows of each begin, and their number
+    worlds: constants and contexts of each; the second part is [worlds + 1]: first row of each, then the number of rows
     """
-    # natural order: version spaces number variables so, extended classes as the item lists them
+    # version spaces number variables in natural order, extended classes as the item lists them
     index = {v: i for i, v in enumerate(natural(scm_class.observed))}
-    places = [index[root] for root in scm_class.roots]
+    root_indices = [index[name] for name in scm_class.roots]
     words, targets, spans = [], [], [0]
     for constants, contexts in worlds:
         clamped = sum(1 << index[v] for v in constants)
         values = sum(bit << index[v] for v, bit in constants.items())
         for context in contexts:
-            word = sum((context >> i & 1) << place for i, place in enumerate(places))
+            word = sum((context >> i & 1) << root for i, root in enumerate(root_indices))
             # a clamped root shows its constant, whatever the context
             words.append(word & ~clamped | values)
             targets.append(clamped)

@@ -39,8 +39,8 @@ MAX_COLUMNS = 1 << 20
 class HiddenColumn:
     """One hidden variable's values by pattern of its parents.
 
-    index: of the variable; parents: mask; values: masked word -> bit, for seen patterns
-    num_functions: functions of exactly these parents that agree, both signs together; num_parents: for the prior
+    index: that of the variable; parents: its parents as a mask; values: masked word -> bit, for seen patterns
+    num_functions: functions of exactly these parents that agree, both signs together
     """
 
     index: int
@@ -79,7 +79,7 @@ def hidden_parent_sets(scm_class: MechanismClass, name: str) -> list[Mask]:
 
 
 def list_columns(scm_class: MechanismClass, name: str, words: Sequence[int]) -> Iterator[HiddenColumn]:
-    """Every column of some weight, one of each pair of negations, with the weight of both.
+    """Yield every column of positive weight, one of each pair of negations, with the weight of both.
 
     words: observed values of all rows; `BudgetSpent` for more than MAX_COLUMNS columns of a parent set
     """
@@ -99,7 +99,7 @@ def list_columns(scm_class: MechanismClass, name: str, words: Sequence[int]) -> 
 
 
 def hidden_columns(scm_class: MechanismClass, words: Sequence[int]) -> Iterator[tuple[HiddenColumn, ...]]:
-    """Every combination of columns, one for each hidden variable; a single empty one without hidden variables."""
+    """Return all combinations of one column for each hidden variable; one empty one without hidden variables."""
     listed = [list(list_columns(scm_class, name, words)) for name in scm_class.hidden_parents]
     if prod(len(columns) for columns in listed) > MAX_COLUMNS:
         number = " x ".join(f"{len(columns):,}" for columns in listed)
@@ -121,7 +121,7 @@ class JointColumns:
     """Combinations of columns, each hidden variable's first pattern fixed to 0.
 
     patterns: masked words of the joint patterns; words: [h, c] hidden values, bit j for pattern j
-    numbers: [c] functions of exactly the stated parents that agree, signs of all hidden variables counted
+    numbers: [c] functions of exactly the stated parents that agree, both signs of each hidden variable counted
     """
 
     patterns: Sequence[int]
@@ -133,9 +133,9 @@ class JointColumns:
 
 
 def joint_columns(parents: Sequence[Mask], words: Iterable[int]) -> JointColumns:
-    """Return all columns of some weight; `BudgetSpent` for more than MAX_COLUMNS or 64 joint patterns.
+    """Return all columns of positive weight; `BudgetSpent` for more than MAX_COLUMNS or 64 joint patterns.
 
-    parents: of each hidden variable; words: observed values of all rows
+    parents: the parent set of each hidden variable; words: observed values of all rows
     """
     joint_mask = _union(parents)
     patterns = sorted({word & joint_mask for word in words})
@@ -154,19 +154,19 @@ def joint_columns(parents: Sequence[Mask], words: Iterable[int]) -> JointColumns
 
 
 def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
-    """Return the columns of one hidden variable as words over the joint patterns, and their functions."""
-    met = sorted({pattern & parents for pattern in patterns})
-    if len(met) > MAX_COLUMNS.bit_length():
-        raise BudgetSpent(f"2**{len(met) - 1} columns of a hidden variable; summed are up to {MAX_COLUMNS:,}")
+    """Return one hidden variable's columns as words over the joint patterns, and the number of functions of each."""
+    seen_patterns = sorted({pattern & parents for pattern in patterns})
+    if len(seen_patterns) > MAX_COLUMNS.bit_length():
+        raise BudgetSpent(f"2**{len(seen_patterns) - 1} columns of a hidden variable; summed are up to {MAX_COLUMNS:,}")
     # bit 0 stays 0: one column of each pair of negations, whose number is doubled below
-    bits = np.arange(1 << max(0, len(met) - 1), dtype=np.uint64) << np.uint64(1 if met else 0)
+    bits = np.arange(1 << max(0, len(seen_patterns) - 1), dtype=np.uint64) << np.uint64(1 if seen_patterns else 0)
     numbers = np.zeros(len(bits), np.int64)
     size = parents.bit_count()
     for subset in parent_masks(members_of(parents), size, parents):
         # inclusion and exclusion over subsets: a column constant on the classes of patterns alike in j parents
         # has 2**(2**j - classes) functions of it
         classes: dict[int, int] = {}
-        for index, pattern in enumerate(met):
+        for index, pattern in enumerate(seen_patterns):
             classes[pattern & subset] = classes.get(pattern & subset, 0) | 1 << index
         constant = np.ones(len(bits), np.bool_)
         for members in classes.values():
@@ -175,11 +175,11 @@ def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
         sign = -1 if size - subset.bit_count() & 1 else 1
         numbers += np.where(constant, sign << (1 << subset.bit_count()) - len(classes), 0)
     # columns that no function of exactly these parents has: 38 of 256 for 3 parents, if all patterns are seen
-    some = numbers > 0
-    bits, numbers = bits[some], numbers[some] << (1 if met else 0)
+    possible = numbers > 0
+    bits, numbers = bits[possible], numbers[possible] << (1 if seen_patterns else 0)
     words = np.zeros(len(bits), np.uint64)
     for index, pattern in enumerate(patterns):
-        words |= (bits >> np.uint64(met.index(pattern & parents)) & np.uint64(1)) << np.uint64(index)
+        words |= (bits >> np.uint64(seen_patterns.index(pattern & parents)) & np.uint64(1)) << np.uint64(index)
     return words, numbers
 
 
@@ -199,7 +199,7 @@ def child_view(
 ) -> ChildView:
     """Return what a child's sets see of each column; sets that fit no column are dropped.
 
-    hidden: index of each hidden variable; rows: of the child, observed words
+    rows: those of the child, with observed words; hidden: index of each hidden variable
     """
     place_of = {pattern: place for place, pattern in enumerate(columns.patterns)}
     listed, exponents = [], []
@@ -229,7 +229,7 @@ def _union(masks: Iterable[Mask]) -> Mask:
 def _sides(
     words: Iterable[int], variable: int, visible: Mask, joint: Mask, place_of: Mapping[int, int]
 ) -> list[tuple[int, int]] | None:
-    """Return per visible pattern the joint patterns where the child is 0 and 1; None if one is met with both."""
+    """Return, by visible pattern, the joint patterns that show the child as 0 and as 1; None if one shows both."""
     sides: dict[int, list[int]] = {}
     for word in words:
         sides.setdefault(word & visible, [0, 0])[word >> variable & 1] |= 1 << place_of[word & joint]
@@ -239,24 +239,24 @@ def _sides(
 
 
 def _exponents(sides: Sequence[tuple[int, int]], columns: Sequence[U64], num_parents: int) -> I16:
-    """[c] log2 of g; a column is looked at only while it fits."""
+    """Return [c] log2 of g, NO_FIT where a column does not fit; columns are dropped once they do not."""
     exponents = np.full(len(columns[0]), NO_FIT, np.int16)
     fitting = np.arange(len(columns[0]))
     parts = list(_hidden_values(columns))
     for zeros, ones in sides:
-        # two-colouring: patterns with the same hidden bits must not lie on both sides
+        # a two-colouring: patterns with the same hidden bits must not lie on both sides
         if zeros and ones:
             for part in parts:
-                at = part[fitting]
-                fitting = fitting[((at & np.uint64(zeros)) == 0) | ((at & np.uint64(ones)) == 0)]
+                selected = part[fitting]
+                fitting = fitting[((selected & np.uint64(zeros)) == 0) | ((selected & np.uint64(ones)) == 0)]
     if not len(fitting):
         return exponents
     met = np.zeros(len(fitting), np.int16)
     for part in parts:
         # each (visible pattern, hidden bits) that is met fixes one row of the table
-        at = part[fitting]
+        selected = part[fitting]
         for zeros, ones in sides:
-            met += (at & np.uint64(zeros | ones)) != 0
+            met += (selected & np.uint64(zeros | ones)) != 0
     exponents[fitting] = (1 << num_parents) - met
     return exponents
 
@@ -280,14 +280,14 @@ BATCH_WEIGHTS = 1 << 20  # of a batch of sums: 8 MiB
 
 
 def unique_rows(rows: npt.NDArray[np.signedinteger[Any]]) -> tuple[npt.NDArray[np.signedinteger[Any]], I64]:
-    """Return the different rows in lexicographic order, and the place of each row among them; entries from -1 on."""
+    """Return the different rows in lexicographic order, and each row's index among them; entries are at least -1."""
     if not rows.shape[1]:
         return rows[:1], np.zeros(len(rows), np.int64)
     # big-endian bytes compare as the numbers do; `np.unique(axis=0)` compares field by field, 20 times slower
     codes = (rows.astype(np.int64) + 1).astype(">u1" if rows.max(initial=0) < 255 else ">u4")
     texts = codes.view(f"S{codes.shape[1] * codes.itemsize}").ravel()
-    _, first, places = np.unique(texts, return_index=True, return_inverse=True)
-    return rows[first], places
+    _, first, indices = np.unique(texts, return_index=True, return_inverse=True)
+    return rows[first], indices
 
 
 def signature_weights(
@@ -297,26 +297,26 @@ def signature_weights(
     exponents: I16,
     prior: Sequence[int],
 ) -> Numbers:
-    """[s, m] weight of each parent set under each signature, with its prior.
+    """Return [s, m] the weight of each parent set under each signature, its prior included.
 
     visible: sums of sets without a hidden variable; fitting_sets: the others that fit some column
-    exponents: [s, x] of the latter; prior: integer weight by number of parents
+    exponents: [s, x] those of the latter; prior: integer weight by number of parents
     """
-    place = {mask: i for i, mask in enumerate(masks)}
+    column_of = {mask: i for i, mask in enumerate(masks)}
     size = max(mask.bit_count() for mask in masks)
     # an inversion adds up to 2**k sums, each of at most 2**2**k functions
     bits = (1 << size) + size + max(prior).bit_length()
     sums = np.zeros((len(exponents), len(masks)), np.int64 if bits <= MAX_BITS else object)
-    for mask, number in visible.items():
-        sums[:, place[mask]] = number
+    for mask, table_sum in visible.items():
+        sums[:, column_of[mask]] = table_sum
     for column, mask in enumerate(fitting_sets):
         fitting = exponents[:, column] >= 0
         powers = exponents[fitting, column].astype(sums.dtype)
-        sums[fitting, place[mask]] = np.ones(len(powers), sums.dtype) << powers
+        sums[fitting, column_of[mask]] = np.ones(len(powers), sums.dtype) << powers
     # Moebius inversion over subsets, one variable at a time: all signatures in one operation
     for variable in members_of(reduce(or_, masks)):
         having = [i for i, mask in enumerate(masks) if mask >> variable & 1]
-        sums[:, having] -= sums[:, [place[masks[i] ^ 1 << variable] for i in having]]
+        sums[:, having] -= sums[:, [column_of[masks[i] ^ 1 << variable] for i in having]]
     weights: Numbers = sums * np.array([prior[mask.bit_count()] for mask in masks], sums.dtype)
     return weights
 
@@ -363,13 +363,14 @@ def group_sums(
     last: int,
     num_functions: int,
 ) -> GroupSums | None:
-    """Return what sums groups in words; None for too many variables or numbers that might not fit.
+    """Return the sums of groups in words; None for too many variables or numbers that might not fit.
 
-    masks, weights: of each child; hidden: parents of each hidden variable; num_functions: of all columns together
+    masks, weights: parent sets of each child, and [s, m] their weights by signature; hidden: parents of each hidden
+    variable; last: the child whose weights are added up; num_functions: functions of all columns together
     """
     if any(rows.dtype == object for rows in weights.values()):
         return None
-    # of no signature is a weight larger; the last child's are added up over columns
+    # no signature has a larger weight; the last child's weights are added up over columns
     largest = {
         v: [number * (num_functions if v == last else 1) for number in rows.max(axis=0).tolist()]
         for v, rows in weights.items()
@@ -384,6 +385,5 @@ def group_sums(
     starts = np.array([0, *accumulate(map(len, listed.values()))], np.int64)
     bounds = np.array([number for v in listed for number in largest.get(v, [1])], np.uint64)
     words = WordWeights(bounds, np.arange(len(inside)), inside, starts, limbs)
-    places = zip(listed, starts.tolist(), starts[1:].tolist(), strict=False)
-    parts = {v: slice(start, end) for v, start, end in places}
+    parts = {v: slice(start, end) for v, start, end in zip(listed, starts.tolist(), starts[1:].tolist(), strict=False)}
     return GroupSums(words, parts, weights, last)

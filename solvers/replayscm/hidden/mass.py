@@ -1,4 +1,4 @@
-"""Members with hidden variables, and the mass of their groups."""
+"""Members with hidden variables, listed, drawn and counted, and their exact mass, summed over groups of columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GroupedSampler(PosteriorSampler):
 
     @cached_property
     def _parts(self) -> list[tuple[ColumnGroups, int]]:
-        """Each choice of hidden parents with its weight as an integer."""
+        """Every choice of hidden parents, as its groups of columns, with its weight as an integer."""
         # choices of hidden parents are disjoint, so that their masses add up
         parts = list(column_groups(self.posterior))
         scale = lcm(*(part.factor.denominator for part in parts))
@@ -61,7 +61,7 @@ class GroupedSampler(PosteriorSampler):
 
     @property
     def mass(self) -> Fraction:
-        """The mass that draws are in proportion to."""
+        """Mass of the posterior: the sum over all choices of hidden parents."""
         return sum((part.mass for part, _ in self._parts), start=Fraction(0))
 
     @cached_property
@@ -73,26 +73,26 @@ class GroupedSampler(PosteriorSampler):
         return {}
 
     def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
-        """Return the summand of one column, drawn through its group."""
-        whole = sum(weight for _, weight in self._parts)
-        place: int = draw_weighted(rng, ((i, weight) for i, (_, weight) in enumerate(self._parts)), whole)
-        part = self._parts[place][0]
+        """Draw a column through its group; return a key, the column of each hidden variable, and the summand."""
+        total_weight = sum(weight for _, weight in self._parts)
+        index: int = draw_weighted(rng, ((i, weight) for i, (_, weight) in enumerate(self._parts)), total_weight)
+        part = self._parts[index][0]
         totals = part.group_totals
         key: tuple[int, ...] = draw_weighted(rng, totals.items(), sum(totals.values()))
-        if (place, key) not in self._row_totals:
+        if (index, key) not in self._row_totals:
             # one DAG sum a row, and only in groups that a draw has entered
-            self._row_totals[place, key] = part.row_totals(key)
-        rows = self._row_totals[place, key]
+            self._row_totals[index, key] = part.row_totals(key)
+        rows = self._row_totals[index, key]
         row: int = draw_weighted(rng, rows, sum(weight for _, weight in rows))
         # columns of a row differ in nothing but their numbers of functions
-        members = np.flatnonzero(part.column_places == row)
-        mark = draw_below(rng, part.numbers[row])
-        column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
-        if (place, column) not in self._column_terms:
+        columns = np.flatnonzero(part.row_of_column == row)
+        threshold = draw_below(rng, part.num_functions[row])
+        column = int(columns[np.searchsorted(np.cumsum(part.columns.numbers[columns]), threshold, side="right")])
+        if (index, column) not in self._column_terms:
             # noise-free: a single rate, 0
             term = Term(part.factor, part.row_weights(row), 0)
-            self._column_terms[place, column] = part.hidden_columns(column), term
-        return (place, column), *self._column_terms[place, column]
+            self._column_terms[index, column] = part.hidden_columns(column), term
+        return (index, column), *self._column_terms[index, column]
 
 
 def posterior_sampler(posterior: Posterior) -> PosteriorSampler:
@@ -108,7 +108,7 @@ MAX_LISTED_MEMBERS = 3_000
 MAX_COMPARED_ROWS = 20_000_000  # under all parent sets and columns; 15 to 20 s
 
 Meaning: TypeAlias = tuple[tuple[tuple[str, ...], int], ...]
-"""Of each observed endogenous variable its reduced function: functional parents, bits of the table over these."""
+"""Reduced function of each observed endogenous variable: functional parents, and bits of the table over these."""
 
 
 def reduced_function(
@@ -160,18 +160,18 @@ def list_members(posterior: Posterior, limit: int = MAX_LISTED_MEMBERS) -> list[
     return first_members(posterior, limit)
 
 
-def first_members(posterior: Posterior, number: int) -> list[Mechanisms]:
-    """Return so many SCMs that agree with all rows, all of them where there are fewer; the first of a fixed order.
+def first_members(posterior: Posterior, limit: int) -> list[Mechanisms]:
+    """Return up to `limit` SCMs that agree with all rows, the first of a fixed order.
 
-    Noise-free. `BudgetSpent` for more than MAX_COMPARED_ROWS rows.
+    `BudgetSpent` for more than MAX_COMPARED_ROWS rows; `ValueError` under noise.
     """
     if not posterior.scm_class.noise.is_noiseless:
         raise ValueError("under noise every SCM of the class is a member")
     budget = Budget(MAX_COMPARED_ROWS)
     try:
         columns = hidden_columns(posterior.scm_class, posterior.words)
-        members = (member for choice in columns for member in _column_members(posterior, choice, number, budget))
-        return list(islice(members, number))
+        members = (member for choice in columns for member in _column_members(posterior, choice, limit, budget))
+        return list(islice(members, limit))
     except BudgetSpent as spent:
         if not budget.exhausted:
             raise
@@ -179,7 +179,7 @@ def first_members(posterior: Posterior, number: int) -> list[Mechanisms]:
 
 
 def _column_members(
-    posterior: Posterior, columns: Sequence[HiddenColumn], number: int, budget: Budget
+    posterior: Posterior, columns: Sequence[HiddenColumn], limit: int, budget: Budget
 ) -> Iterator[Mechanisms]:
     names = posterior.scm_class.variables
     tables: dict[int, dict[Mask, dict[int, int]]] = {}
@@ -197,14 +197,14 @@ def _column_members(
         negated = {word: 1 - bit for word, bit in column.values.items()}
         signs.append([dict(column.values), negated] if column.values else [{}])
     hidden_sets = {column.index: [column.parents] for column in columns}
-    for observed in _acyclic_choices(tables, hidden_sets, names, number):
+    for observed in _acyclic_choices(tables, hidden_sets, names, limit):
         for signed in product(*signs):
             flipped = {
                 column.index for column, value in zip(columns, signed, strict=True) if value != dict(column.values)
             }
             children = {v: negate_arguments(f, {names[i] for i in flipped}) for v, f in observed.items()}
             hidden = [
-                [(names[c.index], f) for f in _functions(_by_pattern(value, c.parents), c.parents, names, number)]
+                [(names[c.index], f) for f in _functions(_by_pattern(value, c.parents), c.parents, names, limit)]
                 for c, value in zip(columns, signed, strict=True)
             ]
             for pairs in product(*hidden):
@@ -215,15 +215,15 @@ def _acyclic_choices(
     tables: Mapping[int, Mapping[Mask, Mapping[int, int]]],
     hidden_sets: Mapping[int, Sequence[Mask]],
     names: Names,
-    number: int,
+    limit: int,
 ) -> Iterator[dict[str, LocalFunction]]:
     """Yield every acyclic choice of a function for each variable, by depth-first search.
 
-    tables: of each variable, by parent set, the stated bits of the table; hidden_sets: parent sets of hidden variables
-    number: functions that are tried at most of each table
+    tables: stated bits of the table, by variable and parent set; hidden_sets: parent sets of each hidden variable
+    limit: largest number of functions that are tried for each parent set
     """
     order = list(tables)
-    functions = lru_cache(maxsize=None)(lambda v, mask: _functions(tables[v][mask], mask, names, number))
+    functions = lru_cache(maxsize=None)(lambda v, mask: _functions(tables[v][mask], mask, names, limit))
     chosen: dict[str, LocalFunction] = {}
     sets = {**{v: list(options) for v, options in tables.items()}, **hidden_sets}
 
@@ -232,15 +232,15 @@ def _acyclic_choices(
             yield dict(chosen)
             return
         v = order[position]
-        every = sets[v]
-        for mask in every:
+        all_sets = sets[v]
+        for mask in all_sets:
             sets[v] = [mask]
             # a branch without an acyclic completion would cost time and yield nothing
             if _has_acyclic_choice(sets):
                 for function in functions(v, mask):
                     chosen[names[v]] = function
                     yield from choose(position + 1)
-        sets[v] = every
+        sets[v] = all_sets
 
     return choose(0)
 
@@ -277,10 +277,10 @@ def _by_pattern(values: Mapping[int, int], parents: Mask) -> dict[int, int]:
     return dict(_rows_by_pattern(values.items(), parents))
 
 
-def _functions(values: Mapping[int, int], parents: Mask, names: Names, number: int) -> list[LocalFunction]:
-    """Return the functions of exactly these parents with these bits of the table, the unseen ones counting up.
+def _functions(values: Mapping[int, int], parents: Mask, names: Names, limit: int) -> list[LocalFunction]:
+    """Return the functions of exactly these parents with these bits of the table, the unseen bits counting up.
 
-    number: at most; every table belongs to a member, so that nobody who lists so many members needs more
+    limit: largest number of functions; each belongs to a member, so that a list of `limit` members needs no more
     """
     num_parents = parents.bit_count()
     unseen = [row for row in range(1 << num_parents) if row not in values]
@@ -291,7 +291,7 @@ def _functions(values: Mapping[int, int], parents: Mask, names: Names, number: i
     )
     names_of_parents = tuple(names[u] for u in members_of(parents))
     functions = (LocalFunction(names_of_parents, table) for table in tables if len(support(table)) == num_parents)
-    return list(islice(functions, number))
+    return list(islice(functions, limit))
 
 
 # --- The exact mass of any extended class, by grouped columns where noise-free; columns of the most probable SCM ------
@@ -301,9 +301,8 @@ def _functions(values: Mapping[int, int], parents: Mask, names: Names, number: i
 # The posterior of the best SCM depends on nothing but the parent sets that fit under a column, and of these on the
 # least ones: under both priors a smaller set weighs as much or more. So one column of each kind is compared.
 # --- The mass with hidden variables, noise-free: columns grouped by what all children but one see of them -------------
-# 2 bytes a cell: 2 GiB over all children, built child by child
-MAX_CELLS = 1 << 30  # columns x parent sets
-# sums x 3**m, m endogenous variables, hidden ones too
+MAX_CELLS = 1 << 30  # columns x parent sets, 2 bytes each: 2 GiB over all children, built child by child
+# Terms are sums x 3**m for m endogenous variables, hidden ones included.
 MAX_TERMS = 1 << 26  # on integers; measured: at most 1,024 sums (9 observed variables, a hidden one of 4 parents)
 # in words, 3 ns each (6,335 sums of 3**9 in 0.34 s); two hidden variables of 3 parents have at most 11,881 columns
 MAX_WORD_TERMS = 1 << 28
@@ -313,9 +312,9 @@ _SILENT = scaled_rate(Fraction(0))
 
 @dataclass(frozen=True)
 class GroupedMass:
-    """A mass and its effort.
+    """A mass and the effort of computing it.
 
-    num_columns: combinations of columns; num_signatures: different ones to all children; num_sums: over acyclic choices
+    num_columns: combinations of columns; num_signatures: those that children tell apart; num_sums: one for each group
     """
 
     mass: Fraction
@@ -325,7 +324,7 @@ class GroupedMass:
 
 
 def grouped_mass(posterior: Posterior) -> GroupedMass:
-    """Return the mass of a noise-free class with hidden variables; `BudgetSpent` states both numbers."""
+    """Return the mass of a class with hidden variables; `ValueError` under noise, `BudgetSpent` beyond the limits."""
     if not posterior.scm_class.noise.is_noiseless:
         raise ValueError("columns weigh differently under noise; they are summed one by one")
     parts = list(column_groups(posterior))
@@ -352,18 +351,19 @@ def column_groups(posterior: Posterior) -> Iterator[ColumnGroups]:
 
 
 def feasible_columns(posterior: Posterior) -> Iterator[tuple[HiddenColumn, ...]]:
-    """Yield the columns under which some SCM of a noise-free class fits, negations apart; functions are not counted."""
+    """Yield the columns under which some noise-free SCM fits, one of each pair of negations; functions not counted."""
     for part in column_groups(posterior):
         for key, whole in part.group_totals.items():
             for row, weight in part.row_totals(key) if whole else ():
                 if weight:
-                    yield from map(part.hidden_columns, np.flatnonzero(part.column_places == row).tolist())
+                    yield from map(part.hidden_columns, np.flatnonzero(part.row_of_column == row).tolist())
 
 
 class ColumnGroups:
     """The columns of chosen parents, in groups that all children but the last see alike.
 
-    last: the child with most signatures; groups: signatures of the other children -> rows of `alike`
+    last: the child with most signatures; groups: rows by the signatures of the other children. A row is all columns of
+    one combination of all children's signatures; num_functions: [rows] functions of these columns together
     """
 
     def __init__(self, posterior: Posterior, parents: Sequence[Mask], columns: JointColumns) -> None:
@@ -399,15 +399,15 @@ class ColumnGroups:
         self.last = max(self.weights, key=lambda v: len(self.weights[v]))
         self.others = [v for v in self.weights if v != self.last]
         keys = np.stack([signatures[v] for v in (*self.others, self.last)], axis=1)
-        alike, self.column_places = unique_rows(keys)
-        numbers = np.zeros(len(alike), np.int64)
-        # unbuffered: several columns add to one place, of which `numbers[places] += ...` would count one
-        np.add.at(numbers, self.column_places, self.columns.numbers)
-        self.num_signatures = len(alike)
-        self.numbers: list[int] = numbers.tolist()
-        self.last_signatures: list[int] = alike[:, -1].tolist()
+        distinct, self.row_of_column = unique_rows(keys)
+        num_functions = np.zeros(len(distinct), np.int64)
+        # unbuffered: several columns add to one row, of which `num_functions[rows] += ...` would count one
+        np.add.at(num_functions, self.row_of_column, self.columns.numbers)
+        self.num_signatures = len(distinct)
+        self.num_functions: list[int] = num_functions.tolist()
+        self.last_signatures: list[int] = distinct[:, -1].tolist()
         self.groups: dict[tuple[int, ...], list[int]] = {}
-        self._keys = [tuple(key) for key in alike[:, :-1].tolist()]
+        self._keys = [tuple(key) for key in distinct[:, :-1].tolist()]
         for row, key in enumerate(self._keys):
             self.groups.setdefault(key, []).append(row)
         # hidden variables are in the sums too, each with its one parent set
@@ -418,20 +418,20 @@ class ColumnGroups:
 
     @cached_property
     def _sums(self) -> GroupSums | None:
-        """Sums of many groups at a time in words; None where numbers are too large for that."""
+        """Sums of many groups at a time in words; None where numbers are too large for words."""
         hidden = dict(zip(self.hidden, self.parents, strict=True))
-        return group_sums(self.posterior.masks, self.weights, hidden, self._roots, self.last, sum(self.numbers))
+        return group_sums(self.posterior.masks, self.weights, hidden, self._roots, self.last, sum(self.num_functions))
 
     @cached_property
     def options(self) -> dict[int, list[dict[Mask, int]]]:
         """Return the weights of each child's parent sets, by signature; sets of weight 0 are left out."""
-        return {v: [self._options(v, place) for place in range(len(rows))] for v, rows in self.weights.items()}
+        return {v: [self._options(v, index) for index in range(len(rows))] for v, rows in self.weights.items()}
 
     def hidden_columns(self, column: int) -> tuple[HiddenColumn, ...]:
         """Return a joint column as one column of each hidden variable; their functions are not counted."""
         listed = []
-        for place, (index, parents) in enumerate(zip(self.hidden, self.parents, strict=True)):
-            word = int(self.columns.words[place, column])
+        for position, (index, parents) in enumerate(zip(self.hidden, self.parents, strict=True)):
+            word = int(self.columns.words[position, column])
             values = {pattern & parents: word >> j & 1 for j, pattern in enumerate(self.columns.patterns)}
             listed.append(HiddenColumn(index, parents, values, 1))
         return tuple(listed)
@@ -447,7 +447,7 @@ class ColumnGroups:
         return Fraction(whole) * self.factor
 
     def row_totals(self, key: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Return the rows of a group, each with its sum."""
+        """Return the rows of a group, each with its sum, to be multiplied by `factor`."""
         rows = self.groups[key]
         return list(zip(rows, self._totals([(key, [row]) for row in rows]), strict=True))
 
@@ -456,7 +456,7 @@ class ColumnGroups:
         if self._sums is None:
             return [self.partial_sum(key, rows) for key, rows in parts]
         chosen = {v: [key[index] for key, _ in parts] for index, v in enumerate(self.others)}
-        added = [[(self.last_signatures[row], self.numbers[row]) for row in rows] for _, rows in parts]
+        added = [[(self.last_signatures[row], self.num_functions[row]) for row in rows] for _, rows in parts]
         return self._sums.totals(chosen, added)
 
     def partial_sum(self, key: tuple[int, ...], rows: Sequence[int]) -> int:
@@ -465,20 +465,20 @@ class ColumnGroups:
         added: dict[Mask, int] = {}
         for row in rows:
             for mask, weight in self._options(self.last, self.last_signatures[row]).items():
-                added[mask] = added.get(mask, 0) + self.numbers[row] * weight
+                added[mask] = added.get(mask, 0) + self.num_functions[row] * weight
         return total(self._choices(key, added))
 
     def row_weights(self, row: int) -> Weights:
-        """Return the weights of all parent sets under a column of a row."""
+        """Return the weights of all parent sets under any column of a row."""
         return self._choices(self._keys[row], self._options(self.last, self.last_signatures[row]))
 
     def _choices(self, key: Sequence[int], last: Mapping[Mask, int]) -> Weights:
-        chosen = {v: self._options(v, place) for v, place in zip(self.others, key, strict=True)}
+        chosen = {v: self._options(v, signature) for v, signature in zip(self.others, key, strict=True)}
         return Weights(chosen | {self.last: last} | self._hidden_options, self._roots)
 
-    def _options(self, variable: int, place: int) -> dict[Mask, int]:
+    def _options(self, variable: int, signature: int) -> dict[Mask, int]:
         """Return the weights of a child's parent sets under one signature."""
-        weights = self.weights[variable][place].tolist()
+        weights = self.weights[variable][signature].tolist()
         return {mask: weight for mask, weight in zip(self.posterior.masks[variable], weights, strict=True) if weight}
 
 
@@ -506,7 +506,7 @@ def count_members(posterior: Posterior) -> int:
 
 
 class Fit(NamedTuple):
-    """Parent sets that fit under a column: of the hidden variables, and the least ones of each observed variable."""
+    """Parent sets that fit under a column: one of each hidden variable, and the least of each observed one."""
 
     hidden: tuple[Mask, ...]
     children: frozenset[tuple[int, frozenset[Mask]]]
@@ -515,9 +515,9 @@ class Fit(NamedTuple):
 def best_fitting_columns(
     posterior: Posterior, best_value: Callable[[Sequence[HiddenColumn]], Fraction], max_kinds: int
 ) -> Iterator[tuple[HiddenColumn, ...]]:
-    """Yield the columns under which the posterior has its maximum, negations apart.
+    """Yield the columns under which the posterior has its maximum, one of each pair of negations.
 
-    best_value: largest posterior weight of an SCM under a column. `BudgetSpent` if more than `max_kinds` are compared
+    best_value: gives the largest posterior weight of an SCM under a column; `BudgetSpent` beyond `max_kinds` kinds
     """
     first: dict[Fit, tuple[HiddenColumn, ...]] = {}
     for fit, part, column in columns_by_fit(posterior):
@@ -539,17 +539,17 @@ def best_fitting_columns(
 
 
 def columns_by_fit(posterior: Posterior) -> Iterator[tuple[Fit, ColumnGroups, int]]:
-    """Yield every column, negations apart, with what fits under it.
+    """Yield every column, one of each pair of negations, with what fits under it.
 
-    A column is given by its groups and its number there (`ColumnGroups.hidden_columns`).
+    A column is given by its groups and its index there (`ColumnGroups.hidden_columns`).
     """
     for part in column_groups(posterior):
         fits = {v: [_least_sets(options) for options in listed] for v, listed in part.options.items()}
         for key, rows in part.groups.items():
-            others = [(v, fits[v][place]) for v, place in zip(part.others, key, strict=True)]
+            others = [(v, fits[v][signature]) for v, signature in zip(part.others, key, strict=True)]
             for row in rows:
                 fit = Fit(part.parents, frozenset([*others, (part.last, fits[part.last][part.last_signatures[row]])]))
-                for column in np.flatnonzero(part.column_places == row).tolist():
+                for column in np.flatnonzero(part.row_of_column == row).tolist():
                     yield fit, part, column
 
 

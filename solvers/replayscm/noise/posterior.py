@@ -52,8 +52,8 @@ from calibrant.solvers.replayscm.noise.subset_tables import (
 class Term(NamedTuple):
     """One summand of the mass: weights of parent sets under one column and one rate.
 
-    factor: of the term: prior of the rate, functions of the columns, common denominators
-    rate_index: place in the grid; 0 where rates are summed out for each variable
+    factor: multiplies the sum over `weights`: prior of the rate x functions of the columns / common denominators
+    rate_index: index of the rate in the grid; 0 where rates are summed out for each variable
     """
 
     factor: Fraction
@@ -73,7 +73,7 @@ class Posterior:
         return replace(self, rows=(*self.rows, *evidence_rows(self.scm_class, worlds)))
 
     def condition_rows(self, rows: Sequence[EvidenceRow]) -> Posterior:
-        """Return the posterior after more rows, as words."""
+        """Return the posterior after more rows, which are given as words."""
         return replace(self, rows=(*self.rows, *rows))
 
     @cached_property
@@ -88,14 +88,14 @@ class Posterior:
     def num_members(self) -> int:
         """Return how many SCMs have positive posterior."""
         # a rate above 0 gives every table positive probability: only clean rows exclude SCMs
-        silent = replace(self.scm_class, prior=Prior.UNIFORM, noise=NOISE_FREE)
+        noise_free = replace(self.scm_class, prior=Prior.UNIFORM, noise=NOISE_FREE)
         is_noisy = self.scm_class.noise.max_rate > 0
         rows = tuple(row for row in self.rows if row.is_clean or not is_noisy)
-        return int(Posterior(silent, rows).mass)
+        return int(Posterior(noise_free, rows).mass)
 
     @cached_property
     def edges(self) -> dict[tuple[str, str], Fraction]:
-        """Return the posterior probability of each functional parent and child; absent ones have none."""
+        """Return the posterior probability of each edge (parent, child); edges of probability 0 are left out."""
         sums: Counter[tuple[int, int]] = Counter()
         for term in self.terms():
             marginals = Marginals(term.weights)
@@ -108,7 +108,7 @@ class Posterior:
 
     @cached_property
     def noise_posterior(self) -> tuple[Fraction, ...]:
-        """Return the posterior of each rate of a shared grid."""
+        """Return the posterior of each rate of the grid that all variables share."""
         sums = [Fraction(0)] * len(self.scm_class.noise.grid)
         for term in self.terms():
             sums[term.rate_index] += term.factor * total(term.weights)
@@ -197,7 +197,7 @@ class Posterior:
         if scm_class.noise.kind is NoiseKind.EACH:
             options, factor = {}, base
             for v, local in rows.items():
-                options[v], divisor = self._mixed(v, local)
+                options[v], divisor = self._mix_rates(v, local)
                 factor /= divisor
             yield self._term(factor, options, prior, hidden, 0)
             return
@@ -207,8 +207,8 @@ class Posterior:
             options = {v: set_weights(local, v, self.masks[v], scaled) for v, local in rows.items()}
             yield self._term(base * rate_prior / scaled.base**cells, options, prior, hidden, index)
 
-    def _mixed(self, variable: int, rows: VariableRows) -> tuple[dict[Mask, int], int]:
-        """Return weights of parent sets with the rate summed out, and what they are to be divided by."""
+    def _mix_rates(self, variable: int, rows: VariableRows) -> tuple[dict[Mask, int], int]:
+        """Return the parent sets' weights with the rate summed out, and the number to divide them by."""
         grid = self.scm_class.noise.grid
         base = lcm(*(rate.denominator for rate, _ in grid))
         scale = lcm(*(prior.denominator for _, prior in grid))
@@ -236,7 +236,7 @@ class Posterior:
 
 
 def noise_likelihood(scm_class: MechanismClass, cells: Mapping[str, int], mismatches: Mapping[str, int]) -> Fraction:
-    """Return the probability of so many mismatches in the cells of each variable, rates summed out."""
+    """Return the probability of one pattern of flips with these counts, by variable; the rate is summed out."""
     grid = scm_class.noise.grid
     if scm_class.noise.kind is NoiseKind.EACH:
         return prod(
@@ -248,12 +248,12 @@ def noise_likelihood(scm_class: MechanismClass, cells: Mapping[str, int], mismat
             ),
             start=Fraction(1),
         )
-    wrong, every = sum(mismatches.values()), sum(cells.values())
-    return sum((p * e**wrong * (1 - e) ** (every - wrong) for e, p in grid), start=Fraction(0))
+    num_mismatches, num_cells = sum(mismatches.values()), sum(cells.values())
+    return sum((p * e**num_mismatches * (1 - e) ** (num_cells - num_mismatches) for e, p in grid), start=Fraction(0))
 
 
 def extend_rows(rows: VariableRows, columns: Sequence[HiddenColumn]) -> VariableRows:
-    """Return rows with the values of hidden variables."""
+    """Return the rows with the values of hidden variables added."""
     if not columns:
         return rows
 
@@ -261,7 +261,7 @@ def extend_rows(rows: VariableRows, columns: Sequence[HiddenColumn]) -> Variable
         return word | sum(column.values[word & column.parents] << column.index for column in columns)
 
     # the hidden bit is a function of the word, so different words stay different and no counts merge
-    noisy = {extend(word): number for word, number in rows.noisy.items()}
+    noisy = {extend(word): count for word, count in rows.noisy.items()}
     return VariableRows(noisy, frozenset(map(extend, rows.clean)))
 
 
@@ -276,10 +276,8 @@ def _with_hidden(word: int, scm_class: MechanismClass, mechanisms: Mechanisms, i
 
 # --- Exact predictions of a posterior: readings of a world, marginals of cells, clean behaviours and their verdict ----
 DECIDED = Fraction(99, 100)  # posterior of a clean behaviour from which the verdict under noise is decided
-# all readings of 12 free cells
-MAX_LISTED_READINGS = 4_096
-# 128 masses a row
-MAX_LISTED_CELLS = 7  # free cells of a row of which marginals are listed
+MAX_LISTED_READINGS = 4_096  # all readings of 12 free cells
+MAX_LISTED_CELLS = 7  # free cells of a row whose marginals are listed: 128 masses a row
 
 
 def free_bits(posterior: Posterior, clamped: Mask) -> list[Mask]:
@@ -289,9 +287,9 @@ def free_bits(posterior: Posterior, clamped: Mask) -> list[Mask]:
 
 
 def completions(fixed: int, free: Sequence[Mask]) -> Iterator[int]:
-    """Every word with these bits fixed; the others' bits count up, the last listed slowest."""
-    for number in range(1 << len(free)):
-        yield fixed | sum(bit for i, bit in enumerate(free) if number >> i & 1)
+    """Yield every word with these bits fixed; the free bits count up, the last listed slowest."""
+    for pattern in range(1 << len(free)):
+        yield fixed | sum(bit for i, bit in enumerate(free) if pattern >> i & 1)
 
 
 def probability(posterior: Posterior, rows: Sequence[EvidenceRow]) -> Fraction:
@@ -301,33 +299,33 @@ def probability(posterior: Posterior, rows: Sequence[EvidenceRow]) -> Fraction:
 
 def reading_probabilities(
     posterior: Posterior,
-    worlds: Sequence[tuple[int, Mask]],
+    rows: Sequence[tuple[int, Mask]],
     *,
     is_clean: bool = False,
     limit: int = MAX_LISTED_READINGS,
 ) -> dict[tuple[int, ...], Fraction]:
-    """Return every reading of positive probability, as words of the rows, with its probability.
+    """Return every reading of positive probability, as one word a row, with its probability.
 
-    worlds: fixed part and clamped bits of each row; `BudgetSpent` for more than `limit` readings of a prefix
+    rows: fixed part and clamped bits of each; `BudgetSpent` if the first rows alone have more than `limit` readings
     """
     reached: dict[tuple[int, ...], Posterior] = {(): posterior}
-    for fixed, clamped in worlds:
+    for fixed, clamped in rows:
         free = free_bits(posterior, clamped)
-        following: dict[tuple[int, ...], Posterior] = {}
+        extended: dict[tuple[int, ...], Posterior] = {}
         for words, before in reached.items():
             for word in completions(fixed, free):
                 after = before.condition_rows([EvidenceRow(word, clamped, is_clean)])
                 # row by row: a prefix of probability 0 has no continuation, which leaves few readings without noise
                 if after.mass:
-                    following[(*words, word)] = after
-                    if len(following) > limit:
+                    extended[(*words, word)] = after
+                    if len(extended) > limit:
                         raise BudgetSpent(f"more than {limit:,} readings have positive probability")
-        reached = following
+        reached = extended
     return {words: after.mass / posterior.mass for words, after in reached.items()}
 
 
 def cell_marginals(posterior: Posterior, fixed: int, clamped: Mask) -> dict[int, Fraction]:
-    """Return the probability of 1 of each free cell of a row, noise included, by variable; exact, by listing.
+    """Return, by variable, the exact probability that each free cell of a row reads 1, noise included.
 
     `BudgetSpent` for more than MAX_LISTED_CELLS free cells
     """
@@ -342,17 +340,17 @@ def cell_marginals(posterior: Posterior, fixed: int, clamped: Mask) -> dict[int,
     return marginals
 
 
-# --- Masses under one known rate in doubles, many readings at a time: to choose worlds by, never to report ------------
+# --- Masses in doubles under a common rate, many readings at a time: to choose worlds by, never to report -------------
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 
 class ApproximateMasses:
-    """The evidence of a posterior without hidden variables as arrays; a shared grid is a list of rates."""
+    """Masses in doubles of a posterior without hidden variables, with its evidence kept as arrays."""
 
     def __init__(self, posterior: Posterior) -> None:
-        """`ValueError` for hidden variables, or for an independent rate of each variable."""
+        """Raise `ValueError` for hidden variables, or for an independent rate of each variable."""
         scm_class = posterior.scm_class
         if scm_class.hidden_parents or scm_class.noise.kind is NoiseKind.EACH:
             raise ValueError("masses in doubles are for a common rate and no hidden variables")
@@ -378,25 +376,25 @@ class ApproximateMasses:
         count_patterns(self.masks, self.owners, words, targets, self.counts)
 
     def log_masses(self, words: U64, targets: U64, spans: I64) -> F64:
-        """[b] logarithm of the mass with the rows from spans[b] to spans[b + 1] - 1 as well."""
+        """Return [b] the logarithm of the mass after the rows from spans[b] to spans[b + 1] - 1 as well."""
         grid = self.posterior.scm_class.noise.grid
         logs = np.empty((len(grid), len(spans) - 1))
         # the largest exponent is the number of rows: powers are tabulated once a rate
-        longest = len(self.posterior.rows) + int(np.diff(spans).max(initial=0)) + 1
-        for (rate, prior), row in zip(grid, logs, strict=True):
-            powers = np.arange(longest, dtype=np.float64)
+        num_powers = len(self.posterior.rows) + int(np.diff(spans).max(initial=0)) + 1
+        for (rate, prior), rate_logs in zip(grid, logs, strict=True):
+            powers = np.arange(num_powers, dtype=np.float64)
             # 0.0**0 is 1, so that rate 0 needs no case of its own
             flip: F64 = np.power(float(rate), powers)
             stay: F64 = np.power(float(1 - rate), powers)
             arrays = self.masks, self.starts, self.variables, self.below, self.inside, self.prior, self.counts
-            log_masses(*arrays, flip, stay, words, targets, spans, row)
-            row += np.log(float(prior))
+            log_masses(*arrays, flip, stay, words, targets, spans, rate_logs)
+            rate_logs += np.log(float(prior))
         # rates of a grid differ by hundreds in logarithm: the largest is taken out before `exp`
         top = logs.max(axis=0)
-        safe = np.where(np.isfinite(top), top, 0.0)
+        finite_top = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):
-            together: F64 = safe + np.log(np.exp(logs - safe).sum(axis=0))
-        return together
+            log_sums: F64 = finite_top + np.log(np.exp(logs - finite_top).sum(axis=0))
+        return log_sums
 
     @cached_property
     def log_mass(self) -> float:
@@ -409,7 +407,7 @@ class ApproximateMasses:
 # A table's bits are independent given its parents T, each pattern by its two terms; those that do not depend on all of
 # T are drawn again. A set is drawn in proportion to w(S), so on the mean no more tables are drawn than there are sets.
 class PosteriorSampler:
-    """Sampler for one posterior; what draws share is computed once. `ValueError` where the mass is 0."""
+    """Sampler for one posterior, which computes once what draws share; `ValueError` on a draw if the mass is 0."""
 
     def __init__(self, posterior: Posterior) -> None:
         self.posterior = posterior
@@ -419,7 +417,7 @@ class PosteriorSampler:
 
     @cached_property
     def _terms(self) -> list[tuple[tuple[HiddenColumn, ...], Term, int]]:
-        """Every summand of the mass with its weight as an integer, by a common denominator."""
+        """Every summand of the mass, with its columns, and its weight as an integer over a common denominator."""
         columns = hidden_columns(self.posterior.scm_class, self.posterior.words)
         listed = [(chosen, term) for chosen in columns for term in self.posterior.column_terms(chosen)]
         weights = [term.factor * total(term.weights) for _, term in listed]
@@ -431,7 +429,7 @@ class PosteriorSampler:
         return [(chosen, term, weight) for (chosen, term), weight in zip(listed, exact, strict=True) if weight]
 
     @cached_property
-    def _whole(self) -> int:
+    def _total_weight(self) -> int:
         return sum(weight for _, _, weight in self._terms)
 
     def draw(self, rng: Random) -> Mechanisms:
@@ -441,19 +439,19 @@ class PosteriorSampler:
     def draw_with_rates(self, rng: Random) -> tuple[Mechanisms, dict[str, Fraction]]:
         """Return one SCM and the rate of each observed endogenous variable."""
         scm_class = self.posterior.scm_class
-        place, columns, term = self.choose_term(rng)
-        draws = self._draws.setdefault(place, Draws(term.weights))
+        term_key, columns, term = self.choose_term(rng)
+        draws = self._draws.setdefault(term_key, Draws(term.weights))
         chosen = draws.draw(rng)
         names = scm_class.variables
-        if place not in self._rows:
-            self._rows[place] = {v: extend_rows(rows, columns) for v, rows in self.posterior.local_rows.items()}
+        if term_key not in self._rows:
+            self._rows[term_key] = {v: extend_rows(rows, columns) for v, rows in self.posterior.local_rows.items()}
         rates, mechanisms = dict[str, Fraction](), dict[str, LocalFunction]()
         for v, mask in sorted(chosen.items()):
             if names[v] in scm_class.hidden_parents:
                 continue
-            rate = self._rate(rng, place, v, mask, term.rate_index)
+            rate = self._rate(rng, term_key, v, mask, term.rate_index)
             rates[names[v]] = Fraction(rate.flip, rate.base)
-            table = _draw_table(rng, self._rows[place][v], v, mask, rate)
+            table = _draw_table(rng, self._rows[term_key][v], v, mask, rate)
             mechanisms[names[v]] = LocalFunction(tuple(names[u] for u in members_of(mask)), table)
         negated = set()
         for column in columns:
@@ -470,21 +468,21 @@ class PosteriorSampler:
         return {v: negate_arguments(f, negated) for v, f in mechanisms.items()}, rates
 
     def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
-        """Return a summand of the mass by its weight, with a key for what its draws share."""
-        places = ((index, weight) for index, (_, _, weight) in enumerate(self._terms))
-        place: int = draw_weighted(rng, places, self._whole)
-        columns, term, _ = self._terms[place]
-        return place, columns, term
+        """Draw a summand of the mass by its weight; return the key of what its draws share, its columns, and it."""
+        weighted = ((index, weight) for index, (_, _, weight) in enumerate(self._terms))
+        index: int = draw_weighted(rng, weighted, self._total_weight)
+        columns, term, _ = self._terms[index]
+        return index, columns, term
 
-    def _rate(self, rng: Random, place: Hashable, variable: int, mask: Mask, rate_index: int) -> Rate:
+    def _rate(self, rng: Random, term_key: Hashable, variable: int, mask: Mask, rate_index: int) -> Rate:
         grid = self.posterior.scm_class.noise.grid
         if self.posterior.scm_class.noise.kind is not NoiseKind.EACH:
             return scaled_rate(grid[rate_index][0])
-        key = place, variable, mask
+        key = term_key, variable, mask
         if key not in self._rates:
             base = lcm(*(rate.denominator for rate, _ in grid))
             scale = lcm(*(prior.denominator for _, prior in grid))
-            rows = self._rows[place][variable]
+            rows = self._rows[term_key][variable]
             options = []
             for rate, prior in grid:
                 scaled = scaled_rate(rate, base)
@@ -498,13 +496,13 @@ class PosteriorSampler:
 
 
 def _draw_table(rng: Random, rows: VariableRows, variable: int, mask: Mask, rate: Rate) -> TruthTable:
-    """Return a function that depends on all of the parents, by the probability of its rows."""
-    places = members_of(mask)
+    """Draw a function that depends on all of the parents, in proportion to the probability of the rows."""
+    parents = members_of(mask)
     counts, clean = pattern_counts(rows, variable, mask), clean_patterns(rows, variable, mask)
     assert clean is not None
     terms: list[tuple[int, int]] = []
-    for row in range(1 << len(places)):
-        pattern = sum((row >> i & 1) << place for i, place in enumerate(places))
+    for row in range(1 << len(parents)):
+        pattern = sum((row >> i & 1) << parent for i, parent in enumerate(parents))
         zeros, ones = counts.get(pattern, (0, 0))
         value = clean.get(pattern)
         as_zero = 0 if value == 1 else rate.flip**ones * rate.stay**zeros
@@ -512,19 +510,21 @@ def _draw_table(rng: Random, rows: VariableRows, variable: int, mask: Mask, rate
         terms.append((as_zero, as_one))
     while True:
         bits = sum((draw_below(rng, zeros + ones) >= zeros) << row for row, (zeros, ones) in enumerate(terms))
-        # g(S) / w(S) trials on the mean; g(S) is at most the sum of all w, so over sets drawn by w at most their number
-        table = TruthTable(len(places), bits)
-        if len(support(table)) == len(places):
+        # a set S takes g(S) / w(S) trials on the mean: all its tables weigh g(S), those that depend on all of S w(S);
+        # g(S) is at most the sum of all w, so that sets drawn by w take at most as many trials as there are sets
+        table = TruthTable(len(parents), bits)
+        if len(support(table)) == len(parents):
             return table
 
 
 def _pattern_values(column: HiddenColumn) -> dict[int, int]:
-    places = members_of(column.parents)
-    return {sum((word >> u & 1) << i for i, u in enumerate(places)): bit for word, bit in column.values.items()}
+    """Return the values of a column by row of its function's table."""
+    parents = members_of(column.parents)
+    return {sum((word >> u & 1) << i for i, u in enumerate(parents)): bit for word, bit in column.values.items()}
 
 
 def negate_arguments(function: LocalFunction, negated: Mapping[str, object] | set[str]) -> LocalFunction:
-    """Return a function of the negations of some arguments."""
+    """Return the function with some of its arguments negated."""
     shift = sum(1 << i for i, parent in enumerate(function.parents) if parent in negated)
     if not shift:
         return function

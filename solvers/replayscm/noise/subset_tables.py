@@ -20,8 +20,7 @@ from calibrant.solvers.acyclic.count import Weights
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns
 
-# --- Evidence as words, and weights of parent sets: all functions of these parents, by the probability of their
-# rows
+# --- Evidence as words, and weights of parent sets: all functions of these parents, by the probability of their rows --
 #
 # For a set T and free cells with n0 zeros and n1 ones under a T-pattern, the sum over all tables is a product over
 # patterns, because a table chooses its bits independently:
@@ -34,7 +33,7 @@ from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns
 
 
 class EvidenceRow(NamedTuple):
-    """One row.
+    """One row of the evidence.
 
     word: values, bit i for variable i of the class; clamped: bits of the intervention's targets
     is_clean: whether it is noise-free, so that only tables that agree are admitted
@@ -72,12 +71,12 @@ def word_text(word: int, num_vars: int) -> str:
 
 
 def target_mask(scm_class: MechanismClass, constants: Iterable[str]) -> int:
-    """Return the bits of observed variables."""
+    """Return a word with the bits of these observed variables."""
     return sum(1 << scm_class.observed.index(variable) for variable in constants)
 
 
 def evidence_rows(scm_class: MechanismClass, worlds: Iterable[EvidenceWorld]) -> tuple[EvidenceRow, ...]:
-    """Return the rows of worlds as words, in order."""
+    """Return the rows of all worlds as words, in order."""
     return tuple(
         EvidenceRow(text_word(row), target_mask(scm_class, world.constants), world.is_clean)
         for world in worlds
@@ -88,7 +87,7 @@ def evidence_rows(scm_class: MechanismClass, worlds: Iterable[EvidenceWorld]) ->
 def variable_rows(rows: Sequence[EvidenceRow], variable: int) -> VariableRows:
     """Return the evidence of one variable's mechanism."""
     bit = 1 << variable
-    # equal rows are one entry: the cost of a weight is sets x different rows
+    # equal rows are one entry, because a weight costs sets x different rows
     noisy = Counter(row.word for row in rows if not row.clamped & bit and not row.is_clean)
     # a clean row that is repeated excludes nothing more
     clean = frozenset(row.word for row in rows if not row.clamped & bit and row.is_clean)
@@ -115,16 +114,16 @@ class Rate:
 
 
 def scaled_rate(rate: Fraction, denominator: int | None = None) -> Rate:
-    """Return a rate over a denominator, its own if None."""
+    """Return a rate over a multiple of its denominator; over its own denominator if None."""
     base = denominator or rate.denominator
     flip = rate.numerator * (base // rate.denominator)
     return Rate(flip, base - flip)
 
 
 def parent_masks(candidates: Sequence[int], max_parents: int, required: Mask | None = None) -> list[Mask]:
-    """Return the sets of at most so many candidates, by size, then lexicographic; every subset of a set is listed.
+    """Return the sets of at most `max_parents` candidates, by size, then in lexicographic order.
 
-    required: the only set whose weight will be asked for; then its subsets alone are listed
+    required: the only set whose weight will be asked for; then its subsets alone are listed, of any size
     """
     if required is not None:
         candidates = [v for v in candidates if required >> v & 1]
@@ -134,11 +133,11 @@ def parent_masks(candidates: Sequence[int], max_parents: int, required: Mask | N
 
 
 def pattern_counts(rows: VariableRows, variable: int, parents: Mask) -> dict[int, tuple[int, int]]:
-    """Return the noisy cells by pattern."""
+    """Return the numbers of noisy cells of value 0 and 1, by pattern of the parents."""
     counts: dict[int, tuple[int, int]] = {}
-    for word, number in rows.noisy.items():
+    for word, count in rows.noisy.items():
         zeros, ones = counts.get(word & parents, (0, 0))
-        counts[word & parents] = (zeros, ones + number) if word >> variable & 1 else (zeros + number, ones)
+        counts[word & parents] = (zeros, ones + count) if word >> variable & 1 else (zeros + count, ones)
     return counts
 
 
@@ -163,7 +162,7 @@ def table_sum(rows: VariableRows, variable: int, parents: Mask, rate: Rate) -> i
         as_zero = 0 if value == 1 else rate.flip**ones * rate.stay**zeros
         as_one = 0 if value == 0 else rate.flip**zeros * rate.stay**ones
         product *= as_zero + as_one
-        # rate 0: the first pattern with both values ends it
+        # at rate 0 the first pattern with both values makes the product 0
         if not product:
             return 0
     # an unseen pattern's two values sum to 1 + 1
@@ -172,12 +171,12 @@ def table_sum(rows: VariableRows, variable: int, parents: Mask, rate: Rate) -> i
 
 
 def invert(sums: dict[Mask, int]) -> dict[Mask, int]:
-    """Moebius inversion over subsets, in place; every subset of a listed set is listed."""
-    every = 0
+    """Invert sums over subsets (Moebius), in place; every subset of a listed set has to be listed."""
+    all_members = 0
     for mask in sums:
-        every |= mask
+        all_members |= mask
     # one variable at a time: k subtractions a set; `mask ^ bit` is not changed in its own pass, so order is free
-    for bit in _bits(every):
+    for bit in _bits(all_members):
         for mask in sums:
             if mask & bit:
                 sums[mask] -= sums[mask ^ bit]
@@ -194,27 +193,26 @@ def set_weights(rows: VariableRows, variable: int, masks: Iterable[Mask], rate: 
 
 
 def table_sums(rows: VariableRows, variable: int, masks: Sequence[Mask], rate: Rate) -> Iterator[int]:
-    """Yield g(T) of many sets; cells are counted by pattern with arrays, products are of integers."""
+    """Yield g(T) of many sets: cells are counted by pattern in arrays, factors are multiplied as integers."""
     words = np.array(list(rows.noisy), np.int64)
-    numbers = np.array(list(rows.noisy.values()), np.float64)
+    row_counts = np.array(list(rows.noisy.values()), np.float64)
     size = max(mask.bit_count() for mask in masks)
     # bit 62 reads 0 in every word, so a smaller set meets the first 2**|T| bins of its block alone
-    places = np.full((len(masks), size), EMPTY_BIT, np.int64)
+    member_bits = np.full((len(masks), size), EMPTY_BIT, np.int64)
     for i, mask in enumerate(masks):
         members = members_of(mask)
-        places[i, : len(members)] = members
+        member_bits[i, : len(members)] = members
     patterns = np.zeros((len(masks), len(words)), np.int64)
     for j in range(size):
-        patterns |= (words >> places[:, j, None] & 1) << j
+        patterns |= (words >> member_bits[:, j, None] & 1) << j
     # a block of bins for each set: one bincount counts for all of them, in doubles, exact below 2**53
     patterns += np.arange(len(masks))[:, None] << size
     is_one = (words >> variable & 1).astype(np.float64)
     shape = len(masks) << size
-    every = np.broadcast_to(numbers, patterns.shape).ravel()
-    totals = np.bincount(patterns.ravel(), every, shape).astype(np.int64)
-    ones = np.bincount(patterns.ravel(), every * np.broadcast_to(is_one, patterns.shape).ravel(), shape).astype(
-        np.int64
-    )
+    tiled = np.broadcast_to(row_counts, patterns.shape).ravel()
+    totals = np.bincount(patterns.ravel(), tiled, shape).astype(np.int64)
+    tiled_ones = np.broadcast_to(row_counts * is_one, patterns.shape).ravel()
+    ones = np.bincount(patterns.ravel(), tiled_ones, shape).astype(np.int64)
     # a pair of counts as one number: few different pairs occur, and each big power is computed once
     base = rows.num_cells + 1
     codes = ((totals - ones) * base + ones).reshape(len(masks), -1)
@@ -244,8 +242,7 @@ def _bits(mask: Mask) -> Iterator[Mask]:
 #
 # So g is summed by size and by endogenous part, then over subsets (zeta transform), and no w(S) is formed. Sums over
 # acyclic choices then remove sinks (R. W. Robinson, 1973), component by component. Everything that the rows do not
-# change is laid out once a class. Integers are Python's, in NumPy's arrays of objects: their loops cost less than
-# Python's.
+# change is laid out once for each class. Integers are Python's, in NumPy arrays of objects, whose loops cost less.
 I64 = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]
 Candidates: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
@@ -261,8 +258,8 @@ class Component:
     """Variables that may lie on a cycle together, as positions among the endogenous ones; m of them.
 
     starts: [g] first of its parent sets in each group of one variable, size and endogenous part
-    targets: [g] place of the group in a table [m, k + 1, 2**(m - 1)], by sets without the variable itself
-    first, last: its parent sets are first .. last - 1
+    targets: [g] flat index of the group in a table [m, k + 1, 2**(m - 1)], by sets without the variable itself
+    first, last: its parent sets are those from first to last - 1 of the layout
     coefficients: [m, k + 1, 2**(m - 1)] c(t, n) of each variable, size and set of placed other variables
     """
 
@@ -279,7 +276,7 @@ class Layout:
     """Parent sets of a class in the order of components, variables, sizes, endogenous parts.
 
     masks, owners: [x] parent set and variable; bins: [b] its patterns in a block of 2**k; starts: [x] its first bin
-    num_sets: [m] parent sets of each variable in this order; variables: [m]; scale: denominator of the prior weights
+    variables: [m] endogenous variables of the class; scale: denominator of the prior weights
     """
 
     masks: I64
@@ -329,7 +326,7 @@ def class_layout(
 
     parent_weights: prior weight of a mechanism by its number of parents
     """
-    able = dict(candidates)
+    candidates_of = dict(candidates)
     sets = {v: parent_masks(listed, max_parents) for v, listed in candidates}
     scale = lcm(*(weight.denominator for weight in parent_weights))
     prior = [int(weight * scale) for weight in parent_weights]
@@ -354,7 +351,7 @@ def class_layout(
         coefficients = np.array(
             [
                 [
-                    [_coefficient(size, n, prior) for n in _num_placed(able[v], group, index)]
+                    [_coefficient(size, n, prior) for n in _num_placed(candidates_of[v], group, index)]
                     for size in range(num_sizes)
                 ]
                 for index, v in enumerate(group.endogenous)
@@ -368,33 +365,33 @@ def class_layout(
     blocks = np.arange(len(masks)) << max_parents
     bins = np.arange(int(sizes.sum())) + np.repeat(blocks - starts_of_sets, sizes)
     owners = np.array([v for _, v in listed], np.int64)
-    return Layout(masks, owners, bins, starts_of_sets, tuple(able), tuple(components), scale)
+    return Layout(masks, owners, bins, starts_of_sets, tuple(candidates_of), tuple(components), scale)
 
 
-def _without_bit(placed: int, place: int) -> int:
-    """Return a set of positions with one position taken out, those above it moved down."""
-    return placed & (1 << place) - 1 | placed >> place + 1 << place
+def _without_bit(placed: int, position: int) -> int:
+    """Return a set of positions with one position taken out and those above it moved down."""
+    return placed & (1 << position) - 1 | placed >> position + 1 << position
 
 
-def _num_placed(candidates: Sequence[int], group: Weights, place: int) -> list[int]:
+def _num_placed(candidates: Sequence[int], group: Weights, position: int) -> list[int]:
     """Return how many candidates of a position are placed, for each set of the other positions of the component.
 
-    Those outside of the component always are.
+    Candidates outside of the component are always placed.
     """
     outside = sum(u not in group.position for u in candidates)
-    positions = [_without_bit(1 << group.position[u], place) for u in candidates if u in group.position]
+    positions = [_without_bit(1 << group.position[u], position) for u in candidates if u in group.position]
     inside = sum(positions)
     return [outside + (placed & inside).bit_count() for placed in range(1 << len(group.endogenous) - 1)]
 
 
 def _coefficient(size: int, num_placed: int, prior: Sequence[int]) -> int:
-    """Return c(t, n) times the scale of the prior; 0 for sets that are larger than the placed ones."""
+    """Return c(t, n) times the scale of the prior; 0 for sets that are larger than the number of placed variables."""
     rest = num_placed - size
     return sum((-1) ** j * comb(rest, j) * prior[size + j] for j in range(min(len(prior) - 1, num_placed) - size + 1))
 
 
 def _count_codes(layout: Layout, max_parents: int, rows: Sequence[EvidenceRow]) -> tuple[I64, int, list[int]]:
-    """Return the cells of each bin as one number, its base, and the noisy cells of each variable.
+    """Return the cells of each bin as one number, the base of its digits, and each variable's number of noisy cells.
 
     A code is (flags * base + zeros) * base + ones; flags: 1 and 2 where clean rows have value 0 and 1.
     """
@@ -420,7 +417,7 @@ def _pattern_counts(layout: Layout, max_parents: int, rows: Sequence[EvidenceRow
 def _table_sums(layout: Layout, codes: I64, base: int, rate: Rate) -> Any:
     """Return g(T) of every parent set, scaled by the base of the rate to the power of its variable's cells."""
     # few different counts occur: each pair of big powers is computed once
-    different, places = _distinct(codes, 4 * base * base)
+    different, indices = _distinct(codes, 4 * base * base)
     factors = np.empty(len(different), np.object_)
     for i, code in enumerate(different.tolist()):
         flags, cells = divmod(code, base * base)
@@ -428,14 +425,14 @@ def _table_sums(layout: Layout, codes: I64, base: int, rate: Rate) -> Any:
         as_zero = 0 if flags & 2 else rate.flip**ones * rate.stay**zeros
         as_one = 0 if flags & 1 else rate.flip**zeros * rate.stay**ones
         factors[i] = as_zero + as_one
-    return np.multiply.reduceat(factors[places], layout.starts)
+    return np.multiply.reduceat(factors[indices], layout.starts)
 
 
 def _distinct(codes: I64, limit: int) -> tuple[I64, I64]:
     """Return the different codes below a limit, and the index of each among them."""
     if limit > MAX_LOOKUP:
         return np.unique(codes, return_inverse=True)
-    # marks instead of sorting: a third of the time at 20,000 codes
+    # marks take a third of the time of sorting at 20,000 codes
     present = np.zeros(limit, np.bool_)
     present[codes] = True
     different = np.flatnonzero(present)

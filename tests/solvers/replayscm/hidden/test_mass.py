@@ -73,7 +73,7 @@ def test_sums_in_words_are_sums_of_integers(observed: int, hidden: int, stated: 
             assert part.group_totals == expected
             for key, rows in part.groups.items():
                 assert part.row_totals(key) == [(row, part.partial_sum(key, [row])) for row in rows]
-            for row, column in zip(*np.unique(part.column_places, return_index=True), strict=True):
+            for row, column in zip(*np.unique(part.row_of_column, return_index=True), strict=True):
                 (term,) = posterior.column_terms(part.hidden_columns(int(column)))
                 assert part.row_weights(int(row)).options == term.weights.options
 
