@@ -1,7 +1,6 @@
-"""Directed graphs as edge sets, compared: precision, recall, F1, structural Hamming distance, skeleton, v-structures.
+"""Comparison of directed graphs: precision, recall, F1, structural Hamming distance, skeleton, v-structures.
 
-An edge (u, v) means u -> v. Sets: an edge given twice counts once; self-loops and unknown names are ordinary (wrong)
-edges.
+A graph is a set of edges; an edge (u, v) means u -> v. Self-loops and unknown names are ordinary (wrong) edges.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ N = TypeVar("N", bound=Hashable)
 class EdgeScores:
     """Scores of predicted edges.
 
-    precision: hits / predicted; where nothing is predicted, 1 if the truth is empty too, else 0
-    recall: hits / true; where the truth is empty, 1 if nothing is predicted either, else 0
-    f1: their harmonic mean; 0 where both are 0
+    precision: hits / predicted; if nothing is predicted, 1 for an empty truth, else 0
+    recall: hits / true; if the truth is empty, 1 for an empty prediction, else 0
+    f1: their harmonic mean; 0 if both are 0
     """
 
     precision: float
@@ -29,7 +28,7 @@ class EdgeScores:
 
 
 def edge_scores(true: Set[N], predicted: Set[N]) -> EdgeScores:
-    """Scores of a predicted set of edges (or of nodes: anything that is a hit or not)."""
+    """Return the scores of a predicted set of edges, or of nodes."""
     hits = len(true & predicted)
     both_empty = float(not true and not predicted)
     precision = hits / len(predicted) if predicted else both_empty
@@ -38,14 +37,14 @@ def edge_scores(true: Set[N], predicted: Set[N]) -> EdgeScores:
 
 
 def f1(precision: float, recall: float) -> float:
-    """Return the harmonic mean; 0 where both are 0."""
+    """Return the harmonic mean; 0 if both are 0."""
     total = precision + recall
     return 2 * precision * recall / total if total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """Structural Hamming distance and its parts: missing, extra, and missing ones whose reverse was predicted."""
+    """Structural Hamming distance, with the numbers of missing, extra and reversed edges."""
 
     shd: int
     missing: int
@@ -54,19 +53,19 @@ class Distance:
 
 
 def distance(true: Set[tuple[N, N]], predicted: Set[tuple[N, N]]) -> Distance:
-    """Return the distance; a missing edge whose reverse was predicted instead costs 1 in all, not 2."""
+    """Return the distance; an edge predicted in reverse costs 1, not 2."""
     missing, extra = true - predicted, predicted - true
     turned = sum((v, u) in missing for u, v in extra)
     return Distance(len(missing) + len(extra) - turned, len(missing) - turned, len(extra) - turned, turned)
 
 
 def skeleton(edges: Set[tuple[N, N]]) -> frozenset[frozenset[N]]:
-    """Return the adjacent pairs, without direction; self-loops are no pair."""
+    """Return the adjacent pairs of nodes; self-loops are left out."""
     return frozenset(frozenset(edge) for edge in edges if edge[0] != edge[1])
 
 
 def v_structures(edges: Set[tuple[N, N]]) -> frozenset[tuple[frozenset[N], N]]:
-    """({u, v}, w) for every u -> w <- v whose u and v are not adjacent."""
+    """Return ({u, v}, w) for every u -> w <- v with u and v not adjacent."""
     adjacent = skeleton(edges)
     parents: dict[N, set[N]] = {}
     for parent, child in edges:

@@ -1,4 +1,4 @@
-"""JSON objects of a text, in linear time whatever the text, and one scan of a long text for several readers."""
+"""JSON objects in a text, found in linear time, and one scan of a long text shared by several readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calibrant.dsl.parse_limits import possessive
 # objects spelled inside strings or after broken JSON. JSON is Python's: NaN and Infinity are numbers, the last of equal
 # keys wins, a raw control character in a string is an error, and so is an integer beyond the interpreter's digit limit.
 # One deviation: an object that nests more than MAX_NESTING containers, itself included, does not decode. CPython's own
-# limit depends on how deep the caller stands.
+# limit depends on the depth of the caller's stack.
 #
 # Why linear: decoding at `{` needs no context, so one attempt settles every container it opens, and none of them is
 # tried again; those still open when it breaks all break at the same character. An attempt that starts while an earlier
@@ -42,13 +42,13 @@ LISTED = re.compile(possessive(rf"{SCALAR}{_WS},{_WS}", "+"))
 KEYED = re.compile(possessive(rf"{_TEXT}{_WS}:{_WS}{SCALAR}{_WS},{_WS}", "+"))
 _MEMBER = rf"{_TEXT}{_WS}:{_WS}{SCALAR}{_WS}(?:,{_WS}(?={_TEXT})|(?=\}}))"
 FLAT_OBJECT = re.compile(rf"\{{{_WS}{possessive(_MEMBER, '*')}\}}")
-# a brace that opens well: it closes, or key, colon and the start of a value stand behind it, as far as the text goes
+# a brace that may open an object: followed by `}` or by key, colon and start of a value, as far as the text goes
 _VALUE = rf'{_WS}(?:["{{\[0-9tfnNI-]|\Z)'
 _OPENING = re.compile(rf'\{{(?={_WS}(?:\}}|\Z|"[^"\\\x00-\x1f]*+(?:"{_WS}(?::{_VALUE}|\Z)|\\|\Z)))')
 
 
 class JsonObject(NamedTuple):
-    """One object and its place: text[start] is its `{`; `end` is behind its `}`, or where it breaks."""
+    """One object in a text: text[start] is its `{`; end: index after its `}`, or of the character where it breaks."""
 
     value: dict[str, Any]
     start: int
@@ -56,7 +56,7 @@ class JsonObject(NamedTuple):
 
 
 def json_objects(text: str) -> Iterator[JsonObject]:
-    """Every object of the text, in order of start; holds one byte per character and what one attempt decoded."""
+    """Yield every object in a text by ascending start; takes a byte per character and the memory of one attempt."""
     scans = _SCANS.get()
     if scans is None or not MIN_SHARED_CHARS <= len(text) <= MAX_SHARED_CHARS:
         return _scan_objects(text)
@@ -75,11 +75,11 @@ def _scan_objects(text: str) -> Iterator[JsonObject]:
 
 
 # --- One scan of a long text for several readers ----------------------------------------------------------------------
-MIN_SHARED_CHARS, MAX_SHARED_CHARS = 20_000, 2_000_000  # 200 bytes a character at most are held
+MIN_SHARED_CHARS, MAX_SHARED_CHARS = 20_000, 2_000_000  # a scan takes at most 200 bytes per character
 
 
 class _SharedScans:
-    """Objects of the last long text, and what it decodes to as a whole: a value and its end."""
+    """Objects of the last long text, and the value at its start with the index of its end."""
 
     def __init__(self) -> None:
         self.objects: dict[str, tuple[JsonObject, ...]] = {}
@@ -91,22 +91,22 @@ _SCANS: ContextVar[_SharedScans | None] = ContextVar("scans", default=None)
 
 @contextmanager
 def scans_shared(text: str) -> Iterator[None]:
-    """Scan a long text once for all that ask for its objects inside; they leave the objects as they are."""
+    """Scan a long text once for all calls of `json_objects` in the context; callers must not change the objects."""
     if len(text) < MIN_SHARED_CHARS or _SCANS.get() is not None:
         yield
         return
     token = _SCANS.set(_SharedScans())
     try:
-        with gc_paused():  # half of the time would go into objects that are all in use
+        with gc_paused():  # otherwise half of the time would be spent on traversing objects that are all in use
             yield
     finally:
         _SCANS.reset(token)
 
 
 def json_fragments(text: str) -> Iterator[JsonObject]:
-    """Every object of the text that opens well and then breaks or ends too early, with the members before the break.
+    """Yield, in no particular order, every incomplete object in a text, with its members before the break.
 
-    A container among the members is whole; a number may be cut short. In no particular order.
+    Containers among the members are complete; a number may be truncated.
     """
     scan = _Scan(text)
     for _ in scan.openings():
@@ -120,7 +120,7 @@ def json_fragments(text: str) -> Iterator[JsonObject]:
 
 
 def decode(text: str) -> Any:
-    """Return the value that a text without white space around it spells, or ValueError.
+    """Return the value of a JSON text without surrounding white space; `ValueError` if it is invalid.
 
     Differs from `json.loads` only in the nesting limit, and never raises RecursionError.
     """
@@ -130,7 +130,7 @@ def decode(text: str) -> Any:
     if not closer or text.count("{") + text.count("[") <= MAX_NESTING:
         try:
             value, end = _DECODER.raw_decode(text)
-        except RecursionError:  # the caller stands deep in its own recursion
+        except RecursionError:  # the caller's stack is deep
             pass
         else:
             if end == len(text):
@@ -143,7 +143,7 @@ def decode(text: str) -> Any:
 
 
 def _decode_deep(text: str) -> tuple[Any, int]:
-    """Return what `attempt` decodes at the beginning of a text, once for all readers of a long one."""
+    """Return the value at the beginning of a text, and its end, as `attempt` does; long texts share one scan."""
     scans = _SCANS.get()
     if scans is None or not MIN_SHARED_CHARS <= len(text) <= MAX_SHARED_CHARS:
         return _Scan(text).attempt(0)
@@ -159,7 +159,7 @@ def _decode_flat(text: str) -> dict[str, Any]:
 
 
 class _OpenObject:
-    """An object whose `}` has not been met; `key` is that of the member being read."""
+    """An object whose `}` was not reached yet; key: of the current member."""
 
     __slots__ = ("key", "start", "value")
     closer = "}"
@@ -170,7 +170,7 @@ class _OpenObject:
         self.key = ""
 
     def member(self, text: str, position: int) -> int:
-        """Read the key at `position`; where its value starts."""
+        """Read the key at `position`; return the index where its value starts."""
         if text[position] != '"':
             raise ValueError("expected a key")
         self.key, position = _string(text, position)
@@ -187,7 +187,7 @@ class _OpenObject:
 
 
 class _OpenArray:
-    """An array whose `]` has not been met."""
+    """An array whose `]` was not reached yet."""
 
     __slots__ = ("start", "value")
     closer = "]"
@@ -212,9 +212,9 @@ _Open: TypeAlias = _OpenObject | _OpenArray
 class _Scan:
     """The progress of a scan for the objects of one text.
 
-    settled: 1 at the `{` of every object that an attempt has opened
-    complete: those that closed, by start
-    unclosed: the containers that the last attempt left open, innermost last; it came as far as `reached`
+    settled: one byte for each character, 1 at the `{` of every object that an attempt has opened
+    complete: complete objects by start
+    unclosed: containers that the last attempt left open, innermost last; reached: index where it stopped
     """
 
     __slots__ = ("complete", "reached", "settled", "text", "unclosed")
@@ -227,7 +227,7 @@ class _Scan:
         self.reached = 0
 
     def openings(self) -> Iterator[int]:
-        """Every `{` that opens well, each settled before it is given."""
+        """Yield the index of every `{` that may open an object, after an attempt has settled it."""
         text, settled = self.text, self.settled
         for opening in _OPENING.finditer(text):
             start = opening.start()
@@ -240,12 +240,12 @@ class _Scan:
             yield start
 
     def attempt(self, start: int) -> tuple[Any, int]:
-        """Decode from the bracket at `start`: the outermost container that decodes and its end, or (None, -1).
+        """Decode from the bracket at `start`; return the outermost complete container and its end, or (None, -1).
 
-        That is the one at `start`, unless it nests too deeply.
+        This is the container at `start`, unless it nests too deeply.
         """
         text, position = self.text, start
-        # A container with MAX_NESTING open ones inside cannot decode any more: it falls off the outer end.
+        # A container with MAX_NESTING open ones inside is too deep to decode, and is dropped from the outer end.
         frames: deque[_Open] = deque(maxlen=MAX_NESTING)
         self.unclosed = frames
         try:
@@ -286,7 +286,7 @@ class _Scan:
 def _string(text: str, opening: int) -> tuple[str, int]:
     """Return the string whose quote is at `opening`, and its end.
 
-    `scanstring` gets a copy of the literal, never the text: its error messages count the lines of all it was given.
+    `scanstring` gets a copy of the literal, not the text, because its error messages count the lines of its argument.
     """
     segment = opening + 1
     closing = text.index('"', segment)
@@ -310,7 +310,7 @@ THINK, THINK_END = "<think>", "</think>"
 
 
 def without_think_pairs(text: str) -> str:
-    """Return a reply without its closed <think> blocks, as the released readers do; one that is never closed stays."""
+    """Return a reply without its closed <think> blocks, as the released readers do; an unclosed block remains."""
     pieces, position = [], 0
     while (opening := text.find(THINK, position)) >= 0 and (closing := text.find(THINK_END, opening)) >= 0:
         pieces.append(text[position:opening])
@@ -319,11 +319,11 @@ def without_think_pairs(text: str) -> str:
 
 
 def last_object(text: str) -> dict[str, Any] | None:
-    """Return the last object that decodes and is not inside another that does."""
+    """Return the last complete object in a text that is not inside another one; None without one."""
     start, stop = text.find("{"), text.rfind("}") + 1
     if start >= stop:
         return None
-    try:  # one object from the first brace to the last is the only one outside: read in a third of the time
+    try:  # the usual case, one object from the first brace to the last, takes a third of the time
         value = decode(text[start:stop])
     except ValueError:
         pass

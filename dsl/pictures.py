@@ -1,7 +1,7 @@
-"""Pictures of values for notebooks: what is in them, as plain data, and the graphs that networkx takes.
+"""Pictures of values for notebooks as plain data, and conversion of graphs for networkx.
 
-A value states a `Picture` from what it holds already: nothing is counted, solved or compiled for it. How it is drawn is
-decided above (bench.pages.notebook), which `set_painter` hands in when a public name is first used.
+A value makes its `Picture` from its fields alone: nothing is counted, solved or compiled for it. bench.pages.notebook
+draws pictures as HTML; it registers itself by `set_painter` when a public name is first used.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import require_extra
 
-MAX_PICTURE_ROWS = 24  # rows of a table; `num_rows` says how many there are
+MAX_PICTURE_ROWS = 24  # shown rows of a table; `num_rows` is their total number
 MAX_PICTURE_LINES = 60  # lines of code
 
 EdgeTone: TypeAlias = Literal["", "good", "open", "bad"]
 
 
 class PictureEdge(NamedTuple):
-    """Edge of a graph. tone: good is certain, open is not, bad inhibits or is refuted; label: beside it."""
+    """Edge of a graph; tone: good for certain, open for uncertain, bad for inhibiting or refuted; label: beside it."""
 
     cause: str
     effect: str
@@ -33,8 +33,8 @@ class Picture:
     """Contents of a picture.
 
     title; facts: short texts below it; nodes: names, each with a label; edges: of the graph, which may have cycles
-    caption, columns, rows: of a table; num_rows: how many rows there are; striped: cells (row, column) that were set
-    text: sentences below; code: lines in letters of one width, MAX_PICTURE_LINES of them
+    caption, columns, rows: of a table; num_rows: number of all rows; striped: cells (row, column) set by intervention
+    text: sentences below; code: at most MAX_PICTURE_LINES lines in a monospaced font
     """
 
     title: str
@@ -68,12 +68,12 @@ class Pictured:
         raise NotImplementedError
 
     def _repr_html_(self) -> str | None:
-        """Return the picture as HTML, for notebooks; None, so that they show the repr, if nothing draws."""
+        """Return the picture as HTML for notebooks; None without a painter, so that they show the repr."""
         return _painters[0](self.picture()) if _painters else None
 
 
 def table_picture(title: str, columns: Mapping[str, Sequence[Any]], **parts: Any) -> Picture:
-    """Return a picture with a table of columns; parts: other fields. None is an empty cell, a float has six digits."""
+    """Return a picture with a table; parts: other fields. None becomes an empty cell, a float has six digits."""
     num_rows = max(map(len, columns.values()), default=0)
     rows = zip(*(values[:MAX_PICTURE_ROWS] for values in columns.values()), strict=True)
     cells = tuple(tuple(map(_cell_text, row)) for row in rows)
@@ -81,7 +81,7 @@ def table_picture(title: str, columns: Mapping[str, Sequence[Any]], **parts: Any
 
 
 def solution_picture(model: object, answer: object, size: int | None, provenance: Mapping[str, Any]) -> Picture:
-    """Return a model, with the class that was searched; of one without a picture the answer."""
+    """Return the picture of a model with the searched class; of the answer if the model has no picture."""
     facts: tuple[str, ...] = () if size is None else (f"size {size}",)
     facts += tuple(f"{key}: {provenance[key]}" for key in ("class", "minimal") if key in provenance)
     if isinstance(model, Pictured):
@@ -90,7 +90,7 @@ def solution_picture(model: object, answer: object, size: int | None, provenance
 
 
 def verdict_picture(instance: str, valid: bool, correct: bool | None, failure: str | None) -> Picture:
-    """Return a verdict in words, and the reason where there is one."""
+    """Return the picture of a verdict: its text, and the reason of a failure."""
     words = "correct" if correct else "not valid" if not valid else "no verdict" if correct is None else "wrong"
     return Picture(f"{instance}: {words}", text=failure or "")
 

@@ -1,4 +1,4 @@
-"""Words of messages and prompts: counts with their noun, names in natural order, the nearest known names."""
+"""Texts of messages and prompts: counts with nouns, names in natural order, similar known names."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-# --- Ends of messages on an unknown name: the names that are most like it, or those that there are --------------------
-MAX_LISTED = 12  # names beside those that are offered
-MIN_BEGUN = 4  # letters of a name that is offered the rest
-MIN_LIKENESS = 0.6  # likeness of a name that is offered; difflib's own default
+# --- Ends of messages on an unknown name: the most similar names, or all known ones -----------------------------------
+MAX_LISTED = 12  # known names that a message lists
+MIN_BEGUN = 4  # letters of a prefix for which longer names are suggested
+MIN_LIKENESS = 0.6  # similarity of a suggested name; difflib's default
 
 
 def nearest_names(name: object, allowed: Iterable[str], number: int = 3) -> list[str]:
-    """Return the allowed names that are most like this one, the most similar first, whatever the case of letters.
+    """Return at most `number` allowed names similar to `name`, case ignored, the most similar first.
 
-    Names that this one begins come before those with other letters: the rest of them was left away.
+    Names of which `name` is a prefix come before all others.
     """
     by_small: dict[str, str] = {}
     for candidate in allowed:
@@ -29,13 +29,13 @@ def nearest_names(name: object, allowed: Iterable[str], number: int = 3) -> list
 
 
 def nearest_hint(name: object, allowed: Iterable[str]) -> str:
-    """Return `; did you mean X?` for a message on an unknown name among many; empty if none is like it."""
+    """Return `; did you mean X?` for a message on an unknown name; empty if no allowed name is similar."""
     near = nearest_names(name, allowed)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def known_names(name: object, allowed: Iterable[str]) -> str:
-    """Return the end of a message on an unknown name: `did you mean X?`, and all names if few or if none is like it."""
+    """Return the end of a message on an unknown name: `did you mean X?`, and all names if few or none is similar."""
     names = list(dict.fromkeys(allowed))
     near = nearest_names(name, names)
     question = f"did you mean {' or '.join(near)}?" if near else ""
@@ -44,11 +44,11 @@ def known_names(name: object, allowed: Iterable[str]) -> str:
     return " ".join(filter(None, (question, f"known: {', '.join(names)}")))
 
 
-# --- A number and the noun that it counts -----------------------------------------------------------------------------
+# --- A number and its noun --------------------------------------------------------------------------------------------
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with a plural noun, which is in the singular for one: 1 pool, 2 pools, 1 query, 1,000 queries."""
+    """Return a number and a noun given in the plural, singular for one: 1 pool, 2 pools, 1 query, 1,000 queries."""
     if number != 1:
         return f"{number:,} {noun}"
     if noun.endswith(("ches", "shes", "sses", "xes")):
@@ -56,14 +56,14 @@ def plural(number: int, noun: str) -> str:
     return f"1 {noun[:-3]}y" if noun.endswith("ies") and noun != "series" else f"1 {noun.removesuffix('s')}"
 
 
-# --- Prompts in other words: sentences replaced by sentences with the same meaning; names and numbers stay ------------
+# --- Rephrased prompts: sentences replaced by equivalent ones, names and numbers unchanged ----------------------------
 Wording: TypeAlias = Literal["standard", "rephrased"]
 Phrases: TypeAlias = Sequence[tuple[str, str]]
-"""Standard phrases with their replacements, none of them part of another standard one that follows."""
+"""Pairs (standard phrase, replacement); no standard phrase is part of a later one."""
 
 
 def reword(text: str, wording: Wording, phrases: Phrases) -> str:
-    """Return a standard text in a wording: rephrased, with each standard phrase replaced."""
+    """Return a standard text in a wording; `rephrased` replaces each standard phrase."""
     if wording == "rephrased":
         for standard, replacement in phrases:
             text = text.replace(standard, replacement)
@@ -72,16 +72,16 @@ def reword(text: str, wording: Wording, phrases: Phrases) -> str:
 
 # --- Variable names and their natural order: X2 before X10 ------------------------------------------------------------
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_NUMBERED = re.compile(r"X([0-9]{1,9})", re.ASCII)  # nine digits: no name can make the key a huge integer
+_NUMBERED = re.compile(r"X([0-9]{1,9})", re.ASCII)  # nine digits bound the integer of the key
 
 
 def is_name(token: str) -> bool:
-    """Return whether a token has the shape of a variable name."""
+    """Return whether a token is a valid variable name."""
     return _NAME.fullmatch(token) is not None
 
 
 @lru_cache(maxsize=4096)
 def natural_key(name: str) -> tuple[int, int, str]:
-    """Sorts X1, X2, ..., X10 by number; other names follow in code-point order."""
+    """Return a sort key: X1, X2, ..., X10 by number, then other names in code point order."""
     numbered = _NUMBERED.fullmatch(name)
     return (0, int(numbered.group(1)), name) if numbered else (1, 0, name)

@@ -205,7 +205,7 @@ class _Parser:
 
 
 def _token_offsets(text: str) -> Iterator[int]:
-    """Character offset of each token; only errors need it, so the parser does not keep it."""
+    """Yield the character offset of each token, which only error messages need."""
     inside = False
     for offset, character in enumerate(text):
         if character in "()":
@@ -223,17 +223,17 @@ def render(formula: Formula) -> str:
     return str(formula)
 
 
-# --- Formulas as people write them: X1 and not (X2 or X3). Pools and answers use the prefix form
+# --- Infix notation for people: X1 and not (X2 or X3). Pools and answers use the prefix form
 BETWEEN = frozenset({"and", "or", "xor"})  # written between any number of arguments
-MAX_INFIX_CHARS = 4_000
-MAX_INFIX_DEPTH = 100  # the parser recurses
+MAX_INFIX_CHARS = 4_000  # of a typed formula
+MAX_INFIX_DEPTH = 100  # of parentheses, since the infix parser recurses
 _SIGNS = {"&": "and", "&&": "and", "|": "or", "||": "or", "^": "xor", "!": "not", "~": "not", "<->": "iff", "=": "iff"}
 _SIGNS |= {"==": "iff", "\N{LOGICAL AND}": "and", "\N{LOGICAL OR}": "or", "\N{NOT SIGN}": "not"}
 _TOKEN = re.compile(r"\s*(<->|&&|\|\||==|[()&|^!~=,\u2227\u2228\u00ac]|[^\s()&|^!~=,<\u2227\u2228\u00ac]+)")
 
 
 def infix(formula: Formula) -> str:
-    """Return the formula in infix form; arguments that are themselves operators are in parentheses."""
+    """Return the formula in infix form, with parentheses around arguments that are operators."""
     return fold(formula, lambda atom: atom if isinstance(atom, str) else str(int(atom)), _applied)
 
 
@@ -246,14 +246,14 @@ def _applied(node: Apply, arguments: Sequence[str]) -> str:
 
 
 def _closed(text: str) -> str:
-    """Parentheses around what is not an atom, a negated atom or a call."""
+    """Return a text in parentheses, unless it is an atom, a negated atom or a call."""
     words = text.split(" ")
     is_call = text.endswith(")") and "(" in words[0] and not words[0].startswith("(") and _closes_at_end(text)
     return text if len(words) == 1 or is_call or (len(words) == 2 and words[0] == "not") else f"({text})"
 
 
 def _closes_at_end(text: str) -> bool:
-    """Return whether the first parenthesis is closed by the last character."""
+    """Return whether the last character closes the first parenthesis."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")
@@ -263,10 +263,10 @@ def _closes_at_end(text: str) -> bool:
 
 
 def parse_infix(text: str, grammar: Grammar = STANDARD, variables: Collection[str] = ()) -> Formula:
-    """Parse a formula in infix or in prefix form; `ParseError` with position, culprit and what is allowed.
+    """Parse a formula in infix or prefix form; `ParseError` with position, invalid token and allowed ones.
 
-    `and` binds tighter than `or`; any other two operators side by side need parentheses, and so do three sides of
-    `iff`. Calls such as if(X1, X2, X3) are read too. Variables count in any case that fits one alone.
+    `and` binds tighter than `or`. Any other mixture of operators needs parentheses, and so does an `iff` of three
+    arguments. Calls such as if(X1, X2, X3) are allowed. Case of variables is ignored if unambiguous.
     """
     if len(text) > MAX_INFIX_CHARS:
         culprit = Culprit(MAX_INFIX_CHARS, "")
@@ -302,7 +302,7 @@ class _InfixParser:
         return nodes
 
     def _alternatives(self) -> list[Node]:
-        """Read an `or` of terms, a chain of `xor`, or two sides of `iff`."""
+        """Parse an `or` of terms, a chain of `xor`, or an `iff` of two arguments."""
         self._depth += 1
         if self._depth > MAX_INFIX_DEPTH:
             self._fail("too_deep", f"more than {MAX_INFIX_DEPTH} nested parts", "nest less deeply")
@@ -318,7 +318,7 @@ class _InfixParser:
         return nodes
 
     def _chain(self, first: list[Node], operator: str) -> list[Node]:
-        """Read the rest of a chain of one operator; terms of `or` may be chains of `and`."""
+        """Parse the rest of a chain of one operator; terms of `or` may be chains of `and`."""
         nodes, arity = first, 1
         while self._peek() == operator and not (operator == "iff" and arity == 2):
             self._index += 1
@@ -327,7 +327,7 @@ class _InfixParser:
         return self._apply(nodes, operator, arity)
 
     def _term(self) -> tuple[list[Node], str]:
-        """Read a chain of `and`; its nodes, and `and` if there are several factors."""
+        """Parse a chain of `and`; return its nodes, and `and` or, for a single factor, an empty text."""
         nodes = self._factor()
         return (self._chain(nodes, "and"), "and") if self._peek() == "and" else (nodes, "")
 
@@ -402,7 +402,7 @@ class _InfixParser:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    """Yield tokens, signs and operators as words in lower case, each with its place."""
+    """Yield tokens with their character offsets; signs and operators become lower-case words."""
     end = 0
     stripped = text.rstrip()
     while end < len(stripped):
@@ -417,9 +417,9 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
         end = match.end()
 
 
-# --- The published generator's syntactic normal form of formulas. It never decides a score ----------------------------
+# --- The published generator's syntactic normal form of formulas, on which no score depends ---------------------------
 Nodes: TypeAlias = tuple[Node, ...]
-"""A formula's postfix program; the generator takes the normal form of a hundred formulas for one that it accepts."""
+"""A formula's nodes, without the class: the generator normalises about a hundred formulas for each accepted one."""
 
 TRUE: Nodes = (True,)
 FALSE: Nodes = (False,)
@@ -427,7 +427,7 @@ NOT = Apply("not", 1)
 
 
 def canonical_formula(formula: Formula) -> Formula:
-    """Return the normal form; it means the same as the formula."""
+    """Return the normal form of a formula, which is equivalent to it."""
     return Formula(fold(formula, lambda atom: (atom,), lambda node, arguments: _normal(node.operator, arguments)))
 
 
@@ -452,7 +452,7 @@ def _normal(operator: str, arguments: Sequence[Nodes]) -> Nodes:
 
 
 def split_arguments(nodes: Nodes) -> list[Nodes]:
-    """Return the arguments of the operator that comes last, first to last; none for an atom."""
+    """Return the arguments of the last (outermost) operator, in order; empty for an atom."""
     head = nodes[-1]
     if not isinstance(head, Apply):
         return []
@@ -460,7 +460,7 @@ def split_arguments(nodes: Nodes) -> list[Nodes]:
     end = len(nodes) - 1
     for _ in range(head.arity):
         start, missing = end, 1
-        while missing:  # walk back until one complete value has been collected
+        while missing:  # go back to the start of one complete argument
             start -= 1
             node = nodes[start]
             missing += node.arity - 1 if isinstance(node, Apply) else -1
@@ -511,7 +511,7 @@ def _apply(operator: str, arguments: Sequence[Nodes]) -> Nodes:
 
 
 def _in_order(arguments: list[Nodes]) -> list[Nodes]:
-    """Variables by number, constants, operator nodes by operator and text; texts are written where they decide."""
+    """Sort arguments: variables by number, constants, operator nodes by operator and (only on ties) text."""
     ordered: list[Nodes] = []
     for (_, _, operator), group in groupby(sorted(arguments, key=_kind), _kind):
         alike = list(group)

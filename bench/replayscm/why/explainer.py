@@ -1,4 +1,4 @@
-"""Reasons of ReplaySCM: why an item is open, and why an answer fails."""
+"""Explanations of ReplaySCM: why an item is open (undecided), and why an answer fails."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import BudgetSpent
 
-if TYPE_CHECKING:  # imported where they are made
+if TYPE_CHECKING:  # imported at first use
     from calibrant.audits.replayscm.extended.why import EdgeShare, EstimatedWorld, ExtendedWhy
     from calibrant.audits.replayscm.why.failure import FailureWhy, VariableComparison
 
@@ -88,7 +88,7 @@ class FailureExplanations:
 
 
 def failure_body(why: FailureWhy, prefix: str) -> Markup:
-    """Return the contents of the page, without its frame; prefix: of ids, unique in the page."""
+    """Return the body of the page; prefix: put before its HTML ids."""
     content = {
         "why": why,
         "prefix": prefix,
@@ -126,7 +126,7 @@ def _drawings(why: FailureWhy, prefix: str) -> list[str]:
 
 
 def variable_lines(why: FailureWhy) -> list[tuple[str, ...]]:
-    """Return a line for each variable."""
+    """Return a row of the table for each variable, with columns VARIABLE_HEADINGS."""
     lines: list[tuple[str, ...]] = []
     for c in why.variables:
         number = "" if c.assignments is None else f"{len(c.assignments)} of {c.num_assignments}"
@@ -179,7 +179,7 @@ def _share(value: float | None) -> str:
 
 
 def mismatch_words(why: FailureWhy) -> str:
-    """Return a sentence on the first wrong held-out cell; empty where there is none."""
+    """Return a sentence on the first wrong held-out cell; empty without one."""
     m = why.mismatch
     if m is None:
         return ""
@@ -245,21 +245,21 @@ def failure_lines(why: FailureWhy) -> Iterator[str]:
 ANSWERS: AnswerExplainable = FailureExplanations()
 
 
-# --- Reasons for extended items as page and text: the next world, posterior shares of edges, rates, the evidence ------
-MAX_NODES = 12  # more are not drawn
-MAX_FRACTION_CHARS = 24  # longer ones are left to the JSON
+# --- Extended items, page and text: the next world, posterior of edges, rates, the evidence ---------------------------
+MAX_NODES = 12  # larger graphs are not drawn
+MAX_FRACTION_CHARS = 24  # longer fractions are only in the JSON
 
 
 def extended_body(why: ExtendedWhy, prefix: str) -> Markup:
-    """Return the contents of the page; prefix: of ids."""
+    """Return the body of the page; prefix: put before its HTML ids."""
     return pages_why.tables_body(why, extended_tables(why, extended_graph(why, prefix)), extended_advice(why), prefix)
 
 
 def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
-    """Return the heading and sentences about the next world; empty where nothing is open or nothing splits."""
+    """Return a heading and sentences about the next world; empty if nothing is open or no world distinguishes SCMs."""
     if why.worlds_left == 0 and why.state not in ("decided", "empty"):
         return ("No further world", "The allowance of the episode is spent; what is open stays open.")
-    # worlds in one choice of contexts are compared; another choice may decide
+    # only worlds with the same contexts are compared; other contexts may decide more
     compared = " of those compared"
     advice = (
         pages_why.best_advice(why.experiments, "world", "SCMs", compared)
@@ -285,7 +285,7 @@ def _estimate_advice(world: EstimatedWorld | None) -> tuple[str, ...]:
 
 
 def extended_graph(why: ExtendedWhy, prefix: str) -> str:
-    """Draw the edges with their posterior; empty for many variables."""
+    """Draw the edges with their posterior probabilities; empty for more than MAX_NODES variables."""
     if not why.edges or len(why.variables) > MAX_NODES:
         return ""
     effects = {edge.effect for edge in why.edges}
@@ -300,12 +300,12 @@ def extended_graph(why: ExtendedWhy, prefix: str) -> str:
 
 
 def share_words(edge: EdgeShare) -> str:
-    """Return a share in percent: exact ones are 100 only where they are certain."""
+    """Return a share in percent; an exact share is shown as 100 only if it is certain."""
     return percent(Fraction(edge.fraction) if edge.fraction else edge.share)
 
 
 def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
-    """Return edges by posterior, rates and the evidence; only gold marks true edges."""
+    """Return tables of edges by posterior, rates and the evidence; true edges are marked only if gold is revealed."""
     true_edges = set(why.true_edges or ())
     revealed = why.true_edges is not None
     ranked = sorted(why.edges, key=lambda edge: (-edge.share, edge.cause, edge.effect))
@@ -340,7 +340,7 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
         ("world", "set", "rows"),
         tuple(
             (str(k), ", ".join(f"{v} = {bit}" for v, bit in line.set_to.items()) or "nothing", " ".join(line.rows))
-            for k, line in enumerate(why.evidence)  # the start of an episode is world 0, as in `play`
+            for k, line in enumerate(why.evidence)  # world 0 is the start of an episode, as in `play`
         ),
         numeric=frozenset({0}),
     )
@@ -350,13 +350,13 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
         "Worlds that tell SCMs apart, fewest left at worst first; readings: how many different rows it may show",
         "world",
         "SCMs",
-        lists_outcomes=False,  # a reading is all rows of a world; the JSON has each
+        lists_outcomes=False,  # an outcome is all rows of a world, too long to list; the JSON has them
     )
     return [worlds, following, edges, rates]
 
 
-# --- An item in steps for a class -------------------------------------------------------------------------------------
-MAX_RIVALS = 2  # formulas beside the right one in a vote
+# --- Lesson: an item in steps for a class -----------------------------------------------------------------------------
+MAX_RIVALS = 2  # wrong formulas among the choices of a vote
 WORDS = (
     ("model", "a formula for each thing that depends on others; elsewhere: SCM"),
     ("row", "one observation; elsewhere: unit of a world"),
@@ -365,7 +365,7 @@ WORDS = (
 
 
 def lesson(why: ReplayWhy) -> Lesson:
-    """Return a reason in steps: an open item asks for the value that is not told, a decided one for its formula."""
+    """Return the lesson: of an open item it asks for the undecided value, of a decided item for a formula."""
     evidence = class_evidence(why)
     row = witness_row(why)
     if row is not None and why.pair is not None:
@@ -377,7 +377,7 @@ def lesson(why: ReplayWhy) -> Lesson:
 
 
 def class_evidence(why: ReplayWhy) -> WhyTable:
-    """Return the rows as a class reads them, with what was set by hand; of many rows those that bear on the item."""
+    """Return the table of rows with interventions marked; of many rows only those that matter for the item."""
     worlds, names = why.evidence.worlds, why.evidence.variables
     is_long = why.evidence.num_rows > MAX_EVIDENCE
     places = (
@@ -439,7 +439,7 @@ def _open_lesson(why: ReplayWhy, pair: Pair, row: TableRow, evidence: WhyTable) 
 
 
 def class_advice(why: ReplayWhy, variable: str) -> tuple[str, ...]:
-    """Return the heading and sentences about the row to try next; empty where none was measured."""
+    """Return a heading and sentences about the row to try next; empty without one."""
     if not why.deciders:
         return ()
     best = why.deciders[0]
@@ -461,7 +461,7 @@ def class_advice(why: ReplayWhy, variable: str) -> tuple[str, ...]:
 
 
 def excluded_rivals(mechanism: DecidedVariable) -> list[tuple[str, TableRow]]:
-    """Return simple formulas over the parents that are wrong, each with a row that was seen and excludes it."""
+    """Return simple wrong formulas over the parents, each with an observed row that excludes it."""
     names = mechanism.parents
     rules: list[tuple[str, Callable[[Sequence[int]], int]]] = []
     if len(names) > 1:
@@ -477,7 +477,7 @@ def excluded_rivals(mechanism: DecidedVariable) -> list[tuple[str, TableRow]]:
 
 
 def covered_row(mechanism: DecidedVariable) -> str:
-    """Return what is left when a row is covered: where nothing repeats it, its other value fits as well."""
+    """Return what fits without a row: if no other row repeats it, its other value fits as well."""
     lone = next((row for row in mechanism.rows if len(row.where) == 1), None)
     if lone is None or not lone.values:
         return "It is: every combination was seen more than once."
@@ -486,7 +486,7 @@ def covered_row(mechanism: DecidedVariable) -> str:
 
 
 def class_place(where: str) -> str:
-    """Return where a row stands, as a class reads it: a line of a file without the world that it is in."""
+    """Return the location of a row for a class; for a line of a file without its world."""
     _, mark, line = where.rpartition(" line ")
     return f"line {line}" if mark else where.removeprefix("observed ")
 

@@ -1,4 +1,4 @@
-"""The page, the drawing and the sentences of a `ReplayWhy`; page and terminal share the sentences."""
+"""Page, drawing and sentences of a `ReplayWhy`; the terminal prints the same sentences as the page."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.text import plural
 
-# --- Sentences about a `ReplayWhy` that page and terminal share -------------------------------------------------------
+# --- Sentences of page and terminal -----------------------------------------------------------------------------------
 MAX_ROWS = 16  # rows of the table over the pair's parents
-MAX_PLACES = 4  # worlds and units that a row names
+MAX_PLACES = 4  # worlds and units listed for a row
 
 
 def table(why: ReplayWhy) -> list[TableRow]:
-    """Return the rows to show: all of a small table, else those that differ first, then those that are seen."""
+    """Return at most MAX_ROWS rows of the table, preferring the witness, then rows that differ, then observed ones."""
     if why.pair is None:
         return []
     rows = list(why.pair.rows)
@@ -47,14 +47,14 @@ def table(why: ReplayWhy) -> list[TableRow]:
 
 
 def where(row: TableRow) -> str:
-    """Return where a row is seen: w0 u0, u3; w1 u2."""
+    """Return the worlds and units that show a row: w0 u0, u3; w1 u2."""
     if row.differs:
         return "A and B differ"
     return places(row.where) if row.where else "nowhere"
 
 
 def places(names: tuple[str, ...]) -> str:
-    """Return the first worlds and units, and how many more there are."""
+    """Return the first MAX_PLACES worlds and units, and the number of further ones."""
     by_world: dict[str, list[str]] = {}
     for name in names[:MAX_PLACES]:
         world, _, unit = name.partition(" ")
@@ -65,7 +65,7 @@ def places(names: tuple[str, ...]) -> str:
 
 
 def _units_text(units: list[str]) -> str:
-    """Return units as a list: u0, u1; lines of a table as lines 2, 3."""
+    """Return units as text: u0, u1; lines of a table: lines 2, 3."""
     for noun in ("line", "row"):
         if len(units) > 1 and all(unit.startswith(f"{noun} ") for unit in units):
             return f"{noun}s {', '.join(unit.removeprefix(f'{noun} ') for unit in units)}"
@@ -73,7 +73,7 @@ def _units_text(units: list[str]) -> str:
 
 
 def shown_but_set(why: ReplayWhy) -> str:
-    """Say that rows with the witness's values are there, but with the variable set; empty if there are none."""
+    """Return a sentence on rows with the witness's values in which the variable is set; empty without such rows."""
     row = witness_row(why)
     if row is None or not row.set_in or why.pair is None:
         return ""
@@ -104,7 +104,7 @@ def _gives(letter: str, values: Mapping[str, int], why: ReplayWhy) -> str:
 
 
 def decider_words(why: ReplayWhy, decider: Decider) -> str:
-    """Describe the best world of one row and its effect."""
+    """Return a sentence on the best world of one row and its effect."""
     free = why.pair.differing[0] if why.pair else ""
     world = f"One more world that leaves {free} free: {decider.in_words}."
     if decider.decides:
@@ -117,7 +117,7 @@ def decider_words(why: ReplayWhy, decider: Decider) -> str:
 
 
 def count_origin(why: ReplayWhy) -> str:
-    """Say how the count comes about, beside a table that may have fewer rows than what is counted; empty without."""
+    """Return a sentence on what the count is over, of which the shown table is a part; empty without a pair."""
     roots, names = why.evidence.roots, why.evidence.variables
     if why.pair is None or not why.pair.rows:
         return ""
@@ -137,19 +137,19 @@ def count_origin(why: ReplayWhy) -> str:
 
 
 def unit_heading(why: ReplayWhy) -> str:
-    """Return what rows of the evidence are called: units, or lines of a table."""
+    """Return the name of the evidence's rows: units, or lines of a table."""
     units = [unit for world in why.evidence.worlds for unit in world.units]
     nouns = [noun for noun in ("line", "row") if units and all(unit.startswith(f"{noun} ") for unit in units)]
     return nouns[0].capitalize() if nouns else "Unit"
 
 
 def world_text(decider: Decider) -> str:
-    """Return the world as a line to copy: of the table that the item was made of, else of a pool's `training`."""
+    """Return the world as a line to copy into the table that the item was made of, else into a pool's `training`."""
     return decider.table_line or json.dumps(decider.world)
 
 
 def world_hint(why: ReplayWhy, decider: Decider) -> str:
-    """Say what to replace in the line to copy, and where the line belongs."""
+    """Return a sentence on what to replace in the copied line, and where to insert it."""
     (row,) = decider.world["rows"]
     observe = [name for name, character in zip(why.columns, row, strict=True) if character == "?"]
     blanks = f"each ? by the 0 or 1 that you observe ({', '.join(observe)})" if observe else ""
@@ -166,7 +166,7 @@ def world_hint(why: ReplayWhy, decider: Decider) -> str:
 
 
 def also(why: ReplayWhy) -> str:
-    """Other worlds that do as much."""
+    """Return a sentence on other worlds with the same effect; empty without."""
     if len(why.deciders) < 2:
         return ""
     best = why.deciders[0]
@@ -191,12 +191,12 @@ def counted_words(why: ReplayWhy) -> str:
 
 
 def formula_text(model: FittingScm, name: str) -> str:
-    """Return a mechanism as people write it, `a root` for a variable without one."""
+    """Return a mechanism in infix notation; `a root` for a variable without one."""
     return infix(parse(model.mechanisms[name], ALL_OPERATORS)) if name in model.mechanisms else "a root"
 
 
 def exclusion_words(variable: str, exclusion: Exclusion) -> str:
-    """Return why a parent set is excluded, as a sentence."""
+    """Return a sentence on why a parent set is excluded."""
     names = listed(list(exclusion.parents))
     rows = " and ".join(place.removeprefix("observed ") for place in (exclusion.first, exclusion.second))
     if not exclusion.first:
@@ -208,7 +208,7 @@ def exclusion_words(variable: str, exclusion: Exclusion) -> str:
 
 
 def excluded_words(mechanism: DecidedVariable) -> list[str]:
-    """Return the sentences about the parent sets that the evidence excludes, and how many more there are."""
+    """Return sentences on excluded parent sets, and on the number of further ones."""
     sentences = [exclusion_words(mechanism.name, exclusion) for exclusion in mechanism.excluded]
     more = (mechanism.num_excluded or 0) - len(sentences)
     return [*sentences, f"{plural(more, 'more sets')} of parents are excluded in the same way."] if more else sentences
@@ -267,7 +267,7 @@ def seen_text(row: TableRow) -> str:
 
 
 def variable_record(why: ReplayWhy) -> list[dict[str, Any]]:
-    """Return the open variables as rows of a table."""
+    """Return the open variables as rows of a table, by column."""
     return [
         {
             "name": entry.name,
@@ -286,14 +286,11 @@ TABLE_ROOM = 130  # the same beside seen, A, B and where, in half of the rest
 WIDE_TABLE_ROOM = 360  # the same in half of the page, where evidence is wide and stands below
 MAX_EVIDENCE = 12  # rows of evidence on the first screen
 NO_NOTES = Markup()
-MAX_READINGS = 40  # readings of a world that are listed
+MAX_READINGS = 40  # listed readings of a world
 
 
 def body(why: ReplayWhy, prefix: str, *, notes: Markup = NO_NOTES) -> Markup:
-    """Return the contents of the page, without its frame.
-
-    prefix: of ids, unique in the page; notes: between title and reason
-    """
+    """Return the body of the page; prefix: put before its HTML ids; notes: between title and reason."""
     parting = witness_row(why)
     bearing = bearing_rows(why)
     compact = why.evidence.num_rows > MAX_EVIDENCE
@@ -335,7 +332,7 @@ def body(why: ReplayWhy, prefix: str, *, notes: Markup = NO_NOTES) -> Markup:
 
 
 def _width(names: Iterable[str]) -> float:
-    """Return the width of the columns of a table under these names, in pixels."""
+    """Return the total width, in pixels, of the columns with these headings."""
     return sum(text_width(name[:MAX_UNBROKEN_CHARS], 13, "bold") + 15 for name in names)
 
 
@@ -353,9 +350,10 @@ def _bearing_caption(why: ReplayWhy) -> str:
 
 
 def bearing_rows(why: ReplayWhy) -> list[tuple[int, int]]:
-    """Return world and row, those that show the parting values with the variable set first, then one of each seen row.
+    """Return (world, row) of the evidence that matters.
 
-    Of a decided item the first of each row of a mechanism; the first rows of an item without a pair.
+    Of an open item: rows with the witness's values in which the variable is set, then one for each observed row of the
+    table. Of a decided item: the first for each row of a mechanism. Without a pair: the first rows.
     """
     place = {
         f"{world.id} {unit}": (w, u)
@@ -432,7 +430,7 @@ def _models(why: ReplayWhy, prefix: str) -> dict[str, Any]:
 
 
 def graph(why: ReplayWhy, model: FittingScm, letter: str, only: Sequence[str] | None = None) -> Graph:
-    """Return an SCM as a graph with its values at the witness; open at what differs there; only: these variables."""
+    """Return an SCM as a graph with its values at the witness, differing ones marked open; only: variables to draw."""
     differing = why.witness.differs if why.witness else why.pair.differing if why.pair else ()
     names = [v for v in why.evidence.variables if only is None or v in only]
     nodes = {
@@ -455,7 +453,7 @@ def _formulas(why: ReplayWhy, model: FittingScm) -> list[dict[str, Any]]:
 
 
 def _decided(why: ReplayWhy) -> list[dict[str, Any]]:
-    """Return the mechanisms of the only SCM as templates show them: formula, rows, and what was excluded."""
+    """Return template fields for the mechanisms of the only SCM: formula, rows, excluded parent sets."""
     if why.model is None:
         return []
     return [
@@ -474,7 +472,7 @@ def _decided(why: ReplayWhy) -> list[dict[str, Any]]:
 
 
 def _truth(why: ReplayWhy) -> list[dict[str, Any]]:
-    """Return the gold SCM's formulas, where they are revealed."""
+    """Return the gold SCM's formulas; empty if they are not revealed."""
     differing = why.pair.differing if why.pair else ()
     return [
         {"name": name, "text": infix(parse(text, ALL_OPERATORS)), "differs": name in differing}
@@ -501,12 +499,12 @@ def _decider(why: ReplayWhy) -> dict[str, Any] | None:
     }
 
 
-# --- One picture of an open item: the rows that are seen, the one that is not, and two SCMs that fit ------------------
-LEAST_COLUMN, ROW, LEFT, TOP, SPACE, GAP = 44, 26, 20, 34, 36, 16
+# --- Picture of an open item: observed rows, the unobserved one, and two SCMs that fit --------------------------------
+LEAST_COLUMN, ROW, LEFT, TOP, SPACE, GAP = 44, 26, 20, 34, 36, 16  # pixels
 
 
 def drawing(why: ReplayWhy) -> str:
-    """Return the item as an SVG file in both themes; `CalibrantError` for an item of which no pair is shown."""
+    """Return the item as an SVG file for light and dark theme; `CalibrantError` for an item without a pair."""
     if why.pair is None or not why.pair.rows:
         raise CalibrantError(f"{why.item}: there are no two SCMs to draw ({why.reason_text})")
     variable = why.pair.differing[0]
