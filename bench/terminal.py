@@ -1,4 +1,4 @@
-"""Output of the command: printable text, its width, hints after errors, and commands to run next."""
+"""Output of the command: printable text, its width, hints after errors, next commands, and written files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import typer
 from calibrant.dsl.atomic_write import is_open_file
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, UnknownNameError, in_one_line
 
-# --- What is printed cannot act on a terminal: ids, names and texts come from files that anybody may have written -----
+# --- Printable text: ids, names and texts come from files of unknown origin, and must not control the terminal --------
 # Control characters but line feed and tab; marks that reorder, join or hide text; line separators; half characters.
 _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ud800-\udfff"
@@ -30,7 +30,7 @@ _ACTING = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Spell such characters of a text as \u001b, which in JSON means the same."""
+    r"""Return a text with characters that control terminals written as \u001b, which is equivalent in JSON."""
     return _ACTING.sub(_spelled, text)
 
 
@@ -40,9 +40,9 @@ def _spelled(found: re.Match[str]) -> str:
 
 
 class PrintableStream(io.TextIOBase):
-    """A text stream in front of another one, which gets printable text only.
+    """A text stream that passes printable text only to another stream.
 
-    It has no `buffer`: what is handed around it would be handed around the rule.
+    It has no `buffer`, through which bytes would bypass the rule.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -85,13 +85,13 @@ def printable_streams() -> Iterator[None]:
 
 
 def drawn_on(stream: TextIO) -> TextIO:
-    """Return the stream itself, for what moves the cursor on purpose and prints no text of others as it is."""
+    """Return the underlying stream, for output that moves the cursor and holds no text of unknown origin."""
     return stream.stream if isinstance(stream, PrintableStream) else stream
 
 
 # --- Width of the output in columns -----------------------------------------------------------------------------------
 DEFAULT_WIDTH = 80
-MIN_WIDTH, MAX_WIDTH = 40, 400  # of COLUMNS: narrower is no table, wider is no line
+MIN_WIDTH, MAX_WIDTH = 40, 400  # columns; other values of COLUMNS are limited to this range
 RECORDS_BELOW = 60  # columns under which a table is printed as a paragraph for each row
 
 
@@ -120,14 +120,14 @@ POOLS_FIRST = ("score", "show", "separate", "play", "list", "audit", "harden", "
 POOLS_LAST = ("run", "verify")
 OFFERED = re.compile(r"'(?P<name>[^']+)'[^']*; did you mean (?P<near>[^?]+?)(?: or [^?]*)?\?")  # of calibrant.dsl.text
 MISSING = re.compile("no such file|cannot be read|does not exist", re.IGNORECASE)  # of a message on a file
-MIN_LIKENESS = 0.75  # likeness of a name that is offered
-POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # tried beside the answers of a pool
+MIN_LIKENESS = 0.75  # least similarity of a suggested name, 0 to 1
+POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # suffixes of pools beside answers
 
 
 class HintedError(CalibrantError):
-    """An error beside which a command stands that works instead.
+    """An error with a command that would work instead.
 
-    command: its words after `calibrant`; option: words to add to the command that failed
+    command: words after `calibrant`; option: words to add to the failed command
     """
 
     def __init__(self, message: str, *, command: Sequence[object] = (), option: Sequence[object] = ()) -> None:
@@ -137,7 +137,7 @@ class HintedError(CalibrantError):
 
 
 def hint_for(error: Exception, arguments: Sequence[str], command: Any) -> str:
-    """Return a command that would work where these arguments failed, to be pasted; empty if none is known.
+    """Return a command to paste that would work in place of these arguments; empty if none is known.
 
     command: the root of the command tree
     """
@@ -146,7 +146,7 @@ def hint_for(error: Exception, arguments: Sequence[str], command: Any) -> str:
 
 
 def help_command(arguments: Sequence[str], command: Any) -> str:
-    """Return the command that prints the help of the command that these arguments name, or of all."""
+    """Return the command that prints the help of the command in these arguments, by default of all."""
     words = []
     for word in arguments:
         command = getattr(command, "commands", {}).get(word)
@@ -157,7 +157,7 @@ def help_command(arguments: Sequence[str], command: Any) -> str:
 
 
 def _corrected(error: Exception, arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with what the error says put right, or a command that lists what is there."""
+    """Return the arguments corrected by the error, or a command that lists the valid names; empty if none is known."""
     if isinstance(error, HintedError):
         return [*error.command] or ([*arguments, *error.option] if error.option else [])
     if isinstance(error, UnknownItemError) and error.item_id in arguments:
@@ -171,7 +171,7 @@ def _corrected(error: Exception, arguments: Sequence[str]) -> list[str]:
 
 
 def _renamed(message: str, arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with the name that the message offers, alone or between commas; empty without one."""
+    """Return the arguments with the name that the message suggests, alone or between commas; empty without one."""
     offered = OFFERED.search(message)
     if offered is None:
         return []
@@ -185,7 +185,7 @@ def _renamed(message: str, arguments: Sequence[str]) -> list[str]:
 
 
 def _respelled(error: Exception, arguments: Sequence[str], command: Any) -> list[str]:
-    """Return the arguments with a command, an option or a missing file by its nearest name; empty without one."""
+    """Return the arguments with a command, option or missing file replaced by its nearest name; empty without one."""
     for index, word in enumerate(arguments):
         if hasattr(command, "commands"):
             if word.startswith("-"):
@@ -204,7 +204,7 @@ def _respelled(error: Exception, arguments: Sequence[str], command: Any) -> list
 
 
 def _names_beside(word: str, error: Exception) -> tuple[list[str], bool]:
-    """Return paths in the folder of a missing file that the error names, and whether it is there after all."""
+    """Return paths in the folder of a missing file that the error names, and whether the file exists after all."""
     path = Path(word)
     is_missing = isinstance(error, OSError) or MISSING.search(str(error))
     if not is_missing or path.name not in str(error) or path.exists() or not path.parent.is_dir():
@@ -223,7 +223,7 @@ def _replaced(arguments: Sequence[str], word: str, replacement: str) -> list[str
 
 
 def _exchanged(arguments: Sequence[str], command: Any) -> list[str]:
-    """Return the arguments with pools where they belong; empty if they are there, or no argument is a pool."""
+    """Return the arguments with pools in their position; empty if they are there already or no argument is a pool."""
     name = arguments[0] if arguments else ""
     if name not in (*POOLS_FIRST, *POOLS_LAST):
         return []
@@ -243,7 +243,7 @@ def _exchanged(arguments: Sequence[str], command: Any) -> list[str]:
 
 
 def _positional(command: Any, name: str, arguments: Sequence[str]) -> list[str]:
-    """Return the words that are arguments and no options, in their order."""
+    """Return the positional arguments in their order."""
     context = command.make_context(name, [], resilient_parsing=True)  # unknown options raise nothing then
     values, _, _ = command.make_parser(context).parse_args(list(arguments))
     declared = [parameter.name for parameter in command.params if parameter.param_type_name == "argument"]
@@ -254,7 +254,7 @@ def _positional(command: Any, name: str, arguments: Sequence[str]) -> list[str]:
 
 
 def is_pool(path: Path) -> bool:
-    """Return whether this is a file of a pool, by its name or its first line."""
+    """Return whether a file is a pool, by its name or its first line."""
     from calibrant.bench.core.registry import is_native_pool
 
     return path.is_file() and (path.name.removesuffix(".gz").endswith((".yaml", ".yml")) or is_native_pool(path))
@@ -265,17 +265,17 @@ def _first_pool(arguments: Sequence[str]) -> str | None:
 
 
 def pool_beside(name: str, digest: str, folders: Sequence[Path]) -> Path | None:
-    """Return the file of a pool by its name and digest, looked for in these folders; None if it is not there."""
+    """Return the file in these folders of a pool with this name and digest; None if there is none."""
     from calibrant.dsl.records import file_digest
 
     candidates = (folder / f"{name}{suffix}" for folder in folders for suffix in POOL_NAMES)
     return next((path for path in candidates if path.is_file() and file_digest(path) == digest), None)
 
 
-# --- Commands to run next, with the paths that a command has just written, to be pasted -------------------------------
+# --- Commands to run next, with the paths of files that a command has just written, to paste --------------------------
 HEADING = "next"
 invocation: ContextVar[tuple[str, ...]] = ContextVar("invocation", default=())
-"""The arguments of the command that runs."""
+"""The arguments of the running command."""
 
 
 class NextCommand(NamedTuple):
@@ -290,7 +290,7 @@ class NextCommand(NamedTuple):
 
 
 def unused_path(name: str) -> Path:
-    """Return a path that no file has: the name, or the name with a number."""
+    """Return a path that does not exist: the name, or the name with a number."""
     path = Path(name)
     number = 2
     while path.exists():
@@ -302,18 +302,18 @@ def unused_path(name: str) -> Path:
 
 
 def command_without(*written: Path | None) -> tuple[str, ...]:
-    """Return the arguments of the command that runs without options for these paths: it writes no file twice."""
+    """Return the arguments of the running command without options for these paths, so that it writes no file twice."""
     paths = {str(path) for path in written if path is not None}
     return _words_without(lambda option, value: value in paths)
 
 
 def command_without_option(*names: str) -> tuple[str, ...]:
-    """Return the arguments of the command that runs without these options and their values."""
+    """Return the arguments of the running command without these options and their values."""
     return _words_without(lambda option, value: option in names)
 
 
 def _words_without(drops: Callable[[str, str], bool]) -> tuple[str, ...]:
-    """Return the arguments without the options with values that are to be dropped, in both spellings."""
+    """Return the arguments without options that `drops` accepts, spelled `--name value` or `--name=value`."""
     words = list[str]()
     for word in invocation.get():
         option, sign, value = word.partition("=")
@@ -325,12 +325,12 @@ def _words_without(drops: Callable[[str, str], bool]) -> tuple[str, ...]:
 
 
 def pool_commands(pool: Path) -> list[NextCommand]:
-    """Return what can be done with a pool that was written."""
+    """Return the commands to run next with a written pool."""
     return [NextCommand(("pool", "check", pool), "is it sound"), NextCommand(("list", pool), "what is in it")]
 
 
 is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
-"""Whether the command that runs was told --quiet: no progress, no lines on kernels, no commands to go on with."""
+"""Whether the running command has --quiet: no progress, lines on kernels or next commands."""
 
 
 def print_next(commands: Iterable[NextCommand]) -> None:
@@ -344,8 +344,8 @@ def print_next(commands: Iterable[NextCommand]) -> None:
         print(f"{heading:<{len(HEADING)}}  {command.purpose:<{width}}  {command.line}", file=sys.stderr)
 
 
-# --- Files that are there already: a command does not take their place, unless they are an earlier page or picture ----
-HEAD = 4096  # bytes of a file that show whether it is a page or a picture, and whose
+# --- Existing files: a command does not replace them, except for an earlier page or picture ---------------------------
+HEAD = 4096  # bytes of a file that are read to recognize a page or picture of ours
 
 
 def refuse_existing(
@@ -363,14 +363,14 @@ def refuse_existing(
 
 
 def elsewhere_error(message: str, path: Path, free: Path) -> HintedError:
-    """Return an error beside the command that runs with another path in the place of this one."""
+    """Return an error with the running command as a hint, in which `free` replaces `path`."""
     words = [_respelled_path(word, str(path), str(free)) for word in invocation.get()]
     num_changed = sum(word != before for word, before in zip(words, invocation.get(), strict=True))
     return HintedError(message, command=words if num_changed == 1 else ())  # of two, one is perhaps an input
 
 
 def _has_content(file: Path, replaced: tuple[bytes, ...], marks: tuple[bytes, ...]) -> bool:
-    """Return whether this is an ordinary file that is not empty, and no page or picture of ours."""
+    """Return whether a file is ordinary, not empty, and no page or picture of ours."""
     # what is written to /dev/stdout is added at its end
     if not file.is_file() or file.stat().st_size == 0 or is_open_file(file):
         return False
@@ -380,7 +380,7 @@ def _has_content(file: Path, replaced: tuple[bytes, ...], marks: tuple[bytes, ..
 
 
 def _respelled_path(word: str, path: str, free: str) -> str:
-    """Return a word of a command line with another path where it is this one."""
+    """Return a word of a command line with `free` in place of `path`."""
     option, equals, value = word.partition("=")
     if option.startswith("--") and equals and value == path:
         return f"{option}={free}"
@@ -395,19 +395,19 @@ def print_written(path: Path, kind: str = "page") -> None:
     typer.echo(in_one_line(f"{kind} written to {path}"), err=True)
 
 
-# --- Folders that a command makes: complete or not at all, and never over something that is there ---------------------
+# --- Folders that a command makes: complete or not at all, and never in place of existing files -----------------------
 _LOCK, _MADE, _SCRATCH = "calibrant.lock", "made", "scratch"
 
 
 def require_free(out: Path, name: str) -> None:
-    """Raise `HintedError`, with a free path, if there is something at a path; name: of what would be written."""
+    """Raise `HintedError` with a free path if a path exists and is no empty folder; name: words for the output."""
     if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         raise elsewhere_error(f"{out}: there already; {name} is a folder of its own", out, unused_path(str(out)))
 
 
 @contextmanager
 def making_folder(out: Path) -> Iterator[tuple[Path, Path]]:
-    """Give the path of a folder to make, which becomes `out` in the end, and of one for files that do not stay.
+    """Yield the path of a folder to make, which becomes `out` in the end, and one of a folder for temporary files.
 
     Both are in a folder beside `out`, which the next call for the same `out` removes if this process was killed.
     """

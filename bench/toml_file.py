@@ -1,4 +1,4 @@
-"""TOML files as Structs: one line that names file, field and what is allowed for anything else."""
+"""TOML files as Structs; errors name file, field and allowed values in one line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ S = TypeVar("S")
 
 
 def read_toml(path: Path, kind: type[S]) -> S:
-    """Return the Struct that a TOML file states; `CalibrantError` in one line for anything else."""
+    """Return the Struct of a TOML file; `CalibrantError` in one line for an invalid file."""
     with path.open("rb") as file:
         raw = file.read(MAX_TOML_BYTES + 1)
     if len(raw) > MAX_TOML_BYTES:
@@ -77,7 +77,7 @@ def _check_depth(text: str, name: str) -> None:
 
 
 def explain_mismatch(kind: type[Any], error: msgspec.ValidationError) -> str:
-    """Return an error of msgspec with the place in words, and the names or values that are allowed there."""
+    """Return an error of msgspec with its field in words and the allowed names or values."""
     message = " ".join(str(error).split())
     match = _PLACE.fullmatch(message)
     problem, path = (message, "") if match is None else (match["problem"], match["path"] or "")
@@ -107,7 +107,7 @@ def explain_mismatch(kind: type[Any], error: msgspec.ValidationError) -> str:
 
 
 def _choices(node: inspect.Type) -> list[str | int | bool | None]:
-    """Return the values of a closed list, also where nothing is another choice."""
+    """Return the values of a closed list, also of one that allows None; empty for other types."""
     kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
     return [value for kind in kinds if isinstance(kind, inspect.LiteralType) for value in kind.values]
 

@@ -1,8 +1,8 @@
 """Training: rewards of completions, conversations with an item, and the order of a curriculum.
 
-Items and their attribution are cached by record, because a trainer asks for the same ones again.
+Items and their attribution are cached by record, because trainers need the same ones repeatedly.
 
-The same arguments give the same items in the same order, however many are taken.
+Equal arguments give equal items in the same order, however many are taken.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from calibrant.dsl.parse_limits import load_json
 class ConversationResult(NamedTuple):
     """Result of a conversation.
 
-    verdict: that of the benchmark; steps: of an interactive item, all that the replies caused
+    verdict: the benchmark's verdict; steps: all steps of the replies, empty for an item that is answered at once
     answered: whether an answer was read and accepted
     """
 
@@ -41,7 +41,7 @@ class ConversationResult(NamedTuple):
 
 
 def conversation(bench: Benchmark[Any], item: Any, instructions: str = "", thoughts: Thoughts = "strip") -> Chat:
-    """Open a conversation about an interactive item, with one action a reply."""
+    """Open a conversation about an interactive item with one action per reply."""
     return bench.play.chat(item, instructions, thoughts)
 
 
@@ -89,12 +89,12 @@ def _close(
         chat.take_text(reply.text or "")
 
 
-# --- Completions as trainers hand them over: a text, or the messages that a conversation went on with -----------------
+# --- Completions of trainers: a text, or the further messages of a conversation ---------------------------------------
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 
 
 def replies(completion: object) -> list[Response] | None:
-    """Return what the model wrote, a response a message; None for what is no completion.
+    """Return the model's responses, one per message; None for an object that is no completion.
 
     completion: a text, or messages with `role` and `content` as chat interfaces have them; roles other than
         `assistant` are what it was told, and are left out. Of content in parts only texts count, and tool calls.
@@ -107,14 +107,14 @@ def replies(completion: object) -> list[Response] | None:
 
 
 # --- Rewards: pure functions of an item's record and of a model's completion. No clock, no visible state --------------
-UNDECIDED = 0.5  # reward of an answer that fits, where others fit too
-MAX_KEPT = 4096
+UNDECIDED = 0.5  # reward of an answer that fits if others fit too
+MAX_KEPT = 4096  # cached items
 
 Worth = Callable[["Lesson", ConversationResult], float | None]
 
 
 class Lesson:
-    """An item that answers are rewarded for.
+    """An item whose answers are rewarded.
 
     record: its native record, as JSON
     """
@@ -141,7 +141,7 @@ class Lesson:
 
     @property
     def decided(self) -> bool | None:
-        """Return whether the item's evidence decides the question; None where that is not computed. Cached."""
+        """Return whether the item's evidence decides the question, None if that is not computed; cached."""
         if self._decided is None:
             nothing = self.bench.scoring.no_answer(self.item)
             attribution = self.bench.attribution(
@@ -158,13 +158,13 @@ def lesson(name: str, record: str) -> Lesson:
 
 
 def verdict(task: Lesson, answer: ConversationResult) -> float | None:
-    """Return 1 if the benchmark counts the answer as correct, else 0; None of an item with nothing held out."""
+    """Return 1 if the benchmark counts the answer as correct, else 0; None for an item with nothing held out."""
     is_defined = task.bench.metrics.success.is_defined(answer.verdict.to_dict(), task.item.setting)
     return float(answer.verdict.correct) if is_defined else None
 
 
 def shaped(task: Lesson, answer: ConversationResult) -> float:
-    """Return how much of the answer is right (`Training.share` of its benchmark), 0 to 1."""
+    """Return the share of the answer that is right (`Training.share` of its benchmark), 0 to 1."""
     return task.bench.training.share(task.item, answer.verdict)
 
 
@@ -196,7 +196,7 @@ def attributed(task: Lesson, answer: ConversationResult) -> float | None:
     return UNDECIDED if fits else 0.0
 
 
-# --- Items without end, by seed, with labels of their difficulty, in an order to learn them in ------------------------
+# --- Endless items by seed, in the order of a curriculum, with labels of difficulty -----------------------------------
 FIRST_DRAWN = 4
 
 
@@ -204,7 +204,7 @@ FIRST_DRAWN = 4
 class Drawn:
     """An item of a curriculum.
 
-    stage: number of its suite in the curriculum, from 0; place: of the item in that suite
+    stage: index of its suite in the curriculum; place: index of the item in that suite
     """
 
     item: Any
@@ -214,7 +214,7 @@ class Drawn:
 
 
 def endless(bench: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
-    """Yield the items of a suite without end; item i does not depend on how many are drawn."""
+    """Yield the items of a suite without end; item i does not depend on the number of items drawn."""
     num_items = 0
     for doubling in count():
         items = bench.suites.draw_part(bench.suites.check_name(suite), seed, range(num_items, FIRST_DRAWN << doubling))
@@ -230,7 +230,7 @@ def in_turns(bench: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterato
 
 
 def in_stages(bench: Benchmark[Any], suites: Sequence[str], seed: int, per_stage: int) -> Iterator[Drawn]:
-    """Yield so many items of the first suite, then as many of the next; the last suite goes on without end."""
+    """Yield `per_stage` items of each suite in turn; the last suite continues without end."""
     if per_stage < 1:
         raise CalibrantError(f"{per_stage} items a stage; at least 1 is meant")
     *earlier, last = enumerate(_suites(bench, suites))
@@ -248,7 +248,7 @@ def _suites(bench: Benchmark[Any], suites: Sequence[str]) -> list[str]:
     return [bench.suites.check_name(suite) for suite in suites or bench.training.stages]
 
 
-# --- Meaning of the difficulty labels of items, which `training.difficulty` of a benchmark gives ----------------------
+# --- Meanings of the difficulty labels of items, computed by `training.difficulty` of a benchmark ---------------------
 LABELS: Mapping[str, str] = dict(  # noqa: C408  # names of labels, one of which a benchmark has too
     answers="right answers to the question (CauSim)",
     blickets="objects that the first rule mentions (blickets)",

@@ -38,7 +38,7 @@ from calibrant.dsl.text import known_names
 # --- Contract of a benchmark whose items have variants, on native records; and renaming of JSON by a map of names -----
 Record: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
-WORDING = "wording"  # field of records
+WORDING = "wording"  # field of records with the name of the wording
 NAMES = "names"  # the kind of change from neutral to published names, whose map is injective
 _TOKEN = re.compile(r"[A-Za-z_]\w*")
 
@@ -126,13 +126,13 @@ def rename_json(value: Any, names: Mapping[str, str], fixed: frozenset[str] = fr
 
 
 def rephrase(record: Record) -> Variant:
-    """Return a record whose prompt has the other of two wordings."""
+    """Return a record with the other of two wordings."""
     wording = "standard" if record.get(WORDING) == "rephrased" else "rephrased"
     return Variant({**record, WORDING: wording})
 
 
 def shuffled(values: Sequence[T], random: Random) -> list[T]:
-    """Return the values in another order, if there is one."""
+    """Return the values in a random order, another than theirs if there is one."""
     order = random.sample(range(len(values)), len(values))
     if len(values) > 1 and order == sorted(order):
         order = [*order[1:], order[0]]
@@ -140,15 +140,15 @@ def shuffled(values: Sequence[T], random: Random) -> list[T]:
 
 
 def permuted(names: Sequence[str], random: Random) -> dict[str, str]:
-    """Return a permutation of names that moves some, if there are two."""
+    """Return old -> new name of a random permutation, without names that stay; empty for fewer than two names."""
     return {name: new for name, new in zip(names, shuffled(names, random), strict=True) if name != new}
 
 
-# --- Checks of a copy and its map: nothing that a file of variants states about itself is believed --------------------
+# --- Checks of a copy and its map: statements of a file of variants are verified, none is trusted ---------------------
 
 
 class VariantChecker:
-    """Checks copies of the items of one benchmark; what belongs to an original is computed once."""
+    """Checks copies of the items of one benchmark; results on an original are computed once."""
 
     def __init__(self, bench: Benchmark[Any]) -> None:
         self._of = bench
@@ -156,7 +156,7 @@ class VariantChecker:
         self._counts: dict[str, tuple[str, str]] = {}
 
     def problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
-        """Return why a copy is not the image of its original under a map; empty if it is."""
+        """Return the reason why a copy is not the image of its original under a map; empty if it is."""
         if stated.kind not in self._variable.kinds:
             return "its kind of change is unknown"
         names = () if stated.kind == NAMES and _is_injective(stated.names) else (stated.names,)
@@ -207,7 +207,7 @@ def _is_permutation(names: Mapping[str, str]) -> bool:
 
 # --- Pools of variants: native pools whose header has the original and the map of each copy ---------------------------
 KEY = "variants"  # in the metadata of a pool
-MAX_MAP_BYTES = 15 << 20  # of the maps in a header, which is read up to 16 MiB
+MAX_MAP_BYTES = 15 << 20  # of the maps in a header, of which at most 16 MiB are read
 
 
 class VariantMaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -240,7 +240,7 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
         before = len(items)
         for number in range(copies):
             kind = kinds[number % len(kinds)]
-            if kind == NAMES and number >= len(kinds):  # a second copy would be the first
+            if kind == NAMES and number >= len(kinds):  # a second copy would equal the first
                 continue
             random = Random(f"{seed} {item.id} {kind} {number}")
             variant = variable.vary(bench.items.record(item), kind, random)
@@ -553,7 +553,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def consistency_lines(rows: Sequence[Consistency], width: int | None) -> Iterator[str]:
-    """Yield the lines of the table."""
+    """Yield the lines of the table of consistency; width: columns, None for no limit."""
     from calibrant.bench.pages.terminal_tables import wrapped_lines
 
     yield from wrapped_lines(list(HEADINGS), [row.cells() for row in rows], width)

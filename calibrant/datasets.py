@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 DIFFICULTY_LABELS: Mapping[str, str] = LABELS
-"""What each label of `difficulty` counts."""
+"""Label of `difficulty` -> the quantity that it counts."""
 
 
 def bundled_pool(name: str) -> Path:
@@ -84,12 +84,12 @@ def item_records(path: str | PathLike[str]) -> dict[str, str]:
 
 
 def right_answer(item: Item[Any, Any]) -> dict[str, Any] | None:
-    """Return an answer that is right when it is submitted at once; None where the item accepts none at once."""
+    """Return an answer that is right when it is submitted at once; None if the item accepts none at once."""
     return benchmark_of_item(item).training.gold(item)
 
 
 def difficulty(item: Item[Any, Any]) -> Mapping[str, int]:
-    """Return labels that make items comparable, some of what is sealed; `DIFFICULTY_LABELS` says what they count."""
+    """Return label -> count, by which items are comparable; some labels are sealed (see `DIFFICULTY_LABELS`)."""
     return benchmark_of_item(item).training.difficulty(item)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ModuleNotFoundError:  # the name is there without the extra, and refuses when an estimator is made
+except ModuleNotFoundError:  # without the extra the name exists, and creating an estimator raises an error
     BaseEstimator = object
 
 Bits = npt.NDArray[np.int8]
@@ -123,7 +123,7 @@ class BooleanSCM(BaseEstimator):
     # --- checks, and rows as columns of bits -------------------------------------------------
 
     def _check_rows(self, X: Any, *, reset: bool, least: int = 1) -> Bits:  # noqa: N803
-        """Return rows of zeros and ones; least: fewest rows and columns."""
+        """Return rows of zeros and ones; least: minimum number of rows and columns."""
         rows = validate_data(self, X, reset=reset, ensure_min_samples=least, ensure_min_features=least)
         wrong = np.argwhere((rows != 0) & (rows != 1))
         if len(wrong):

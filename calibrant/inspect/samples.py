@@ -1,4 +1,4 @@
-"""Items as Inspect's samples, and back: a sample carries its item, so that its log is scored again without the pool.
+"""Items as Inspect's samples, and back: a sample holds its item, so that its log can be scored without the pool.
 
 The id of a sample is the public one. Metadata: benchmark, pool, poolDigest, setting, stratum, cluster (items that share
 it are drawn together) and record, the item's native record. The record holds what is sealed; models are sent the
@@ -24,7 +24,7 @@ from calibrant.dsl.item import Item
 from calibrant.dsl.records import StoredItems, pool_digest
 
 CLUSTER = "cluster"
-_KEPT = 4_096  # items; the epochs of a sample ask for the same one
+_KEPT = 4_096  # cached items, because the epochs of a sample need the same item
 
 
 class SampleItem(NamedTuple):
@@ -47,7 +47,7 @@ def pool_dataset(path: Path, wanted: str) -> Dataset:
 
 
 class DatasetLabels(NamedTuple):
-    """Name, location and order of a dataset, which Inspect asks for."""
+    """Name, location and order of a dataset, as Inspect requires them."""
 
     name: str
     location: str
@@ -55,7 +55,7 @@ class DatasetLabels(NamedTuple):
 
 
 class StoredSamples(Dataset):
-    """Samples of a large pool, each made of its item whenever it is asked for; changes to one are not kept.
+    """Samples of a large pool, each created from its item at every access; changes to a sample are lost.
 
     order: which items, one after the other
     """
@@ -103,11 +103,11 @@ class StoredSamples(Dataset):
         self._order, self._labels = order, self._labels._replace(shuffled=True)
 
     def shuffle_choices(self, seed: int | None = None) -> None:
-        """There are none."""
+        """Do nothing, because samples have no choices."""
 
 
 def _length(sample: Sample) -> int:
-    """Return the characters of the messages, by which Inspect sorts where no key is given."""
+    """Return the number of characters of the messages, Inspect's default sort key."""
     prompt = sample.input
     return len(prompt) if isinstance(prompt, str) else sum(len(message.text) for message in prompt)
 
@@ -125,7 +125,7 @@ def _sample(bench: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, i
 
 
 def _messages(bench: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
-    """Return the prompt, and what an episode shows before the first action."""
+    """Return the prompt and, for an interactive item, the messages before the first action."""
     messages: list[ChatMessage] = [
         (ChatMessageSystem if message["role"] == "system" else ChatMessageUser)(content=message["content"])
         for message in bench.items.messages(item)
@@ -139,7 +139,7 @@ def _messages(bench: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
 
 
 def item_of(metadata: Mapping[str, Any]) -> SampleItem:
-    """Return the item of a sample; `CalibrantError` if it is of another task, or has no valid record."""
+    """Return the item of a sample; `CalibrantError` if the sample is of another task or has no valid record."""
     name, record = metadata.get("benchmark"), metadata.get("record")
     if not isinstance(name, str) or not isinstance(record, Mapping):
         raise CalibrantError("this sample is of another task: its metadata has no benchmark and no record")

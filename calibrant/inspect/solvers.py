@@ -276,7 +276,7 @@ def verdict(
 
 
 def response_of(state: TaskState) -> Response:
-    """Return the response of a sample, as it is read from its log."""
+    """Return the response of a sample, equal to the one that is read from its log."""
     output = state.output.model_dump(mode="json")
     return parse_inspect({"output": output}).responses[0]
 

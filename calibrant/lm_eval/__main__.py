@@ -1,4 +1,4 @@
-"""Prints the folder that `lm_eval --include_path` wants."""
+"""Print the folder for `lm_eval --include_path`."""
 
 from pathlib import Path
 

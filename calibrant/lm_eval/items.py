@@ -31,7 +31,7 @@ def documents(
     thoughts: Thoughts = "strip",
     **_: Any,
 ) -> dict[str, Any]:
-    """Return the split `test`: a row for each item, with what of a response is thoughts."""
+    """Return the split `test`: a row for each item, with the rule for parts of a response that are thoughts."""
     bench = named(benchmark)
     if pool is None:
         items = [sample.item for sample in islice(in_turns(bench, suites, seed), count)]
