@@ -38,7 +38,7 @@ class SeparatedPair:
     """Two SCMs, and the single-variable interventions that separate them; best: the one with the highest rate.
 
     witness: a root assignment under `best` at which they differ; target_sets: interventions on several variables, if
-    requested (audits.replayscm.findings)
+        requested (audits.replayscm.findings)
     """
 
     names: tuple[str, str]
