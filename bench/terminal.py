@@ -34,8 +34,8 @@ def printable(text: str) -> str:
     return _ACTING.sub(_spelled, text)
 
 
-def _spelled(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _spelled(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 

@@ -158,10 +158,12 @@ def _draw_program(seed: int, options: GeneratedItems, with_report: bool, program
     vocabulary = options.vocabulary or "nonsense"
     topology, scm_id = program[0], program_id(*program)
     grown = grow(seed, scm_id, topology, max(versions), vocabulary=vocabulary, tally=tally)
-    drawn = [grown[v - 1] for v in versions]
-    items = tuple(item for version in drawn for item in version_items(seed, scm_id, version, plan, vocabulary))
+    chosen_versions = [grown[v - 1] for v in versions]
+    items = tuple(
+        item for version in chosen_versions for item in version_items(seed, scm_id, version, plan, vocabulary)
+    )
     if with_report:
-        for version in drawn:
+        for version in chosen_versions:
             diversity.add_graph(version.model)
         diversity.add_tables(grown[-1].model)
     return _DrawnItems(items, tally, diversity)

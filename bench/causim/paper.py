@@ -224,9 +224,11 @@ def paper_tables(questions: Iterable[Asked] = (), against: Sequence[str] = ()) -
 
     against: reference systems, printed or ours; further rows are the differences of other systems to them
     """
-    asked = list(questions)
+    question_list = list(questions)
     tables = [
-        _on_networks(asked, against) if number == OF_NETWORKS else _by_nodes(number, printed, asked, against)
+        _on_networks(question_list, against)
+        if number == OF_NETWORKS
+        else _by_nodes(number, printed, question_list, against)
         for number, printed in paper().tables.items()
         if printed.questions or number in (OF_NETWORKS, PASS_OF_NIHSS)
     ]
@@ -361,8 +363,8 @@ def check_references(tables: Sequence[Table], against: Sequence[str], pools: Map
                 f"add the pool {pools[name]}: --pool POOL"
             )
         if name not in systems:
-            known = ", ".join(sorted(systems, key=natural))
-            raise CalibrantError(f"no system {short_repr(name)} to compare with; there are {known}")
+            names = ", ".join(sorted(systems, key=natural))
+            raise CalibrantError(f"no system {short_repr(name)} to compare with; there are {names}")
 
 
 def with_sources(table: Table, *, with_paper: bool) -> Table:

@@ -199,10 +199,10 @@ def list_remaining(item: CausimItem, steps: Sequence[Step[Any]], limit: int) -> 
     """List the answers of the worlds consistent with the evidence, each with its number of worlds; None over budget."""
     space = WorldSpace(item.task.model, item.task.question)
     try:
-        shown = first_entries(_answers(item, space), limit)
+        hypotheses = first_entries(_answers(item, space), limit)
     except BudgetSpent:
         return None
-    return Remaining(("world", "worlds"), space.count, shown, BY_ANSWER)
+    return Remaining(("world", "worlds"), space.count, hypotheses, BY_ANSWER)
 
 
 def _answers(item: CausimItem, space: WorldSpace) -> Iterator[Hypothesis]:

@@ -396,8 +396,10 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
 def _lacks_structure(measures: MetricSet, columns: str | None, rows: Sequence[Mapping[str, str]]) -> bool:
     """Return whether columns of the structure were asked for, and no answer has any."""
     view = measures.views.get("structure")
-    asked = set(_column_names(columns))
-    if view is None or asked.isdisjoint({"structure", *(name for m in view.metrics for name in (m.key, m.heading))}):
+    requested = set(_column_names(columns))
+    if view is None or requested.isdisjoint(
+        {"structure", *(name for m in view.metrics for name in (m.key, m.heading))}
+    ):
         return False
     return all(row.get("structure_scored", "0") == "0" for row in rows)
 

@@ -228,10 +228,10 @@ def list_remaining(item: LogicItem, steps: Sequence[Step[Any]], limit: int) -> R
         return None
     family = outcome.value
     try:
-        shown = first_entries((Hypothesis(_text(model)) for model in family.models()), limit)
+        hypotheses = first_entries((Hypothesis(_text(model)) for model in family.models()), limit)
     except LatticeLimitError:
         return None
-    return Remaining(("model", "models"), family.count, shown)
+    return Remaining(("model", "models"), family.count, hypotheses)
 
 
 def _text(model: Model) -> str:

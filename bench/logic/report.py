@@ -201,15 +201,15 @@ def _heldout_moves(item: LogicItem, answer: Model | Table) -> Iterator[Move]:
     rows = zip(task.questions, item.sealed.answers, strict=True)
     for index, (experiment, truth) in enumerate(islice(rows, MAX_ROWS)):
         if isinstance(answer, frozenset):
-            shown = reference.predict(answer, task.setup, experiment)
-            is_wrong = shown != truth
+            answer_text = reference.predict(answer, task.setup, experiment)
+            is_wrong = answer_text != truth
         else:
             shares = answer[index]
-            shown = " ".join(f"{share:.2f}" for share in shares)
+            answer_text = " ".join(f"{share:.2f}" for share in shares)
             # a share of 0.5 is wrong whatever the truth, as in the verdict
             pairs = zip(shares, truth, strict=True)
             is_wrong = any(share == 0.5 or (share > 0.5) != (digit == "1") for share, digit in pairs)
-        yield Move((in_one_line(experiment.text(task.setup)), truth, shown), is_wrong)
+        yield Move((in_one_line(experiment.text(task.setup)), truth, answer_text), is_wrong)
 
 
 def _problem(score: Score) -> str:

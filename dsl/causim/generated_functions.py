@@ -466,20 +466,20 @@ def _in_layers(graph: Parents) -> list[Insertion]:
     """
     depth = depths(graph) or {}
     layers = [[node for node in graph if depth[node] == k] for k in range(max(depth.values()) + 1)]
-    found: list[Insertion] = []
+    insertions: list[Insertion] = []
     for below in layers[1:2]:  # a new node of layer 0 needs a child, which is in the next layer
-        found.extend(Insertion((), ((node, (*graph[node], NEW)),)) for node in below)
+        insertions.extend(Insertion((), ((node, (*graph[node], NEW)),)) for node in below)
     for above in layers:
-        found.extend(Insertion((node,)) for node in above)
-        found.extend(Insertion((first, second)) for i, first in enumerate(above) for second in above[i + 1 :])
+        insertions.extend(Insertion((node,)) for node in above)
+        insertions.extend(Insertion((first, second)) for i, first in enumerate(above) for second in above[i + 1 :])
     if len(graph) > 1:
         for k in range(len(layers)):
             parents = tuple(layers[k - 1][:2]) if k else ()
             changed = tuple((node, (NEW,)) for node in layers[k])
             insertion = Insertion(parents, changed)
             if satisfies(insert_node(graph, insertion, "new node"), "layered"):
-                found.append(insertion)
-    return found
+                insertions.append(insertion)
+    return insertions
 
 
 def _in_poly_tree(graph: Parents) -> list[Insertion]:

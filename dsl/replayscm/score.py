@@ -336,7 +336,7 @@ class Score(ReadScore, Pictured):
 
     @property
     def reading(self) -> ScoreReading:
-        """How the answer was read from the response."""
+        """Return the way in which the answer was read from the response."""
         reading: ScoreReading = self.__dict__.get("_reading", UNREAD)
         return reading
 

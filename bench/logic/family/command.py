@@ -320,8 +320,8 @@ class LogicFamilies:
 def _require_order(prior: Path, data: Path) -> None:
     """Raise `HintedError` if the prior has a MIDAS header and the data have none: the files are exchanged."""
     if _is_midas(prior) and not _is_midas(data):
-        given = [str(prior), str(data)]
-        exchanged = {given[0]: given[1], given[1]: given[0]}
+        paths = [str(prior), str(data)]
+        exchanged = {paths[0]: paths[1], paths[1]: paths[0]}
         command = [exchanged.get(part, part) for part in invocation.get()]
         message = f"{prior.name} holds measurements; the prior network comes first, then the measurements"
         raise HintedError(message, command=command)

@@ -338,7 +338,7 @@ def measured_table(
 
     answers: as AuditText.answers
     """
-    shown, times = cells[:MAX_MEASURED], _times(cells)
+    shown_cells, times = cells[:MAX_MEASURED], _times(cells)
     rows = tuple(
         (
             c.experiment,
@@ -350,9 +350,9 @@ def measured_table(
             f"{c.square:.4f}",
             *((answers[c.number - 1][readouts.index(c.readout)],) if answers else ()),
         )
-        for c in shown
+        for c in shown_cells
     )
-    missed = frozenset(index for index, cell in enumerate(shown) if cell.square > MISSED)
+    missed = frozenset(index for index, cell in enumerate(shown_cells) if cell.square > MISSED)
     caption = (
         "Measured values, what the first optimal model predicts, the share of models that predict 1, and the square"
     )

@@ -274,8 +274,8 @@ def _code_columns(
     words_for_one, rules = options.choices(names, source), options.rules(names, source)
     for option, coded in (("--one", words_for_one), ("--binarize", rules)):
         if uncoded := sorted({*options.do_columns, *flags} & coded.keys()):
-            what = f"{readable_repr(uncoded[0])} states what was set by hand and has no code"
-            raise CalibrantError(f"{source}: {option}: column {what}; leave {option} out")
+            problem = f"{readable_repr(uncoded[0])} states what was set by hand and has no code"
+            raise CalibrantError(f"{source}: {option}: column {problem}; leave {option} out")
     columns: list[Column] = []
     origin: list[str] = []
     for name in head_names:
