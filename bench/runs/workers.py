@@ -57,9 +57,18 @@ def open_executor(
 def as_completed(
     do: Callable[[J], T], jobs: Mapping[K, J], execution: executors.Execution = executors.HERE
 ) -> Iterator[tuple[K, T | executors.Failure]]:
-    """Run each job once on a new executor; yield keys and results in any order."""
-    with open_executor(prepare_nothing, execution) as executor:
+    """Run each job once on a new executor; yield keys and results in any order.
+
+    Without a wall budget no job can be killed: several workers are this process and others.
+    """
+    with _open_sharing(execution) as executor:
         yield from executor.as_completed(do, jobs)
+
+
+def _open_sharing(execution: executors.Execution) -> AbstractContextManager[executors.Executor]:
+    if execution.cluster is None and execution.wall_budget is None and execution.workers > 1:
+        return executors.SharingExecutor(execution)
+    return open_executor(prepare_nothing, execution)
 
 
 # --- Crashes of methods: where the exception was raised, for records and messages -------------------------------------

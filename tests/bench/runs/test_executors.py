@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -19,11 +20,19 @@ from calibrant.bench.commands.options import execution
 from calibrant.bench.commands.run import run_and_report
 from calibrant.bench.core.registry import NAMES, benchmark, bundled_files
 from calibrant.bench.protocols import make_protocol, protocols_of
-from calibrant.bench.runs.executors import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher, Execution, difference, versions
+from calibrant.bench.runs.executors import (
+    FIRST_BATCH_JOBS,
+    MAX_BATCH_JOBS,
+    Batcher,
+    Execution,
+    Failure,
+    difference,
+    versions,
+)
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
 from calibrant.bench.runs.spill_file import SpillBuffer, StoredLines
-from calibrant.bench.runs.workers import open_executor, prepare_nothing, timed_answer
+from calibrant.bench.runs.workers import as_completed, open_executor, prepare_nothing, timed_answer
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownItemError
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -454,3 +463,31 @@ def test_few_jobs_start_no_process(
             assert ({*results.values()} == {os.getpid()}) is is_here
             assert is_here or os.getpid() not in results.values()
     assert prepared == [1] * is_here
+
+
+# --- Jobs that this process shares with spawned ones ------------------------------------------------------------------
+def _slow_process(number: int) -> int:
+    time.sleep(0.05)  # long enough for the spawned process to get some of the jobs
+    if number == 3:
+        raise ValueError("job 3")
+    if number == 30 and multiprocessing.parent_process() is not None:
+        os._exit(7)
+    return os.getpid()
+
+
+def test_this_process_does_its_part_and_a_job_that_fails_or_kills_costs_the_others_nothing() -> None:
+    results = dict(as_completed(_slow_process, {i: i for i in range(60)}, Execution(2)))
+    assert results.keys() == set(range(60))
+    assert results.pop(3) == Failure("crashed", "ValueError: job 3")
+    results.pop(30)  # of this process, or the exit code of the other
+    assert len({*results.values()} - {os.getpid()}) >= 1
+    assert os.getpid() in results.values()
+
+
+def _lacks_library(_: int) -> int:
+    raise MissingExtraError("a library is missing")
+
+
+def test_a_missing_library_ends_shared_jobs() -> None:
+    with pytest.raises(MissingExtraError):
+        dict(as_completed(_lacks_library, {1: 1, 2: 2, 3: 3}, Execution(2)))
