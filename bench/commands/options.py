@@ -395,14 +395,14 @@ def _holds_paths(hint: Any) -> bool:
 
 
 def refuse_steps_alone(html: Path | None, *, steps: bool) -> None:
-    """Raise `CalibrantError` for --steps without a page."""
+    """Raise `typer.BadParameter` for --steps without a page."""
     refuse_options({"--steps": steps and html is None}, "it is a kind of page: give --html FILE")
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:
-    """Raise `CalibrantError` for the first given option: one that is neither None nor a switch that is off."""
+    """Raise `typer.BadParameter` for the first given option: one that is neither None nor a switch that is off."""
     for option, value in options.items():
-        if value not in (None, False):
+        if value is not None and value is not False:  # 0 is given
             raise typer.BadParameter(reason, param_hint=option)
 
 

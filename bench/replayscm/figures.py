@@ -90,10 +90,11 @@ def episode_bits(problem: Problem, steps: Sequence[Step[Any]]) -> list[float]:
 
 
 def left_curves(episodes: Iterable[tuple[str, Problem, Sequence[Step[Any]]]]) -> list[LeftCurve]:
-    """Return a curve for each system over its first MAX_ITEMS items, without episodes that exceed the budget.
+    """Return a curve for each system, without episodes that exceed the budget.
 
-    episodes: (system, item, steps)
+    episodes: (system, item, steps); of each system the first MAX_ITEMS without noise, MAX_NOISY_ITEMS with noise
     """
+    num_curves = Counter[tuple[str, bool]]()
     by_system: dict[str, list[list[float]]] = {}
     # item -> (worlds, bits): methods that only infer all get greedy's worlds
     last_bits: dict[str, tuple[Any, list[float]]] = {}
@@ -102,7 +103,7 @@ def left_curves(episodes: Iterable[tuple[str, Problem, Sequence[Step[Any]]]]) ->
             continue
         curves = by_system.setdefault(system, [])
         is_noiseless = task_class(problem.task).noise.is_noiseless
-        if len(curves) >= (MAX_ITEMS if is_noiseless else MAX_NOISY_ITEMS):
+        if num_curves[system, is_noiseless] >= (MAX_ITEMS if is_noiseless else MAX_NOISY_ITEMS):
             continue
         worlds = steps_evidence(steps)
         if problem.id not in last_bits or last_bits[problem.id][0] != worlds:
@@ -111,6 +112,7 @@ def left_curves(episodes: Iterable[tuple[str, Problem, Sequence[Step[Any]]]]) ->
             except BudgetSpent:
                 continue
         curves.append(last_bits[problem.id][1])
+        num_curves[system, is_noiseless] += 1
     return [_curve(system, by_system[system]) for system in sorted(by_system, key=natural) if by_system[system]]
 
 
@@ -458,7 +460,7 @@ def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plo
     title = "Training against held-out"
     caption = (
         "Each point is a row: how many problems it fits, and on how many of them it also replays every held-out world."
-        " Bars are 95% intervals. No answer can be above the dotted line. Rows at one place stand side by side."
+        " Bars are 95% intervals. No answer can be above the dotted line. Rows at one place stand beside each other."
     )
     caption += " In grey, with their names: the rows that the paper prints, on its own pools." if with_paper else ""
     x, y = SHARE._replace(label="TrainExact"), SHARE._replace(label="HeldoutExact")

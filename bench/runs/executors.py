@@ -355,7 +355,7 @@ def versions() -> Mapping[str, str]:
     """Return the versions of Python, this program's code, and the libraries that results depend on."""
     return {
         "Python": ".".join(platform.python_version_tuple()[:2]),
-        "calibrant": f"{program_version()} with code {_code()}",
+        "calibrant": f"{program_version()} with code {digest_sources()}",
         **{name: _version(name) for name in LIBRARIES},
     }
 
@@ -376,13 +376,15 @@ def _version(library: str) -> str:
         return ABSENT
 
 
-def _code() -> str:
-    """Return a digest of the sources, for two checkouts may have one version number."""
-    folders = {name: Path(__file__).resolve().parents[3] / name for name in PACKAGES}
+_ROOT = Path(__file__).resolve().parents[2]  # of a checkout, or the folder of the installed package
+
+
+def digest_sources(root: Path = _ROOT) -> str:
+    """Return a digest of the sources in a checkout or installation, for two may have one version number."""
     digest = hashlib.sha256()
-    for name, folder in folders.items():
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{name}/{path.relative_to(folder).as_posix()}\n".encode())
+    for name in PACKAGES:
+        for path in sorted((root / name).rglob("*.py")):
+            digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 

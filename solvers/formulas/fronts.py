@@ -6,7 +6,7 @@ Of five and six variables the functions that the catalogue lists are compared (1
 depend on all. A row with gaps counts by the patterns that its completions have: it is surely wrong if none of them has
 the target's value, possibly wrong if some has not.
 
-Sums of products of more than four columns are searched by MaxSAT (`sum_fronts`), up to ten columns in the table.
+Sums of products of more than four columns are searched by MaxSAT (`_sum_front`), up to ten columns in the table.
 
 A formula on the front is a least formula of its function: with fewer nodes and the same errors it would be off it.
 """

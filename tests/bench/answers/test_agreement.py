@@ -327,10 +327,11 @@ def test_reports_state_the_expected_rates_and_intervals(answered: Answered) -> N
         chosen = [line for line in lines if line["model"] == model and _belongs(answered, line, row)]
         rate = expected(answered, chosen, metric)
         ends = ("", "") if rate is None else rate.ends(metric)
-        compare("report csv", row["value"], DASH if rate is None else rate.text(metric))
+        shown = row["value"] or row["text"] or DASH
+        compare("report csv", shown, DASH if rate is None else rate.text(metric))
         compare("report csv, intervals", (row["low"], row["high"]), ends)
         seen[row["table"]] += 1
-        figure = " ".join(filter(None, [row["value"], f"[{row['low']}, {row['high']}]" if row["low"] else ""]))
+        figure = " ".join(filter(None, [shown, f"[{row['low']}, {row['high']}]" if row["low"] else ""]))
         labels = {row["system"], row["setting"], row.get("stratum") or row["setting"]}
         for form, texts in pages.items():
             assert any(labels <= set(text) and figure in text for text in texts), (form, labels, figure)

@@ -27,6 +27,7 @@ from calibrant.bench.runs.executors import (
     Execution,
     Failure,
     difference,
+    digest_sources,
     versions,
 )
 from calibrant.bench.runs.records import FILE_NAME, folder_records
@@ -83,6 +84,19 @@ def test_processes_are_deaf_to_control_c_from_the_start_and_end_with_the_one_tha
         assert [blocks(pid, signal.SIGINT) for pid in workers] == [True, True]
         assert not any(map(ended, started))
     assert all_end(started, 60.0)
+
+
+def test_a_digest_of_sources_is_of_all_files_of_this_code(tmp_path: Path) -> None:
+    copies = [tmp_path / name for name in ("none", "one", "other", "bench_alone")]
+    for copy, files in zip(
+        copies, ((), ("dsl/a.py", "bench/b.py"), ("dsl/a.py", "bench/c.py"), ("bench/b.py",)), strict=True
+    ):
+        for file in files:
+            (copy / file).parent.mkdir(parents=True, exist_ok=True)
+            (copy / file).write_text("1\n")
+    assert len({digest_sources(), *map(digest_sources, copies)}) == 5
+    assert digest_sources(CHECKOUT) == digest_sources()
+    assert digest_sources() in versions()["calibrant"]
 
 
 def test_versions_are_compared_by_name() -> None:
