@@ -17,14 +17,14 @@ V = TypeVar("V")
 class TextCache(Generic[V]):
     """Values by the text that they were derived from, in two generations.
 
-    made: the new generation; callers read it, and add to it by `CacheBudget.store`
-    older: the generation before; `CacheBudget.again` moves a value of it to the new one
+    newer: the new generation; callers read it, and add to it by `CacheBudget.store`
+    older: the generation before; `CacheBudget.promote` moves a value of it to the new one
     """
 
-    __slots__ = ("__weakref__", "made", "older")
+    __slots__ = ("__weakref__", "newer", "older")
 
     def __init__(self) -> None:
-        self.made: MutableMapping[str, V] = {}
+        self.newer: MutableMapping[str, V] = {}
         self.older: MutableMapping[str, V] = {}
 
 
@@ -33,44 +33,45 @@ class CacheBudget:
 
     When the limit is reached, the new generation becomes the older one, and the older one is dropped. So frequent
     values stay, without a record of the last use of each.
-    most: maximal number of values in the new generation; longest: characters of a text, longer texts are not cached
+    max_values: values in the new generation; max_chars: of a text, longer ones are not cached
     """
 
-    def __init__(self, most: int, longest: int) -> None:
-        self._most = most
-        self._longest = longest
-        self._number = 0
-        self._shelves: WeakSet[TextCache[Any]] = WeakSet()
+    def __init__(self, max_values: int, max_chars: int) -> None:
+        self._max_values = max_values
+        self._max_chars = max_chars
+        self._num_newer = 0
+        self._caches: WeakSet[TextCache[Any]] = WeakSet()
 
-    def shelf(self) -> TextCache[Any]:
+    def new_cache(self) -> TextCache[Any]:
         """Return a new, empty cache whose values count against this budget."""
-        cache: TextCache[Any] = TextCache()
-        self._shelves.add(cache)
-        return cache
+        text_cache: TextCache[Any] = TextCache()
+        self._caches.add(text_cache)
+        return text_cache
 
-    def store(self, shelf: TextCache[V], text: str, value: V) -> None:
-        if len(text) > self._longest:
+    def store(self, text_cache: TextCache[V], text: str, value: V) -> None:
+        """Add a value, unless its text is too long; a full budget makes all caches older first."""
+        if len(text) > self._max_chars:
             return
-        if self._number >= self._most:
-            for full in list(self._shelves):
-                full.made, full.older = {}, full.made
-            self._number = 0
-        self._number += 1
-        shelf.made[text] = value
+        if self._num_newer >= self._max_values:
+            for full in list(self._caches):
+                full.newer, full.older = {}, full.newer
+            self._num_newer = 0
+        self._num_newer += 1
+        text_cache.newer[text] = value
 
-    def again(self, shelf: TextCache[V], text: str) -> V | None:
+    def promote(self, text_cache: TextCache[V], text: str) -> V | None:
         """Return a value of the older generation and move it to the new one; None if the text is not in it."""
-        value = shelf.older.get(text) if shelf.older else None
+        value = text_cache.older.get(text) if text_cache.older else None
         if value is not None:
-            self.store(shelf, text, value)
+            self.store(text_cache, text, value)
         return value
 
     def clear(self) -> None:
         """Empty all caches of this budget."""
-        for shelf in list(self._shelves):
-            shelf.made.clear()
-            shelf.older.clear()
-        self._number = 0
+        for text_cache in list(self._caches):
+            text_cache.newer.clear()
+            text_cache.older.clear()
+        self._num_newer = 0
 
 
 # --- The cyclic garbage collector, while repeated traversals of many objects would free nothing -----------------------
@@ -88,15 +89,16 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-# container objects: a command on few items makes 170,000 to 230,000 of them, of which 1 % are garbage
-RARELY = 300_000, 20, 100
+# thresholds of the three generations; the first in container objects: a command on few items makes 170,000 to 230,000
+# of them, of which 1 % are garbage
+RARE_THRESHOLDS = 300_000, 20, 100
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
     """Raise the thresholds for code without cyclic garbage and with a heap that takes long to traverse."""
     before = gc.get_threshold()
-    gc.set_threshold(*RARELY)
+    gc.set_threshold(*RARE_THRESHOLDS)
     try:
         yield
     finally:
@@ -106,5 +108,5 @@ def rare_collections() -> Iterator[None]:
 @cache
 def collect_rarely() -> None:
     """Raise the thresholds for the rest of the process, and skip the collection at its end."""
-    gc.set_threshold(*RARELY)
+    gc.set_threshold(*RARE_THRESHOLDS)
     atexit.register(gc.freeze)  # the last collection of all imported objects would take 0.2 s

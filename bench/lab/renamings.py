@@ -94,9 +94,9 @@ _TIMES = ("seconds_median", "seconds_max")
 class Invariance:
     """Outcome for one row on one pool.
 
-    rates: of the pool as it is and of each renaming, by key of the metric
+    rates: "setting metric" -> rate in the table, of the pool as it is and of each renaming
     num_different: answers, over all renamings, that are not the renamed answer to the original
-    different: ids of the items with such an answer; num_crashed: answers that are crashes, of all pools together
+    different: ids of the items with such an answer; num_crashed: crashes on the originals and all renamings
     """
 
     row: str
@@ -241,7 +241,7 @@ def changer(bench: Benchmark[Any], kind: str) -> Change:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a line for each row and pool; 1 if a rate moves or an answer differs."""
+    """Print a line for each row and pool; 1 if a rate moves, an answer differs or a method crashes."""
     parser = argparse.ArgumentParser(prog="python -m calibrant.bench.lab.renamings", description=__doc__)
     parser.add_argument("pools", nargs="*", type=Path, help="pool files; by default all bundled pools")
     parser.add_argument("--rows", default="all", help="protocols, with commas between them")
@@ -253,8 +253,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kinds", help="kinds of `calibrant variants` in place of renamings, with commas; or all")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
+    paths = options.pools or list(_bundled())
+    if options.kinds is not None:
+        kinds = {"all"}.union(*(benchmark_of(path).require(VARIANTS).kinds for path in paths))
+        if unknown := sorted({*options.kinds.split(",")} - kinds):
+            parser.error(f"--kinds: '{unknown[0]}' is none of {', '.join(sorted(kinds))}")
     moved = False
-    for path in options.pools or list(_bundled()):
+    for path in paths:
         bench = benchmark_of(path)
         protocols = applicable_protocols(bench, [path])
         items = read_pool_once(bench, path)[1].items[:: options.every][: options.items]

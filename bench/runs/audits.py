@@ -1,8 +1,8 @@
 """Audits of a pool: parallel over items, resumable, one JSON line per (pool, item, options).
 
-Records depend on the pool and the options alone, not on the number of workers, the order in which they finish, or
-interruptions. The file is append-only (bench.runs.records) and sorted on completion; two completed audits of one pool
-with equal options differ in `timing` only.
+Records depend on the pool and the options alone, and on time where a wall budget ends an item, not on the number of
+workers, the order in which they finish, or interruptions. The file is append-only (bench.runs.records) and sorted on
+completion; two completed audits of one pool with equal options and no wall budget differ in `timing` only.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def _without_results(failure: Failure, wall_budget: float | None) -> Audited:
 
 
 def timed_audit(audit: Callable[[Any], Any], name: str, item: Any) -> Audited:
-    """Audit one item of a benchmark; an exception becomes the result "crashed", so that other items are audited."""
+    """Audit one item; a spent budget is "out_of_budget", another exception "crashed": other items are audited."""
     started, clock = _now(), time.perf_counter()
     try:
         result = audit(item)

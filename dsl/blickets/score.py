@@ -18,7 +18,8 @@ from calibrant.dsl.episode import Step, TranscriptError
 class Exposed(StrEnum):
     """Class of an episode by its end relative to the last switch reached, or to the first if none was reached.
 
-    With a activations and switch point N: a < N, a = N, a > N ("reasoning-eligible" in the paper).
+    With a activations, or moves where the rule switches by moves, and switch point N: a < N, a = N, a > N
+    ("reasoning-eligible" in the paper).
     """
 
     PRE = "pre"
@@ -99,7 +100,7 @@ def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
     """Return the grade of a transcript; `TranscriptError` names the first step that a replay does not reproduce."""
     opening = 0 if item.sealed.start_on is None else 1
     history = run(item, (step.action for step in steps[opening:]))
-    # each action has a moment, so has the opening reading: numbers differ only if the transcript lacks the opening
+    # each action has a moment, so has the opening reading: numbers differ only if the transcript is empty
     if len(history.moments) != len(steps):
         raise TranscriptError(0, "missing; the episode begins with a reading of its own")
     _compare_start(item, steps)

@@ -279,7 +279,7 @@ def _alternative_fields(score: ScoreLike) -> dict[str, Any]:
 
 
 # --- The published metrics of one answer to one problem ---------------------------------------------------------------
-SCORE_BUDGET = CacheBudget(1 << 10, longest=4_000)  # scores of about 5 kB each: samples of a model often repeat
+SCORE_BUDGET = CacheBudget(1 << 10, max_chars=4_000)  # scores of about 5 kB each: samples of a model often repeat
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
     TaskKind.EPISODE: "scm",
@@ -450,7 +450,7 @@ class Evaluator:
         self.problem = problem
         self._plain, self._extract = PLAIN[extractor], EXTRACTORS[extractor]
         self.shape = _SHAPES[problem.task.kind]
-        self._scores: TextCache[Score] = SCORE_BUDGET.shelf()
+        self._scores: TextCache[Score] = SCORE_BUDGET.new_cache()
         train, heldout = problem.task.training, problem.sealed.heldout
         self._whole = Panel(train.variables, (*train.worlds, *heldout.worlds))
         self._checker = SubmissionChecker(problem, self._whole if compiles else None)
@@ -472,7 +472,7 @@ class Evaluator:
 
     def score_text(self, text: str) -> Score:
         """Score a response text by its first valid candidate object, else by its first."""
-        score = self._scores.made.get(text) or SCORE_BUDGET.again(self._scores, text)
+        score = self._scores.newer.get(text) or SCORE_BUDGET.promote(self._scores, text)
         if score is None:
             plain = self._plain(text, self.shape)
             score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self.shape))

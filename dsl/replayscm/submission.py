@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.world import Column, Panel
 from calibrant.dsl.text import natural_key
 
 # --- Cached mechanisms: each text is parsed once, and its statistics and errors are stored with it --------------------
-MECHANISM_BUDGET = CacheBudget(1 << 15, longest=400)  # mechanisms of about 700 bytes each
+MECHANISM_BUDGET = CacheBudget(1 << 15, max_chars=400)  # mechanisms of about 700 bytes each
 COUNT_BITS = 10  # bits of an operator's count in the facts of compiled code
 AS_OBSERVED = 1  # flag in these facts: all mentioned values were as observed
 MIN_NEW, MIN_NEW_SHARE = 20_000, 0.25  # mechanisms, and share of them: see Novelty
@@ -247,7 +247,7 @@ _Shelves: TypeAlias = dict[tuple[str, frozenset[str]], TextCache["Mechanism | Re
 class MapChecker:
     """Checks mechanism maps (variable -> text) against one disclosure with known roots; one serves all answers.
 
-    shelves: (variable, admissible parents) -> cache of parsed texts; shared by all root sets of a problem
+    caches: (variable, admissible parents) -> cache of parsed texts; shared by all root sets of a problem
     panel: all worlds of the problem, for compiled code; None: it is not used
     """
 
@@ -256,7 +256,7 @@ class MapChecker:
         disclosure: RootedDisclosure,
         grammar: Grammar,
         latent: Sequence[str],
-        shelves: _Shelves,
+        caches: _Shelves,
         panel: Panel | None = None,
     ) -> None:
         self.grammar = grammar
@@ -268,7 +268,7 @@ class MapChecker:
         self._variables = frozenset(disclosure.variables)
         self._allowed = {v: disclosure.admissible_parents(v) for v in self.endogenous}
         self._shelves = {
-            v: shelves.setdefault((v, self._allowed[v]), MECHANISM_BUDGET.shelf()) for v in self.endogenous
+            v: caches.setdefault((v, self._allowed[v]), MECHANISM_BUDGET.new_cache()) for v in self.endogenous
         }
         self._bits = {variable: 1 << index for index, variable in enumerate(natural(disclosure.variables))}
         self._fixed_order = None if disclosure.order is None else self.endogenous
@@ -287,11 +287,11 @@ class MapChecker:
         checked: dict[str, Mechanism] = {}
         NOVELTY.num_checked += len(self._keys)
         may_compile = self._panel is not None
-        for variable, shelf in self._shelves.items():
+        for variable, text_cache in self._shelves.items():
             text = mechanisms[variable]
-            mechanism = shelf.made.get(text) if isinstance(text, str) else None
+            mechanism = text_cache.newer.get(text) if isinstance(text, str) else None
             if mechanism is None:
-                mechanism = MECHANISM_BUDGET.again(shelf, text) if isinstance(text, str) else None
+                mechanism = MECHANISM_BUDGET.promote(text_cache, text) if isinstance(text, str) else None
             if mechanism is None:
                 if may_compile and NOVELTY.justifies_compiling:
                     may_compile = False
@@ -301,7 +301,7 @@ class MapChecker:
                 NOVELTY.num_new += 1
                 mechanism = self._parse_mechanism(variable, text)
                 if isinstance(text, str):
-                    MECHANISM_BUDGET.store(shelf, text, mechanism)
+                    MECHANISM_BUDGET.store(text_cache, text, mechanism)
             if isinstance(mechanism, Rejection):
                 return mechanism
             checked[variable] = mechanism
@@ -323,16 +323,16 @@ class MapChecker:
         wrong, judged_order = verdict
         facts = judge.facts()
         checked: dict[str, Mechanism] = {}
-        for index, (variable, shelf) in zip(self._judged_indices, self._shelves.items(), strict=True):
+        for index, (variable, text_cache) in zip(self._judged_indices, self._shelves.items(), strict=True):
             text = mechanisms[variable]
-            mechanism = shelf.made.get(text)
+            mechanism = text_cache.newer.get(text)
             if not isinstance(mechanism, Mechanism):
                 NOVELTY.num_new += 1
                 mechanism_facts = facts[index]
                 names = self._names_by_bits.get(mechanism_facts[2]) or self._names(mechanism_facts[2])
                 rows = 0 if wrong is None else wrong[index]
                 mechanism = JudgedMechanism(text, self.grammar, self._bits[variable], names, mechanism_facts, rows)
-                MECHANISM_BUDGET.store(shelf, text, mechanism)
+                MECHANISM_BUDGET.store(text_cache, text, mechanism)
             checked[variable] = mechanism
         if judged_order is not None:
             order = tuple([order[index] for index in judged_order])

@@ -2,13 +2,13 @@
 
 Rows are counts per pattern. Each set of at most `max_parents` columns is compared with every function of up to four
 variables: the errors of a function are the sum of two look-ups in tables of 256, one for each half of its truth table.
-Of five and six variables the functions that the catalogue lists are compared (11 and 9 nodes), and those alone that
-depend on all. A row with gaps counts by the patterns that its completions have: it is surely wrong if none of them has
-the target's value, possibly wrong if some has not.
+Of five and six variables the catalogue's functions that depend on all of them are compared, of at most 11 and 9 nodes.
+A row with gaps counts by the patterns that its completions have: it is surely wrong if none of them has the target's
+value, possibly wrong if some has not.
 
 Sums of products of more than four columns are searched by MaxSAT (`_sum_front`), up to ten columns in the table.
 
-A formula on the front is a least formula of its function: with fewer nodes and the same errors it would be off it.
+A formula on the front is a least formula of its function: a smaller formula with as many errors would dominate it.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ BoolArray = npt.NDArray[np.bool_]
 
 GAP = -1
 MAX_SETS = 200_000  # sets of columns that are compared
-MAX_WIDE = 6  # columns of a function beyond which nothing is listed
+MAX_CATALOGUE_COLUMNS = 6  # columns of a function, above which the catalogue has none
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 Rows: TypeAlias = tuple[I64, I64, I64]
-"""Cubes of a set of columns that occur, and their rows with target 0 and 1; see `Patterns.merge`."""
+"""Cubes of a set of columns that occur, and numbers of their rows with target 0 and 1; see `Patterns.merge`."""
 Counting: TypeAlias = Literal["sure", "possible"]
 """Errors of rows with gaps: those that no completion puts right, or those that some completion puts wrong."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Rows of a table by pattern, those in which the target is known and was not set.
+    """Rows of a table by pattern, those in which the target is known and no intervention set it.
 
-    codes: [patterns, columns] 0, 1, or -1 for a gap; zeros, ones: [patterns] rows with target 0, 1
+    codes: [patterns, columns] 0, 1, or -1 for a gap; zeros, ones: [patterns] numbers of rows with target 0, 1
     """
 
     codes: I16
@@ -90,10 +90,10 @@ class Patterns:
 
 @dataclass(frozen=True)
 class FrontFunction:
-    """A function on the front. columns: that it depends on; bits: its truth table over these, the first the lowest bit.
+    """Function on the front. columns: those it depends on; bits: its truth table over these, the first the lowest bit.
 
-    num_formulas: least formulas; formulas: their texts in prefix form, in code point order, as many as were asked for,
-        each with its tree over the columns of the table
+    num_formulas: number of least formulas; formulas: their texts in prefix form, in code point order, as many as were
+        asked for, each with its tree over the columns of the table
     """
 
     columns: tuple[int, ...]
@@ -240,13 +240,13 @@ def functions_of(measure: Measure, num_columns: int) -> FunctionList:
 def column_sets(num_columns: int, max_parents: int) -> Iterator[tuple[int, ...]]:
     """Yield the sets of columns to compare: of four at most, then of five and six where those are asked for."""
     yield from combinations(range(num_columns), min(num_columns, max_parents, NUM_VARS))
-    for number in range(NUM_VARS + 1, min(num_columns, max_parents, MAX_WIDE) + 1):
+    for number in range(NUM_VARS + 1, min(num_columns, max_parents, MAX_CATALOGUE_COLUMNS) + 1):
         yield from combinations(range(num_columns), number)
 
 
 def num_sets(num_columns: int, max_parents: int) -> int:
     """Return how many sets of columns are compared."""
-    wide = range(NUM_VARS + 1, min(num_columns, max_parents, MAX_WIDE) + 1)
+    wide = range(NUM_VARS + 1, min(num_columns, max_parents, MAX_CATALOGUE_COLUMNS) + 1)
     return comb(num_columns, min(num_columns, max_parents, NUM_VARS)) + sum(comb(num_columns, k) for k in wide)
 
 

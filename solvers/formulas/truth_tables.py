@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrant.dsl.formulas.formula import Apply, Formula, fold
 from calibrant.dsl.formulas.table import PartialTable
-from calibrant.solvers.formulas.fronts import MAX_WIDE, Patterns, certify_formulas, front
+from calibrant.solvers.formulas.fronts import MAX_CATALOGUE_COLUMNS, Patterns, certify_formulas, front
 from calibrant.solvers.formulas.least_formulas import NUM_VARS, OPERATORS, Measure, Size, Tree, is_dual, tree_text
 from calibrant.solvers.formulas.minimal_sums import least_sums
 from calibrant.solvers.formulas.synthesis import least_formula
@@ -67,13 +67,13 @@ def _least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], tie
     if measure in ("sop", "pos"):
         return _least_sums(patterns, measure, names, ties)
     inside = _columns(patterns)
-    if patterns.num_columns > MAX_WIDE:
+    if patterns.num_columns > MAX_CATALOGUE_COLUMNS:
         needed = find_needed_columns(patterns)
         if measure == "all":
             wide = find_wide_formula(patterns, needed, inside, patterns.num_columns)
             return _of_formula(measure, wide.formula, wide.at_least, names)
         return _bounded(patterns, measure, needed.at_least + 1, names)
-    points = front(patterns, measure, MAX_WIDE, names, max_errors=0, ties=ties)
+    points = front(patterns, measure, MAX_CATALOGUE_COLUMNS, names, max_errors=0, ties=ties)
     if points.points and (points.max_size is None or _nodes(points.points[0].size) <= points.max_size):
         point = points.points[-1]
         formulas = tuple(point.formulas(ties))

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.dsl.formulas.formula import NOT, STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, pack_bits
-from calibrant.solvers.formulas.fronts import MAX_WIDE, U64, Patterns
+from calibrant.solvers.formulas.fronts import MAX_CATALOGUE_COLUMNS, U64, Patterns
 from calibrant.solvers.formulas.least_formulas import factored_tree, tree_formula
 from calibrant.solvers.formulas.minimal_sums import MAX_CONFLICTS as SUM_CONFLICTS
 from calibrant.solvers.formulas.minimal_sums import MAX_VARS, least_sums
@@ -204,11 +204,11 @@ def find_wide_formula(
 ) -> WideFormula:
     """Return the least formula that fits all rows and mentions at most so many columns, or bounds of its size.
 
-    names: of the columns; best: a least formula of at most `MAX_WIDE` columns, where there is one
+    names: of the columns; best: a least formula of at most `MAX_CATALOGUE_COLUMNS` columns, where there is one
     """
     number = needed.at_least if needed.number is None else needed.number
-    if best is not None and best.size <= MAX_WIDE + 2:
-        return WideFormula(best.size, f"formulas of more columns than {MAX_WIDE} are no smaller", best)
+    if best is not None and best.size <= MAX_CATALOGUE_COLUMNS + 2:
+        return WideFormula(best.size, f"formulas of more columns than {MAX_CATALOGUE_COLUMNS} are no smaller", best)
     if number < 2 or needed.number is None:
         return WideFormula(number + 1, f"{number} columns are needed", best)
     at_least, reason = number + 1, f"{number} columns are needed"
@@ -218,7 +218,7 @@ def find_wide_formula(
     if needed.num_sets <= MAX_SETS:
         at_least, reason = number + 2, f"{reason}, and no operator over {number} fits"
     if best is not None:  # the least of few columns: smaller ones mention more
-        at_least = max(at_least, MAX_WIDE + 2)
+        at_least = max(at_least, MAX_CATALOGUE_COLUMNS + 2)
     if patterns.num_columns <= MAX_COLUMNS:
         search = SatSynthesis(_partial_table(patterns), names)
         search.lower_bound = at_least
@@ -313,7 +313,7 @@ def build_formulas(
             yield tree_formula(tree, own_names)
             if low and high:
                 yield tree_formula(factored_tree(sums.sums[0][0], dual=is_dual), own_names)
-            if len(columns) <= MAX_WIDE:
+            if len(columns) <= MAX_CATALOGUE_COLUMNS:
                 bits = full_mask(len(columns)) & ~word if is_dual else word
                 yield formula_for(TruthTable(len(columns), bits), own_names, STANDARD_OPERATORS)
     if len(columns) < 2:

@@ -42,7 +42,8 @@ class Cost(NamedTuple):
     """Cost of a process and of the processes that it started and waited for.
 
     processor: seconds, user and system; wall: seconds; peak: largest resident set of any one of them, in bytes
-    sum_of_peaks: largest resident set of each, by polling, added up over all, in bytes; None without /proc
+    sum_of_peaks: largest resident set of each, by polling, added up over all, in bytes; None without
+    /proc, and of a command that ends before the first poll
     """
 
     processor: float

@@ -23,7 +23,14 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.pictures import Picture, PictureEdge
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.formulas.fronts import MAX_WIDE, BoolArray, FrontPoint, Patterns, front, is_sum_search
+from calibrant.solvers.formulas.fronts import (
+    MAX_CATALOGUE_COLUMNS,
+    BoolArray,
+    FrontPoint,
+    Patterns,
+    front,
+    is_sum_search,
+)
 from calibrant.solvers.formulas.least_formulas import infix_text
 from calibrant.solvers.formulas.uncertain_rows import CompletionCounts, count_functions
 
@@ -299,7 +306,7 @@ def _judge_column(table: Table, name: str, parents: list[str], options: FormulaO
     ones = np.bincount(inverse.ravel(), claimed.ones[is_complete])
     least = None
     is_search = is_sum_search(options.operators, len(parents))  # of complete rows alone
-    if len(parents) <= MAX_WIDE and (not is_search or is_complete.all()):
+    if len(parents) <= MAX_CATALOGUE_COLUMNS and (not is_search or is_complete.all()):
         texts = list(map(quote_name, parents))
         points = front(claimed, options.operators, len(parents), texts, max_errors=0, ties=options.ties).points
         least = points[0] if points else None

@@ -21,8 +21,8 @@ from calibrant.dsl.knowledge import Knowledge, read_knowledge
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import MAX_VARIABLES, Counts, pareto_points, sum_over_dags
 from calibrant.solvers.formulas.fronts import (
+    MAX_CATALOGUE_COLUMNS,
     MAX_SETS,
-    MAX_WIDE,
     Front,
     FrontFunction,
     FrontPoint,
@@ -412,10 +412,10 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
             f"{table.source}: errors against size ({options.operators}) of more than {NUM_VARS} columns is searched in"
             f" {table_limit}: lower max_parents (--max-parents {NUM_VARS}), or leave out columns"
         )
-    if widest > MAX_WIDE and not is_search:
+    if widest > MAX_CATALOGUE_COLUMNS and not is_search:
         raise CalibrantError(
-            f"{table.source}: errors against size ({options.operators}) is compared for formulas of at most {MAX_WIDE}"
-            f" columns: lower max_parents (--max-parents {MAX_WIDE})"
+            f"{table.source}: errors against size ({options.operators}) is compared for formulas of at most"
+            f" {MAX_CATALOGUE_COLUMNS} columns: lower max_parents (--max-parents {MAX_CATALOGUE_COLUMNS})"
         )
     number = num_sets(len(names), max_parents)
     if number > MAX_SETS and not is_search:

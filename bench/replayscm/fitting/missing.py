@@ -32,7 +32,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr
 from calibrant.dsl.pictures import networkx_graph
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.formulas.fronts import MAX_WIDE, front
+from calibrant.solvers.formulas.fronts import MAX_CATALOGUE_COLUMNS, front
 from calibrant.solvers.formulas.least_formulas import NUM_VARS, infix_text
 from calibrant.solvers.formulas.uncertain_rows import CompletionCounts, count_functions
 from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count_scms
@@ -370,10 +370,10 @@ def fit_with_gaps(table: Table, roots: Sequence[str] | None, options: FormulaOpt
             f"{table.source} has {plural(table.num_gaps, 'gaps')}, and an unknown rate (--rates) is of complete rows:"
             " leave out rows with gaps (--gaps drop) or columns (--drop)"
         )
-    if options.max_parents > MAX_WIDE:
+    if options.max_parents > MAX_CATALOGUE_COLUMNS:
         raise CalibrantError(
             f"max_parents is {options.max_parents}; on rows with gaps (here {plural(table.num_gaps, 'gaps')}) at most"
-            f" {MAX_WIDE} are compared: lower it, or leave out rows with gaps (--gaps drop)"
+            f" {MAX_CATALOGUE_COLUMNS} are compared: lower it, or leave out rows with gaps (--gaps drop)"
         )
     if roots is not None:
         for name in ("errors", "operators", "ties"):

@@ -25,6 +25,7 @@ from calibrant.bench.core.items import ItemFormats, similar_ids, unknown_item
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_pools, bundled_sample
 from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.lab import renamings
 from calibrant.bench.lab.renamings import changer, measure
 from calibrant.bench.pages import capabilities as pages
 from calibrant.bench.pools import capabilities as pools
@@ -517,3 +518,9 @@ def test_copies_of_every_kind_have_the_mapped_answers(name: str) -> None:
         result = measure(bench, items, _row(name, COPIES[name]), times=1, seed=5, change=changer(bench, kind))
         moved = result.moved.keys() - (SHOWN_READINGS if (name, kind) == ("blickets", "equivalent") else set())
         assert (moved, result.num_different, result.num_crashed) == (set(), 0, 0), kind
+
+
+def test_a_misspelt_kind_of_change_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        renamings.main([str(bundled_sample("ordered")), "--kinds", "nmaes"])
+    assert "--kinds: 'nmaes' is none of all, " in capsys.readouterr().err

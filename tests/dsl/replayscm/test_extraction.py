@@ -395,11 +395,11 @@ def test_a_verdict_is_the_same_with_and_without_what_was_kept(data: st.DataObjec
 
 
 def test_a_full_store_begins_anew_and_long_texts_are_not_kept() -> None:
-    budget = CacheBudget(3, longest=5)
-    one, other = budget.shelf(), budget.shelf()
-    for shelf, text in ((one, "a"), (other, "b"), (one, "c")):
-        budget.store(shelf, text, text)
+    budget = CacheBudget(3, max_chars=5)
+    one, other = budget.new_cache(), budget.new_cache()
+    for cache, text in ((one, "a"), (other, "b"), (one, "c")):
+        budget.store(cache, text, text)
     budget.store(one, "longer", "longer")
-    assert (dict(one.made), dict(other.made)) == ({"a": "a", "c": "c"}, {"b": "b"})
+    assert (dict(one.newer), dict(other.newer)) == ({"a": "a", "c": "c"}, {"b": "b"})
     budget.store(other, "d", "d")
-    assert (dict(one.made), dict(other.made)) == ({}, {"d": "d"})
+    assert (dict(one.newer), dict(other.newer)) == ({}, {"d": "d"})
