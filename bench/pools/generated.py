@@ -20,10 +20,10 @@ from calibrant.bench.core.registry import benchmark, is_native_pool
 from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest, Hardened, HardenedItem, HardenRequest
 from calibrant.bench.pools.item_options import ItemOptions, read_item_options
-from calibrant.bench.runs.executors import HERE, Execution, Failure, InProcessExecutor, Jobs, Progress
+from calibrant.bench.runs.executors import HERE, Execution, Failure, InProcessExecutor, Jobs, Progress, prepare_nothing
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.spill_file import SpillBuffer
-from calibrant.bench.runs.workers import as_completed, open_executor, prepare_nothing
+from calibrant.bench.runs.workers import as_completed, open_executor
 from calibrant.bench.terminal import typed_json
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

@@ -248,28 +248,27 @@ def as_csv(tables: Iterable[Table]) -> str:
     tables = list(tables)
     keys = (_CSV_LABELS.get(heading.key, heading.key) for table in tables for heading in table.labels)
     fields = [*CSV_FIELDS, *dict.fromkeys(key for key in keys if key not in CSV_FIELDS)]
-    sizes = (
-        text for t in tables for row in t.rows for h, text in zip(t.labels, row.labels, strict=True) if h.key == "n"
-    )
-    fields += [SIZE_TEXT] if any(SIZE_TEXT in _size_cells(text) for text in sizes) else []
+    rows = [(table, row, _row_fields(table, row)) for table in tables for row in table.rows]
+    fields += [SIZE_TEXT] if any(SIZE_TEXT in row_fields for _, _, row_fields in rows) else []
     out = io.StringIO()
     writer = csv.DictWriter(out, fields, restval="", lineterminator="\n")
     writer.writeheader()
-    for table in tables:
-        for row in table.rows:
-            row_fields = {
-                _CSV_LABELS.get(h.key, h.key): in_one_line(text)
-                for h, text in zip(table.labels, row.labels, strict=True)
-            }
-            row_fields |= {"table": table.id, "source": row.source.value}
-            if "n" in row_fields:
-                row_fields |= _size_cells(row_fields["n"])
-            for heading, cell in zip(table.headings, row.cells, strict=True):
-                figures = {"column": heading.key, "low": cell.low, "high": cell.high}
-                number = _number_text(cell.text)
-                figures |= {"value": number} if number else {"text": "" if cell.text == UNDEFINED else cell.text}
-                writer.writerow({key: inert(text) for key, text in (row_fields | figures).items()})
+    for table, row, row_fields in rows:
+        for heading, cell in zip(table.headings, row.cells, strict=True):
+            figures = {"column": heading.key, "low": cell.low, "high": cell.high}
+            number = _number_text(cell.text)
+            figures |= {"value": number} if number else {"text": "" if cell.text == UNDEFINED else cell.text}
+            writer.writerow({key: inert(text) for key, text in (row_fields | figures).items()})
     return out.getvalue()
+
+
+def _row_fields(table: Table, row: TableRow) -> dict[str, str]:
+    """Return the fields that the figures of a row share: its table, its source and its labels."""
+    fields = {
+        _CSV_LABELS.get(h.key, h.key): in_one_line(text) for h, text in zip(table.labels, row.labels, strict=True)
+    }
+    fields |= {"table": table.id, "source": row.source.value}
+    return fields | _size_cells(fields["n"]) if "n" in fields else fields
 
 
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")

@@ -33,10 +33,6 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-def prepare_nothing() -> None:
-    """Do nothing; for jobs that need no setup."""
-
-
 def open_executor(
     prepare: Callable[[], None], execution: executors.Execution = executors.HERE
 ) -> AbstractContextManager[executors.Executor]:
@@ -68,7 +64,7 @@ def as_completed(
 def _open_sharing(execution: executors.Execution) -> AbstractContextManager[executors.Executor]:
     if execution.cluster is None and execution.wall_budget is None and execution.workers > 1:
         return executors.SharingExecutor(execution)
-    return open_executor(prepare_nothing, execution)
+    return open_executor(executors.prepare_nothing, execution)
 
 
 # --- Crashes of methods: where the exception was raised, for records and messages -------------------------------------
@@ -103,7 +99,7 @@ class _Frame(NamedTuple):
 def crash_provenance(error: BaseException, caller_file: str) -> dict[str, Any]:
     """Return the error, place and last frames of an exception as provenance of a record.
 
-    raised_by: file that called the method; its frames are omitted
+    caller_file: file that called the method; its frames are omitted
     """
     frames = [
         _Frame(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walk_tb(error.__traceback__)

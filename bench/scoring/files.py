@@ -204,6 +204,8 @@ class PredictionFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = path.name.lower().removesuffix(".gz")
+        self._delimiter = next((mark for suffix, mark in _DELIMITERS.items() if self._name.endswith(suffix)), None)
 
     def objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
         """Yield (location, object), None for entries that are no object; `CalibrantError` for other problems."""
@@ -214,22 +216,20 @@ class PredictionFile:
 
     def entries(self) -> Iterator[FileEntry]:
         """Yield the entries one at a time; `CalibrantError` for a file that is unreadable as a whole."""
-        name = self.path.name.lower().removesuffix(".gz")
-        delimiter = next((mark for suffix, mark in _DELIMITERS.items() if name.endswith(suffix)), None)
         try:
             if problem := next((text for magic, text in _UNREAD_FILES.items() if self._begins_with(magic)), ""):
                 raise CalibrantError(problem)
-            if name.endswith((".xlsx", ".ods")):
+            if self._name.endswith((".xlsx", ".ods")):
                 raise CalibrantError("a workbook; save the sheet as CSV in UTF-8")
             if is_eval_log(self.path):
                 log = EvalLog(self.path)
                 yield from (FileEntry(where, k, line) for k, (where, line) in enumerate(log.lines(), 1))
-            elif name.endswith(".parquet") or self._begins_with(_PARQUET):
+            elif self._name.endswith(".parquet") or self._begins_with(_PARQUET):
                 yield from _parquet_entries(self.path)
-            elif delimiter is not None:
-                yield from _csv_entries(read_document(self.path), delimiter)
+            elif self._delimiter is not None:
+                yield from _csv_entries(read_document(self.path), self._delimiter)
             else:
-                yield from self._json_entries(is_document=name.endswith(".json"))
+                yield from self._json_entries(is_document=self._name.endswith(".json"))
         except MissingExtraError as error:
             raise MissingExtraError(f"{shown_name(self.path)}: {error}") from None
         except CalibrantError as error:
@@ -241,11 +241,12 @@ class PredictionFile:
 
         line: one of its rows; fields: names of the fields that are read
         """
-        is_table = self.path.name.lower().removesuffix(".gz").endswith(tuple(_DELIMITERS))
+        if self._delimiter is None:
+            return ""
         usual = [" or ".join(names) for names in (SAMPLE_FIELDS, ("seconds",)) if line.keys().isdisjoint(names)]
         unread = {*line} - {*fields, *OPTIONAL_CELLS}
         columns = [name for name in line if name in unread and _NUMBER.fullmatch(str(line[name]))]
-        return f"{', '.join(columns)} (columns that are: {', '.join(usual)})" if columns and usual and is_table else ""
+        return f"{', '.join(columns)} (columns that are: {', '.join(usual)})" if columns and usual else ""
 
     def _begins_with(self, magic: bytes) -> bool:
         if not self.path.is_file():

@@ -21,8 +21,8 @@ from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.responses import EXCLUDED, SAME, Reading
 from calibrant.bench.core.scoring import NO_MODEL, AnswerContext, Prediction, template_option
 from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict, encode_json
-from calibrant.bench.runs.executors import Execution, Executor, Failure, error_line
-from calibrant.bench.runs.workers import open_executor, prepare_nothing
+from calibrant.bench.runs.executors import Execution, Executor, Failure, error_line, prepare_nothing
+from calibrant.bench.runs.workers import open_executor
 from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.bench.scoring.formats import is_eval_log
 from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction

@@ -26,7 +26,7 @@ from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.audit import ScmAudit
 from calibrant.bench.runs.audits import Audited, timed_audit
-from calibrant.bench.runs.executors import Execution, Executor, Failure
+from calibrant.bench.runs.executors import Execution, Executor, Failure, prepare_nothing
 from calibrant.bench.runs.workers import open_executor
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.generation.strata import stratum
@@ -73,7 +73,7 @@ def _measured(problems: Sequence[Problem], rounds: int, target: float | None = N
     with tempfile.TemporaryDirectory(prefix="calibrant-overhead-") as folder, Loopback(Path(folder), NODES) as cluster:
         cluster.wait()
         here, there = Execution(NODES), Execution(cluster=cluster.address)
-        with open_executor(_nothing, here) as local, open_executor(_nothing, there) as spread:
+        with open_executor(prepare_nothing, here) as local, open_executor(prepare_nothing, there) as spread:
             for executor in (local, spread):
                 _seconds(executor, problems)  # kernels are compiled and loaded
             found = [_round(local, spread, problems, cluster, number % 2 == 0) for number in range(rounds)]
@@ -164,10 +164,6 @@ def _seconds(executor: Executor, problems: Sequence[Problem]) -> float:
 
 def _unfinished(audited: Audited) -> bool:
     return audited.result is None
-
-
-def _nothing() -> None:
-    pass
 
 
 if __name__ == "__main__":

@@ -34,11 +34,6 @@ from calibrant.bench.report.rows import Row
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
-
-def systems_text(num_systems: int) -> str:
-    return f"{num_systems} system{'s' * (num_systems != 1)}"
-
-
 # --- Alternatives that answers have discovered, by problem ------------------------------------------------------------
 # A valid, train-exact SCM with another root set than gold, or with a mechanism of another truth table. Without gold, or
 # without structure metrics in the score, this is unknown.
@@ -257,7 +252,7 @@ def cohort_table(cohorts: Sequence[Cohort], table_id: str, *, with_paper: bool) 
                     ]
                     name, size = f"{cohort.name} - {base.name}", min(size, base.size)
                 cells = tuple(_cell(float(mean), sample, size, signed=spec.is_difference) for mean, sample in means)
-                system = chosen_systems[0] if spec.by_system else systems_text(len(chosen_systems))
+                system = chosen_systems[0] if spec.by_system else plural(len(chosen_systems), "systems")
                 lines.append(TableRow(cohort.labels(name, system), cells))
     if not lines:
         return None
@@ -301,7 +296,7 @@ def _bin_line(cohort: Cohort) -> TableRow:
         _cell(float(retention(value)), retention(draws), cohort.size),
         Cell(f"{fsum(defined_rates) / len(defined_rates):.3f}") if defined_rates else NOTHING,
     )
-    return TableRow(cohort.labels(cohort.name, systems_text(len(cohort.rows))), cells)
+    return TableRow(cohort.labels(cohort.name, plural(len(cohort.rows), "systems")), cells)
 
 
 # --- Table G.5: variables that successful alternatives change, pooled over systems ------------------------------------
@@ -320,7 +315,7 @@ def by_depth(rows: Sequence[Row], panel: str, *, with_paper: bool) -> Table | No
             denominator = variables if panel == "A" else changed
             first = _rate(changed, variables) if panel == "A" else _rate(changed, num_changed)
             cells = (str(denominator), first, _rate(parents, denominator), _rate(functions, denominator))
-            lines.append(TableRow((setting, name, systems_text(len(group))), tuple(map(Cell, cells))))
+            lines.append(TableRow((setting, name, plural(len(group), "systems")), tuple(map(Cell, cells))))
     title, *headings = {
         "A": (
             "Changed variables by depth in the reference",

@@ -28,12 +28,13 @@ from calibrant.bench.runs.executors import (
     Failure,
     difference,
     digest_sources,
+    prepare_nothing,
     versions,
 )
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
 from calibrant.bench.runs.spill_file import SpillBuffer, StoredLines
-from calibrant.bench.runs.workers import as_completed, open_executor, prepare_nothing, timed_answer
+from calibrant.bench.runs.workers import as_completed, open_executor, timed_answer
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownItemError
 from calibrant.dsl.replayscm.pools.files import write_pool
