@@ -452,7 +452,9 @@ def typed_json(value: Any, *, indent: int | None = None) -> str:
     import json
 
     text = json.dumps(value, indent=indent, ensure_ascii=False)
-    return text if text.isascii() else _ACTING.sub(lambda match: json.dumps(match[0])[1:-1], text)
+    if text.isascii() and "\x7f" not in text:  # JSON itself escapes every other ASCII character that acts
+        return text
+    return _ACTING.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def json_text(value: Any, *, indent: int | None = 1) -> str:

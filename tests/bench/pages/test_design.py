@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import calibrant
@@ -157,6 +157,7 @@ LISTS = st.lists(VALUES, max_size=4)
 
 
 @given(LISTS)
+@example([["\x80"], {"\x7f": None}])
 def test_lists(elements: list[object]) -> None:
     assert "".join(list_pieces(iter(elements))) == json_text(elements)
 

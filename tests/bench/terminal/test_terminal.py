@@ -566,3 +566,4 @@ def test_names_in_json_are_as_they_were_typed_where_the_encoding_has_them(
     assert json.loads(text) == value
     assert ("gr\u00f6\u00dfe" in text, "\u65e5\u672c" in text, "\U0001f642" in text) == (is_typed,) * 3
     assert not set("\u202e\U000e0001\ud800") & set(text)
+    assert json_text("a\x7f") == '"a\\u007f"'
