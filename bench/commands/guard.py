@@ -171,7 +171,7 @@ def _overlap(first: _Target, second: _Target) -> bool:
     return first.path.resolve() == second.path.resolve() and not set(first.names).isdisjoint(second.names)
 
 
-SILENT_COMMANDS = frozenset(["protocols", "schema", "stats", "evaluator"])
+SILENT_COMMANDS = frozenset(["protocols", "schema", "stats"])
 """Functions of commands that print nothing but the requested output; all others have --quiet."""
 QUIET = "No progress, legends and hints on standard error; warnings and errors stay."
 

@@ -311,6 +311,8 @@ def test_quiet_leaves_the_result_and_drops_hints_and_progress(
     assert capsys.readouterr().err == ""
     done = program("-m", "calibrant", "fit", CHECKOUT / "docs/examples/cells.csv", "--quiet")
     assert "compiling" not in done.stderr
+    silent = called("bench", "evaluator", "--seconds", 0, "--quiet")  # it compiles kernels
+    assert (silent.returncode, silent.stderr) == (0, "")
     assert called("run", "none-such", pool, "--out", tmp_path / "c", "--quiet").stderr.startswith("error")
 
 
