@@ -1,4 +1,4 @@
-"""Texts of messages and prompts: counts with nouns, names in natural order, similar known names."""
+"""Texts of messages and prompts: counts with nouns, decimal commas, names in natural order, similar known names."""
 
 from __future__ import annotations
 
@@ -54,6 +54,21 @@ def plural(number: int, noun: str) -> str:
     if noun.endswith(("ches", "shes", "sses", "xes")):
         return f"1 {noun[:-2]}"
     return f"1 {noun[:-3]}y" if noun.endswith("ies") and noun != "series" else f"1 {noun.removesuffix('s')}"
+
+
+# --- Numbers with a decimal comma -------------------------------------------------------------------------------------
+_COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+_COMMA_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # no number of thousands begins with 0
+
+
+def replace_decimal_comma(word: str) -> str:
+    """Return a number that has a decimal comma with a point; any other text as it is."""
+    return word.replace(",", ".") if _COMMA_NUMBER.fullmatch(word) else word
+
+
+def has_unclear_comma(word: str) -> bool:
+    """Return whether the comma of a number may mark thousands: 1,250 may, 0,250 and 1250,500 do not."""
+    return _COMMA_THOUSANDS.fullmatch(word) is not None
 
 
 # --- Rephrased prompts: sentences replaced by equivalent ones, names and numbers unchanged ----------------------------

@@ -10,7 +10,6 @@ imported. Its entries are compressed with Zstandard, which Python has from 3.14 
 from __future__ import annotations
 
 import math
-import re
 import struct
 import zipfile
 import zlib
@@ -39,6 +38,7 @@ from calibrant.bench.scoring.providers import (
 )
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, load_json, unique_keys
+from calibrant.dsl.text import has_unclear_comma, replace_decimal_comma
 
 # --- Predictions in a log of Inspect (`.eval`): its samples as lines, its epochs as several samples of an item --------
 _ZIP = b"PK\x03\x04"
@@ -430,18 +430,15 @@ OPTIONAL_CELLS = frozenset(
 )
 
 
-# spreadsheets that separate by semicolons write 1.5 as 1,5; a number like 1,500 is ambiguous and stays a text
-_DECIMAL_COMMA = re.compile(r"(?![1-9]\d{0,2},\d{3}$)(\d+),(\d+)", re.ASCII)
-
-
 def line_of_cells(header: Sequence[str], row: Sequence[str], *, decimal_comma: bool = False) -> dict[str, Any]:
     """Return a row of texts as a line; empty cells of optional fields are omitted. header, row: of equal length.
 
     decimal_comma: whether seconds may have a decimal comma
     """
     line = {name: cell for name, cell in zip(header, row, strict=True) if cell or name not in OPTIONAL_CELLS}
-    if decimal_comma and (parts := _DECIMAL_COMMA.fullmatch(line.get("seconds", "").strip())):
-        line["seconds"] = f"{parts[1]}.{parts[2]}"
+    # spreadsheets that separate by semicolons write 1.5 as 1,5; 1,500 may be 1500, and stays a text
+    if decimal_comma and "seconds" in line and not has_unclear_comma(seconds := line["seconds"].strip()):
+        line["seconds"] = replace_decimal_comma(seconds)
     return {**line, **_cell_numbers(line)}
 
 

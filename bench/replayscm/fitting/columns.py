@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.errors import CalibrantError, readable_repr
-from calibrant.dsl.text import is_name, known_names
+from calibrant.dsl.text import has_unclear_comma, is_name, known_names, replace_decimal_comma
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -37,8 +37,7 @@ MANY_CATEGORIES = 10  # above, a note
 GAP = -1  # a code
 # a number with a longer exponent is a word: exact arithmetic on 1e999999999 has no end
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
-_THOUSANDS = re.compile(r"[+-]?(\d{1,3},\d{3}|[1-9]\d?\.\d{3})", re.ASCII)
+_POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d?\.\d{3}", re.ASCII)
 _RULE = re.compile(r"(>=|<=|>|<)\s*(.+)", re.DOTALL)
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": lambda a, b: bool(a > b),
@@ -63,7 +62,7 @@ def number_of(word: str) -> Decimal | None:
 
 def measure_of(word: str) -> Decimal | None:
     """Return a word as a number, with a decimal point or comma; None if it is none."""
-    return number_of(word.replace(",", ".") if _DECIMAL_COMMA.fullmatch(word) else word)
+    return number_of(replace_decimal_comma(word))
 
 
 def _not_numbers(words: Sequence[str]) -> str | None:
@@ -72,12 +71,14 @@ def _not_numbers(words: Sequence[str]) -> str | None:
     A point may if it stands before three digits in all words that have one, beside whole numbers of three digits.
     """
     wrong = next((word for word in words if measure_of(word) is None), None)
-    for mark in ",.":
-        marked = [word for word in words if mark in word]
-        is_unclear = mark == "," or any(len(word) == 3 and word.isdecimal() for word in words)
-        if wrong is None and marked and is_unclear and all(map(_THOUSANDS.fullmatch, marked)):
-            return marked[0]
-    return wrong
+    if wrong is not None:
+        return wrong
+    commas = [word for word in words if "," in word]
+    if commas and all(map(has_unclear_comma, commas)):
+        return commas[0]
+    points = [word for word in words if "." in word]
+    is_unclear = any(len(word) == 3 and word.isdecimal() for word in words)
+    return points[0] if points and is_unclear and all(map(_POINT_THOUSANDS.fullmatch, points)) else None
 
 
 def value_of(word: str) -> Value:

@@ -276,6 +276,8 @@ def test_rules_read_decimal_commas(tmp_path: Path) -> None:
     thousands = {"dose": ["1,500", "2,000", "1,500"], "y": [0, 1, 1]}
     with pytest.raises(calibrant.CalibrantError, match="a comma before three digits may stand for thousands"):
         calibrant.read_table(thousands, binarize="dose:>1600")
+    shares = {"dose": ["0,250", "0,500", "-0,125"], "y": [0, 1, 1]}  # no number of thousands begins with 0
+    assert calibrant.read_table(shares, binarize="dose:>0,3").bits["dose>0,3"] == "010"
     points = {"dose": ["1.500", "762", "1.799"], "y": [0, 1, 1]}
     with pytest.raises(calibrant.CalibrantError, match=r"'1\.500' is no number for sure \(a point before three digits"):
         calibrant.read_table(points, binarize="dose:median")
