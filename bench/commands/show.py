@@ -430,17 +430,13 @@ def _episodes(
         transcript
         for transcript in transcripts(runs, [pool], fields)
         if (transcript.context.pool_digest, transcript.context.instance) == (digest, item.id)
-        and transcript.context.outcome != "crashed"
     ]
-    names = named_systems(transcript.context for transcript in chosen)
-    episodes = [
-        (name, transcript.steps)
-        for name, transcript in zip(names, chosen, strict=True)
-        if system in (None, transcript.context.system, name)
-    ]
+    names = named_systems(transcript.context for transcript in chosen)  # crashes among them, as in tables
+    played = [(name, entry) for name, entry in zip(names, chosen, strict=True) if entry.context.outcome != "crashed"]
+    episodes = [(name, entry.steps) for name, entry in played if system in (None, entry.context.system, name)]
     if not episodes:
         of_system = "" if system is None else f" of {system}"
-        others = f"; there are episodes of {', '.join(map(quote, names))}" if names else ""
+        others = f"; there are episodes of {', '.join(quote(name) for name, _ in played)}" if played else ""
         raise CalibrantError(f"no episode{of_system} on {instance} of this pool in {', '.join(map(str, runs))}{others}")
     for name, steps in episodes:
         try:

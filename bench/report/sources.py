@@ -220,20 +220,19 @@ def submitted_answers(
     answer, empty if it holds one.
     """
     digest = pool_digest(pool)
-    answered = [
+    given = [
         (context, answer)
         for context, answer in read_answers(sources, [pool], fields)
-        if (context.pool_digest, context.instance) == (digest, instance) and context.outcome != "crashed"
+        if (context.pool_digest, context.instance) == (digest, instance)
     ]
-    names = named_systems(context for context, _ in answered)
+    names = named_systems(context for context, _ in given)  # crashes among them, as in tables
+    answered = [(name, *pair) for name, pair in zip(names, given, strict=True) if pair[0].outcome != "crashed"]
     matching = [
-        (name, answer, context.reason)
-        for name, (context, answer) in zip(names, answered, strict=True)
-        if system in (None, context.system, name)
+        (name, answer, context.reason) for name, context, answer in answered if system in (None, context.system, name)
     ]
     if not matching:
         of_system = "" if system is None else f" of {system}"
-        systems = ", ".join(dict.fromkeys(in_one_line(context.system) for context, _ in answered))
+        systems = ", ".join(dict.fromkeys(name for name, _, _ in answered))
         others = f"; there are answers of {systems}" if systems else ""
         raise CalibrantError(
             f"no answer{of_system} to {instance} of this pool in {', '.join(map(str, sources))}{others}"
@@ -243,15 +242,18 @@ def submitted_answers(
 
 def crashes_on(sources: Sequence[Path], pool: Path, instance: str, system: str | None) -> tuple[list[Record], bool]:
     """Return the records of crashes on an item, and whether the sources may hold other answers to it."""
-    digest, has_others = pool_digest(pool), any(not source.is_dir() for source in sources)
-    crashes: list[Record] = []
-    for record in (record for source in sources if source.is_dir() for record in folder_records(source)):
-        if (record.pool_digest, record.instance) == (digest, instance) and system in (None, record.protocol):
-            if record.outcome == "crashed":
-                crashes.append(record)
-            else:
-                has_others = True
-    return crashes, has_others
+    digest = pool_digest(pool)
+    records = [
+        record
+        for source in sources
+        if source.is_dir()
+        for record in folder_records(source)
+        if (record.pool_digest, record.instance) == (digest, instance)
+    ]
+    names = named_systems(map(context_of, records))
+    chosen = [record for name, record in zip(names, records, strict=True) if system in (None, record.protocol, name)]
+    crashes = [record for record in chosen if record.outcome == "crashed"]
+    return crashes, len(crashes) < len(chosen) or any(not source.is_dir() for source in sources)
 
 
 def read_answers(
@@ -299,6 +301,7 @@ class Sources:
 
     def answers(self) -> dict[str, list[Answer]]:
         """Return benchmark -> its scored answers, in the order of NAMES; `CalibrantError` if there are none."""
+        self.excluded.clear()
         answers_by_benchmark: dict[str, list[Answer]] = {name: [] for name in NAMES}
         keys: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []

@@ -14,7 +14,7 @@ import pytest
 import calibrant
 from calibrant.bench.core.metrics import UNDEFINED
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.report.sources import scored_answers, share_equal
+from calibrant.bench.report.sources import Sources, scored_answers, share_equal
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.commands.lines import BENCHMARKS
@@ -164,6 +164,10 @@ def test_a_system_whose_requests_failed_is_in_the_json_of_a_table(tmp_path: Path
     assert (rows["b"]["n"], rows["b"]["reasons"]) == (0, {"infrastructure_error": 1})
     assert rows["b"].keys() >= rows["a"].keys()
     assert rows["b"]["accuracy"] is None
+    collected = Sources(runs=[verdicts])
+    for _ in range(2):  # read again, the failed response counts once
+        collected.answers()
+        assert [reason for _, reason in collected.excluded] == ["infrastructure_error"]
 
 
 def test_verdicts_share_what_is_equal_and_lack_what_records_lack(tmp_path: Path) -> None:

@@ -131,6 +131,24 @@ def test_a_crash_ends_with_exit_code_one_and_is_shown(pool: Path, written: Calla
     assert {row["system"]: row["crashed"] for row in json.loads(done.stdout)["rows"]} == {"majority": 0, "mine": 1}
 
 
+def test_crashes_are_shown_by_the_names_of_tables(pool: Path, written: Callable[..., Path]) -> None:
+    behaviour = """if self.mood != "well":
+            raise ValueError("not today")
+        return found"""
+    file, out = written(STUB.format(behaviour=behaviour)), pool.parent / "out"
+    for mood in ("well", "ill"):
+        called("run", file, pool, "--out", out, "-o", f"mood={mood}")
+    assert "mine (mood=ill)" in called("table", out).stdout
+    instance = next(record.instance for record in folder_records(out) if record.outcome == "crashed")
+    show = ("show", pool, instance, "--run", out, "--gold", "--system")
+    crash = called(*show, "mine (mood=ill)")
+    assert crash.returncode == 0
+    assert crash.stdout.startswith(f"mine on {instance} crashed: ValueError: not today")
+    answer = called(*show, "mine (mood=well)")
+    assert (answer.returncode, "crashed" in answer.stdout + answer.stderr) == (0, False)
+    assert called(*show, "mine (mood=odd)").stderr.endswith("there are answers of mine (mood=well)\n")
+
+
 def test_an_answer_that_is_wrong_is_scored_and_nothing_found_is_not_valid(
     pool: Path, written: Callable[..., Path]
 ) -> None:
