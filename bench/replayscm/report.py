@@ -284,6 +284,10 @@ _ALWAYS = (*sorted(_PRINTED, key=natural), PAIRED, "samples", "ceiling", "attrib
 TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural), WRONG)
 
 
+_STRUCTURED = frozenset([paper.STRUCTURE.id, paper.DISTANCE.id, paper.PER_SYSTEM.id, "F.11"])
+NO_STRUCTURE = "No answer was scored with its structure, as by score --structure."
+
+
 def _is_attributed(row: Row) -> bool:
     return any(observation.values[row.column_indices["decided"]] is not None for observation in row.observations)
 
@@ -303,8 +307,13 @@ def report_tables(
     audited: Ambiguities | None = None,
     facts: PoolFacts | None = None,
     progress: Progress = lambda name, done, total: None,
+    *,
+    has_structure: bool = True,
 ) -> list[Table]:
-    """Return the tables of these rows, without empty columns; `NoAnswersError` if there are none."""
+    """Return the tables of these rows, without empty columns; `NoAnswersError` if there are none.
+
+    has_structure: whether some answer was scored with its structure, which other tables lack and note
+    """
     facts = facts or PoolFacts()
     rows_with_choices, rows = rows, [row for row in rows if not row.key.system.is_chosen]
     makers: dict[str, Callable[[], Table | None]] = {
@@ -333,7 +342,10 @@ def report_tables(
     for done, name in enumerate(names):
         progress("tables", done, len(names))
         table = makers[name]()
-        tables.append(table if table is None or table.printed else _declare_items(table, rows))
+        table = table if table is None or table.printed else _declare_items(table, rows)
+        if table is not None and name in _STRUCTURED and not has_structure:
+            table = replace(table, notes=(*table.notes, NO_STRUCTURE))
+        tables.append(table)
     progress("tables", len(names), len(names))
     selection = [shown_columns(table) for table in tables if table is not None]
     if not selection:
@@ -352,7 +364,8 @@ class ReplayScmReport:
         rows = paper.report_rows(facts.relabel(answers), contents.by, contents.means, facts.latents)
         audited = ambiguities(contents.audits)
         plots = []
-        tables = report_tables(rows, contents, audited, facts, progress)
+        has_structure = any("structure" in score for _, score in answers)  # None if it is undefined for an answer
+        tables = report_tables(rows, contents, audited, facts, progress, has_structure=has_structure)
         if contents.with_plots:
             from calibrant.bench.replayscm.figures import kinds_plot, report_plots
 

@@ -325,6 +325,14 @@ def test_a_table_says_how_to_get_columns_of_the_structure(
         capsys.readouterr()
         assert main(["table", str(out), "--columns", columns]) == 0
         assert ("`calibrant score --structure` counts it" in capsys.readouterr().err) is is_said
+    note = "No answer was scored with its structure, as by score --structure."
+    for name, table, is_said in [
+        *(("structure-0", table, True) for table in ("2", "C.3", "F.11", "F.12")),
+        ("structure-0", "1", False),
+        ("F1-1", "C.3", False),
+    ]:
+        assert main(["report", str(tmp_path / f"{name}.jsonl"), "--table", table]) == 0
+        assert (note in capsys.readouterr().out) is is_said
 
 
 def test_columns_of_numbers_that_are_not_read_are_named(
