@@ -220,13 +220,13 @@ def submitted_answers(
     answer, empty if it holds one.
     """
     digest = pool_digest(pool)
-    given = [
+    on_item = [
         (context, answer)
         for context, answer in read_answers(sources, [pool], fields)
         if (context.pool_digest, context.instance) == (digest, instance)
     ]
-    names = named_systems(context for context, _ in given)  # crashes among them, as in tables
-    answered = [(name, *pair) for name, pair in zip(names, given, strict=True) if pair[0].outcome != "crashed"]
+    names = named_systems(context for context, _ in on_item)  # crashes among them, as in tables
+    answered = [(name, *pair) for name, pair in zip(names, on_item, strict=True) if pair[0].outcome != "crashed"]
     matching = [
         (name, answer, context.reason) for name, context, answer in answered if system in (None, context.system, name)
     ]
