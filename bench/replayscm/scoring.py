@@ -14,7 +14,7 @@ import msgspec
 from calibrant.bench.core.attribution import attribution_record
 from calibrant.bench.core.responses import Answer, ReadAnswer, Reading, ReadingOptions, Response
 from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, Scorable, line_head, line_place
-from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict, encode_json
+from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict, encode_json, encode_rates
 from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
@@ -294,12 +294,14 @@ class ReplayScmEvaluator:
         """Return the line of a prediction, lazy with a key by which tables count it unless it has structure metrics."""
         reading = read_response(self._rules, prediction.response, self._reading)
         score = self._score(prediction.response, reading)
-        meaning = meaning_digest(score)
+        cache = score.__dict__  # of equal responses
+        if "_counted" not in cache:
+            cache["_counted"] = meaning_digest(score), bulk_key(score)
+        meaning, key = cache["_counted"]
         fields = verdict_fields(reading, score.correct, lambda answer: self._score_answer(answer).correct)
         parts = prediction, context, score, meaning, fields
         make = partial(self._line, *parts)
-        key = None if self._with_structure else bulk_key(score)
-        if key is None:
+        if key is None or self._with_structure:
             return ReadVerdict(make(), reading)
         whole_key = (key, reading.reason, fields["correctPublished"], fields["correctLenient"])
         return LazyVerdict(make, partial(self._encode_line, *parts), whole_key, meaning, reading)
@@ -322,7 +324,7 @@ class ReplayScmEvaluator:
         """Return the line as JSON; its published keys, nine tenths of it, are encoded once for equal responses."""
         cache = score.__dict__
         if "_encoded" not in cache:
-            cache["_encoded"] = encode_json(score.to_dict())[1:-1]
+            cache["_encoded"] = _encode_score(score)[1:-1]
         tail = encode_json(self._tail(prediction, context, score, *parts))
         return f"{encode_json(line_head(prediction))[:-1]}, {cache['_encoded']}, {tail[1:]}"
 
@@ -343,6 +345,16 @@ class ReplayScmEvaluator:
             **funnel(score),
         }
         return tail | structure(score) if self._with_structure else tail
+
+
+MAX_RATED_CELLS = 10_000  # a rate of more cells may be below 1e-4
+
+
+def _encode_score(score: Score) -> str:
+    """Return the published keys as JSON."""
+    splits = score.train, score.heldout
+    is_rated = score.alternative is None and all(split and split.num_cells <= MAX_RATED_CELLS for split in splits)
+    return (encode_rates if is_rated else encode_json)(score.to_dict())
 
 
 def make_evaluator(

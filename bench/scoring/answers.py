@@ -235,9 +235,8 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
         responses = tuple(response._replace(reason=reason) if reason else response for response in parsed.responses)
         return AnswerField(parsed.format, "format", responses, parsed)
     field = _plain_field(line, named)
-    if _STATING_FIELDS.isdisjoint(line) and not any(
-        isinstance(line.get(name), Mapping) for name in providers.FAILURE_HOLDERS
-    ):
+    holders = [name for name in providers.FAILURE_HOLDERS if name in line and not isinstance(line[name], str)]
+    if not holders and _STATING_FIELDS.isdisjoint(line):
         return field
     reason = providers.failed_line(line) or (
         REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else ""
@@ -590,7 +589,7 @@ def is_trace(line: Mapping[str, Any]) -> bool:
 
 def stated_template(line: Mapping[str, Any]) -> str:
     """Return the digest of the prompt's template that a line of `prompts --template` states; empty for none."""
-    template = line.get("template", "")
-    if not isinstance(template, str) or not re.fullmatch(r"|[0-9a-f]{64}", template):
-        return ""  # a field of another tool
-    return template
+    template = line.get("template")
+    if isinstance(template, str) and re.fullmatch(r"[0-9a-f]{64}", template):
+        return template
+    return ""  # none, or a field of another tool

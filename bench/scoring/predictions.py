@@ -340,7 +340,7 @@ class Predictions:
             self._filters.add(digest)
         if not entry.digest or stated_sample(line) is not None:
             return False
-        if any(response.id or response.sample is not None for response in field.responses):
+        if [response for response in field.responses if response.id or response.sample is not None]:
             return False
         if entry.digest in self._seen:
             is_dropped = self._rules.duplicates == "drop"

@@ -21,7 +21,7 @@ from calibrant.audits.replayscm.attribution import HeldoutDecision
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.core.scoring import EvaluatorCache, Prediction
-from calibrant.bench.core.verdict import LazyVerdict, encode_json
+from calibrant.bench.core.verdict import LazyVerdict, encode_json, encode_rates
 from calibrant.bench.replayscm.scoring import ReplayScmAttribution
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.table import ResultTable
@@ -176,6 +176,24 @@ def test_equal_responses_are_encoded_once_and_their_lines_are_those_of_their_sco
         assert {*calls.values()} == {1}
         assert len(calls) < 54 / 2
         assert encoded == [json.dumps(dict(line)) for line in scored]
+
+
+RATES = st.integers(1, 10_000).flatmap(lambda cells: st.integers(0, cells).map(lambda right: right / cells))
+RATED = st.recursive(
+    RATES | st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.dictionaries(st.text(), RATED))
+def test_rates_are_encoded_as_by_the_standard_library(fields: dict[str, Any]) -> None:
+    assert encode_rates(fields) == json.dumps(fields)
+
+
+@pytest.mark.parametrize("rate", [1 / 10_000, 0.1 + 0.2, 1.0, 0.0])
+@pytest.mark.parametrize("text", ["\x7f", "\u2028", "\ud800", "/<\b\x1f", '\\"'])
+def test_rates_beside_any_text(rate: float, text: str) -> None:
+    assert encode_rates({text: [text, rate]}) == json.dumps({text: [text, rate]})
 
 
 def test_what_a_scorer_has_kept_is_not_sent_to_other_processes_and_can_be_dropped(files: tuple[Path, Path]) -> None:
