@@ -111,7 +111,7 @@ Results: TypeAlias = Annotated[
     typer.Option(
         "--results",
         metavar="FILE",
-        help="With --study: write people as CSV, moves and codebook named after it, or FILE.json; print means.",
+        help="With --study: write people as CSV and moves, or FILE.json, and the codebook named after it; print means.",
         rich_help_panel=OUTPUT,
     ),
     WRITES_RESULTS,

@@ -203,18 +203,20 @@ class MoveRow(msgspec.Struct, frozen=True):
 
 OPEN = "open"
 OPEN_MEANING = f"those hypotheses in words, up to {MAX_EXPORTED:,}, separated by `{SEPARATOR}`"
+OPEN_OBJECT = f"those hypotheses: their number (count), up to {MAX_EXPORTED:,} of them in words (listed)"
 MAY_BE_EMPTY = "; may be empty"
 NO_QUESTION = "a question that the study's file does not have"
 NAMES = [name for name in PersonRow.__struct_fields__ if name not in ("remaining", "answers")]
 
 
 def codebook_text(study: Study, rows: Sequence[PersonRow], file: Path) -> str:
-    """Return the codebook as Markdown: meanings of the columns of both tables; texts, values and blocks of questions.
+    """Return the codebook as Markdown: meanings of the columns of all tables; texts, values and blocks of questions.
 
-    file: file of people's rows; names of the other files derive from it
+    file: file of people's rows; names of the other files derive from it, and those of the other format are described
+        if they exist
     """
     lines = [f"{CODEBOOK_TITLE}{study.terms.title}", "", f"{RECORDS}{_records_place(study, file)}", ""]
-    lines.append("Times are seconds; an empty cell is no value.")
+    lines.append("Times are seconds; an empty cell, or null, is no value.")
     places, texts = study.question_places, dict[str, str]()
     for name, question in study.questions:
         values = f"{value_text(question)}{MAY_BE_EMPTY if question.get('optional') else ''}"
@@ -225,11 +227,14 @@ def codebook_text(study: Study, rows: Sequence[PersonRow], file: Path) -> str:
         name: texts.get(name, NO_QUESTION)
         for name in dict.fromkeys([*texts, *(n for row in rows for n in row.answers)])
     }
-    for path, of, columns in (
-        (file, "a participant and an item", people),
-        (_moves_file(file), "an event of a participant", describe_fields(MoveRow)),
-    ):
-        lines += ["", f"## {path.name}: a line for {of}", "", "| column | meaning |", "|---|---|"]
+    is_json, moves, of = file.suffix == ".json", _moves_file(file), "for a participant and an item"
+    tables = [(file.with_suffix(".json"), f"an object {of}", people | {OPEN: OPEN_OBJECT})]
+    if not is_json or moves.is_file():
+        events = (moves, "a line for an event of a participant", describe_fields(MoveRow))
+        as_csv = [(file.with_suffix(".csv") if is_json else file, f"a line {of}", people), events]
+        tables = as_csv + tables * (is_json or tables[0][0].is_file())
+    for path, entry, columns in tables:
+        lines += ["", f"## {path.name}: {entry}", "", "| column | meaning |", "|---|---|"]
         lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in columns.items()]
     return "\n".join(lines) + "\n"
 
@@ -505,7 +510,7 @@ def _csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def write_results(file: Path, study: Study, *, finished_only: bool = False) -> list[PersonRow]:
-    """Write the rows of a study: as JSON, or as CSV with the moves and the codebook beside them; return them.
+    """Write the rows of a study: as JSON, or as CSV with the moves beside them, and the codebook; return them.
 
     The files are readable by their owner alone, because they hold texts that participants typed. `CalibrantError` if
     existing files are of another study.
@@ -513,7 +518,7 @@ def write_results(file: Path, study: Study, *, finished_only: bool = False) -> l
     finished_only: write rows of participants who reached the end alone
     """
     codebook = file.with_name(f"{file.stem}.codebook.md")
-    if file.suffix != ".json" and codebook.is_file():
+    if codebook.is_file():
         _refuse_other_study(file, codebook, study)
     _close_late(study)
     rows = person_rows(study.out, study.pools, study.page_groups)
@@ -523,11 +528,11 @@ def write_results(file: Path, study: Study, *, finished_only: bool = False) -> l
             raise CalibrantError(f"{study.out}: no participant came to the end yet; leave out --finished for all")
     if file.suffix == ".json":
         write_privately(file, json_text(rows))
-        return rows
-    names = {row.participant for row in rows}
-    moves = (move for move in move_rows(study.out, study.pools) if not finished_only or move.participant in names)
-    write_privately(file, csv_text(rows, (name for name, _ in study.questions)))
-    write_privately(_moves_file(file), moves_text(moves))
+    else:
+        names = {row.participant for row in rows}
+        moves = (move for move in move_rows(study.out, study.pools) if not finished_only or move.participant in names)
+        write_privately(file, csv_text(rows, (name for name, _ in study.questions)))
+        write_privately(_moves_file(file), moves_text(moves))
     write_privately(codebook, codebook_text(study, rows, file))
     return rows
 

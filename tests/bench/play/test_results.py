@@ -71,8 +71,9 @@ def test_two_studies_have_their_files_side_by_side_and_none_replaces_the_other(t
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
     assert "it is of the study 'two groups'; give --results another name" in refused.stderr
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
-    with pytest.raises(CalibrantError, match="of the study 'three'"):
-        write_results(tmp_path / "people2.csv", Study(path))
+    for name in ("people2.csv", "people2.json"):
+        with pytest.raises(CalibrantError, match="of the study 'three'"):
+            write_results(tmp_path / name, Study(path))
 
 
 def test_a_study_of_the_same_title_replaces_no_results(tmp_path: Path) -> None:

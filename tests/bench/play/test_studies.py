@@ -307,3 +307,15 @@ def test_the_codebook_explains_exactly_the_columns(tmp_path: Path) -> None:
     assert "| `after.sure` | How sure were you? (1 to 7; block 2) |" in text
     assert "| `after.method` | How did you do it? (by hand or guessed; may be empty; block 2) |" in text
     assert len(rows) == 1
+    for place, heads in ((tmp_path, ["people.csv", "people.moves.csv", "people.json"]), (tmp_path / "a", ["b.json"])):
+        place.mkdir(exist_ok=True)
+        table = place / heads[-1]
+        (row,) = write_results(table, study)
+        parts = table.with_suffix(".codebook.md").read_text(encoding="utf-8").split("\n## ")[1:]
+        assert [part.split(":")[0] for part in parts] == heads
+        explained = re.findall(r"^\| `([^`]+)` \| (?:\S.*) \|$", parts[-1], re.MULTILINE)
+        assert explained == [*json.loads(table.read_text(encoding="utf-8"))[0]] == [*row.to_dict()]
+    write_results(tmp_path / "people.csv", study)
+    assert [*re.findall(r"\n## (\S+):", (tmp_path / "people.codebook.md").read_text(encoding="utf-8"))] == [
+        *("people.csv", "people.moves.csv", "people.json")
+    ]
