@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 
+from calibrant.bench.core.scoring import ID_FIELDS
 from calibrant.bench.scoring.formats import (
     OPTIONAL_CELLS,
     SAMPLE_FIELDS,
@@ -181,6 +182,13 @@ _UNREAD_FILES = {  # first bytes -> kind of file and remedy
 }
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?", re.ASCII)
+_USUAL_COLUMNS = (  # those of samples and times, with words in other names for them
+    (
+        SAMPLE_FIELDS,
+        frozenset(["sample", "epoch", "run", "trial", "repeat", "repetition", "replicate", "attempt"]),
+    ),
+    (("seconds",), frozenset(["seconds", "secs", "sec", "time", "duration", "elapsed", "latency", "took", "runtime"])),
+)
 _ENTRY_KEYS = ("request_states", "samples")  # lists of entries in documents: HELM's scenario state, a log of Inspect
 
 
@@ -197,6 +205,11 @@ class FileEntry(NamedTuple):
     problem: str = ""
     kind: str = BROKEN
     digest: int = 0
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a column's name in lower case: of runIndex and run_index run and index."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
 
 
 class PredictionFile:
@@ -236,17 +249,21 @@ class PredictionFile:
             named = f"{shown_name(self.path)}: "
             raise CalibrantError(str(error) if str(error).startswith(named) else f"{named}{error}") from None
 
-    def unread_numbers(self, line: Mapping[str, Any], fields: Collection[str | None]) -> str:
-        """Return a text on unread columns of numbers in a CSV and on columns that would be; empty if all are read.
+    def list_unread(self, line: Mapping[str, Any], form: str, fields: Collection[str | None]) -> str:
+        """Return a text on unread columns of samples and times and on those that are read; empty without unread ones.
 
-        line: one of its rows; fields: names of the fields that are read
+        line: one of its rows, of a CSV with unread columns of numbers too; form: of its answer; fields: names that are
+        read
         """
-        if self._delimiter is None:
+        if form == "format" and self._delimiter is None:  # all of its fields are known
             return ""
-        usual = [" or ".join(names) for names in (SAMPLE_FIELDS, ("seconds",)) if line.keys().isdisjoint(names)]
-        unread = {*line} - {*fields, *OPTIONAL_CELLS}
-        columns = [name for name in line if name in unread and _NUMBER.fullmatch(str(line[name]))]
-        return f"{', '.join(columns)} (columns that are: {', '.join(usual)})" if columns and usual else ""
+        usual = [(names, words) for names, words in _USUAL_COLUMNS if line.keys().isdisjoint(names)]
+        named = {word for _, words in usual for word in words}
+        unread = [name for name in line if name not in {*fields, *ID_FIELDS, *OPTIONAL_CELLS}]
+        is_number = _NUMBER.fullmatch if self._delimiter is not None else lambda text: None
+        columns = [name for name in unread if not named.isdisjoint(_words(name)) or is_number(str(line[name]))]
+        allowed = ", ".join(" or ".join(names) for names, _ in usual)
+        return f"{', '.join(columns)} (columns that are: {allowed})" if columns and usual else ""
 
     def _begins_with(self, magic: bytes) -> bool:
         if not self.path.is_file():

@@ -286,7 +286,7 @@ class Predictions:
         if fault is not None:
             raise fault
         if not self.recognised.answers:
-            self.recognised.unread = self._source.unread_numbers(line, (name, field.name, self._fields.model))
+            self.recognised.unread = self._source.list_unread(line, field.form, (name, field.name, self._fields.model))
         self.recognised.fields["item"][name] += 1
         self.recognised.answers[field.name, field.form] += 1
         seconds = stated_seconds(line)

@@ -348,6 +348,14 @@ def test_columns_of_numbers_that_are_not_read_are_named(
         file.write_text(f"{names}\n{';'.join(columns.values())}\n", "utf-8")
         assert main(["score", str(pool), str(file)]) == 0
         assert note in capsys.readouterr().err
+    line = {"id": "I0", "model": "m", "response": "{}", "runIndex": "first", "temperature": 1, "elapsed_ms": 1.5}
+    for extra, note in (
+        ({}, "; not read: runIndex, elapsed_ms (columns that are: sample or epoch, seconds)\n"),
+        ({"sample": 0}, "; not read: elapsed_ms (columns that are: seconds)\n"),
+        ({"sample": 0, "seconds": 1.5}, "response (text)\n"),
+    ):
+        assert main(["score", str(pool), str(jsonl(tmp_path / "p.jsonl", line | extra))]) == 0
+        assert note in capsys.readouterr().err
 
 
 def test_seconds_are_kept_and_shown(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
