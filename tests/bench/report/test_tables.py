@@ -15,6 +15,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.metrics import InvalidHandling, rate_text
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.terminal_tables import aligned, table_text
+from calibrant.bench.replayscm.paper import CORE, DISTANCE
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rows import Grouping
 from calibrant.bench.report.table import ResultTable, UnansweredCounts
@@ -72,6 +73,8 @@ def test_the_papers_means_count_invalid_ones_as_zero() -> None:
 def test_counterexample_pools_count_invalid_ones_as_zero_under_either_convention() -> None:
     for means in InvalidHandling:
         assert row(FOUR, means=means, setting="Ord-CEx")["heldout_world"] == "0.438"
+    for spec in (CORE, DISTANCE):  # with a column HeldoutWorld
+        assert "unless invalid ones count as 0 (--means paper; CEx always)" in spec.caption
 
 
 def test_the_published_symbolic_row_comes_out_of_counts_that_give_it() -> None:
