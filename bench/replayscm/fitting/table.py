@@ -28,6 +28,7 @@ from calibrant.bench.replayscm.fitting.columns import (
     Column,
     RawColumn,
     coding_lines,
+    number_of,
     quote_name,
     truth_of,
 )
@@ -44,8 +45,7 @@ from calibrant.dsl.text import plural
 # --- Tables of one's own: rows counted by pattern, with the code of each column, notes and interventions --------------
 Gaps: TypeAlias = Literal["complete", "drop"]
 
-MAX_NOTES_SHOWN = 4  # lines of notes on the terminal
-DROP = "(--drop {})"
+MAX_READING_LINES = 6  # of the terminal, on how a table was read
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,14 @@ class Table(Framed):
 
     @property
     def coding(self) -> dict[str, dict[str, str]]:
-        """Column -> the user's words for one and zero."""
-        return {c.name: {"one": c.words[1], "zero": c.words[0]} for c in self.used if c.kind == "binary"}
+        """Column -> the user's words for one and zero; of a constant column the one that occurs."""
+        return {
+            c.name: {("zero", "one")[c.value]: c.words[0]}
+            if c.value is not None
+            else {"one": c.words[1], "zero": c.words[0]}
+            for c in self.used
+            if c.kind != "categories"
+        }
 
     @property
     def unread_do(self) -> str:
@@ -219,16 +225,17 @@ class Table(Framed):
     def reading_lines(self, *, every: bool = False, networks: bool = False, target: str | None = None) -> Iterator[str]:
         """Yield how the table was read: remarks, codes, gaps, what was left out; then notes with what to do.
 
-        every: all notes, not the first few; networks: what follows for networks, not for formulas
+        every: all notes, not as many as six lines hold; networks: what follows for networks, not for formulas
         target: the column to explain; of it only its constancy is noted
         """
-        yield from self.remarks
-        yield from coding_lines(self.columns)
+        stated = [*self.remarks, *coding_lines(self.columns)]
         if self.unread_do:
             way = f"is it what was set by hand in each row? --do {quote(self.unread_do)}"
-            yield f"note: {self.unread_do} holds names of other columns: {way}"
+            stated.append(f"note: {self.unread_do} holds names of other columns: {way}")
+        coded = {f"constant {c.name}": f"{c.words[0]} is coded {c.value}; " for c in self.used
+                 if c.kind == "constant" and not networks and number_of(c.words[0]) != c.value}  # fmt: skip
         notes = [
-            f"note: {note}: {_consequence(note, networks=networks, target=target)}"
+            f"note: {note}: {coded.get(note, '')}{_consequence(note, networks=networks, target=target)}"
             for note in self.notes
             if not note.startswith(("id ", "empty ")) and not _is_on_target(note, target)
         ]
@@ -236,9 +243,11 @@ class Table(Framed):
             f"note: {c.name} has {len(c.words)} values: a network needs many rows for its parents (--drop, --binarize)"
             for c in self.used if len(c.words) > MANY_CATEGORIES
         ]  # fmt: skip
-        yield from notes if every else notes[:MAX_NOTES_SHOWN]
-        if not every and len(notes) > MAX_NOTES_SHOWN:
-            yield f"note: {len(notes) - MAX_NOTES_SHOWN} more on columns that tell nothing beside others (--verbose)"
+        room = len(notes) if every else max(MAX_READING_LINES - len(stated), 1)
+        shown = len(notes) if len(notes) <= room else room - 1
+        yield from (*stated, *notes[:shown])
+        if shown < len(notes):
+            yield f"note: {len(notes) - shown} more on columns that tell nothing beside others (--verbose)"
 
     @cached_property
     def legal_names(self) -> tuple[str, ...]:
@@ -364,7 +373,7 @@ def _consequence(note: str, *, networks: bool, target: str | None) -> str:
 
 def _option(name: str) -> str:
     """Return a name as it stands in an option of a shell."""
-    return name if name.replace("_", "").isalnum() else f"'{name}'"
+    return name if name.replace("_", "").isalnum() else quote(name)
 
 
 def handle_gaps(table: Table, gaps: Gaps) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,21 @@ def test_all_notes_are_printed_on_request(tmp_path: Path) -> None:
     assert len(whole) >= len(names) - 1
     assert len(short) < len(whole)
     assert short[-1].endswith("(--verbose)")
+
+
+def test_six_lines_state_how_a_table_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "lines.csv"
+    file.write_text("a,it's,b,c,site,id,Y\nA,A,A,A,Basel,u,0\nB,B,B,B,Basel,v,1\nA,A,A,A,Basel,w,\nB,B,B,B,,x,1\n")
+    table = read_table(file)
+    short, whole = list(table.reading_lines()), list(table.reading_lines(every=True))
+    assert [line.split()[0] for line in whole] == ["coded", "missing:", "left", *["note:"] * 5]
+    assert short == [*whole[:5], "note: 3 more on columns that tell nothing beside others (--verbose)"]
+    assert whole[3] == "note: constant site: Basel is coded 0; an SCM may use it as a parent (--drop site)"
+    assert table.coding["site"] == {"zero": "Basel"}
+    assert len(list(table.without_gaps().reading_lines())) == 6
+    pasted = shlex.split(whole[-1].partition("(")[2].rstrip(")"))
+    assert pasted == ["--drop", "it's"]
+    assert read_table(file, drop=pasted[1]).names == ("a", "b", "c", "site", "Y")
 
 
 @pytest.mark.parametrize(
