@@ -17,7 +17,8 @@ import msgspec
 
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.toml_file import explain_mismatch
-from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.text import known_names
 
 VERIFY_SECONDS = 300.0  # for the check of one certificate; default of `calibrant verify --budget`
 
@@ -193,9 +194,16 @@ class GivenOptions:
         return {declared_options(self.command)[name].flag: value for name, value in self.values.items()}
 
     def refuse_foreign(self, benchmarks: Collection[str], source: str = "") -> None:
-        """Raise `CalibrantError` for a given option that none of these benchmarks has."""
+        """Raise `CalibrantError` for an unknown option, or for one that none of these benchmarks has."""
+        declared = declared_options(self.command)
         for name in self.values:
-            option = declared_options(self.command)[name]
+            option = declared.get(name)
+            if option is None:
+                allowed = [
+                    key for key, each_option in declared.items() if set(benchmarks) & set(each_option.benchmarks)
+                ]
+                names = known_names(name, allowed) if allowed else "it has none here"
+                raise CalibrantError(f"unknown option {short_repr(name)} of `{self.command}`; {names}")
             if not set(benchmarks) & set(option.benchmarks):
                 titles = " or ".join(TITLES[benchmark] for benchmark in TITLES if benchmark in benchmarks)
                 where = f" ({in_one_line(source)})" if source else ""

@@ -104,7 +104,7 @@ def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execut
         )
         bench.require(GENERATE).generate(request, options)
         return target
-    source = _bundled(spec.bundled) if spec.bundled is not None else resolve_beside(specification, str(spec.file))
+    source = bundled_source(spec.bundled) if spec.bundled is not None else resolve_beside(specification, str(spec.file))
     bench = benchmark_of(source)
     if spec.benchmark not in (None, bench.name):
         raise CalibrantError(f"{source.name} is a pool of {bench.title}, not of {spec.benchmark}")
@@ -115,7 +115,8 @@ def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execut
     return target
 
 
-def _bundled(name: str) -> Path:
+def bundled_source(name: str) -> Path:
+    """Return a pool that comes with the package; `CalibrantError` for an unknown name lists them."""
     try:
         return bundled_sample(name)
     except ValueError as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.registry import benchmark, bundled_sample
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.hub.card import CONFORMS_TO, CONTEXT, Column, Row, columns_of
 from calibrant.bench.hub.export import ExportRows, write_table
 from calibrant.bench.pages.page import design_page
@@ -42,7 +42,6 @@ from calibrant.bench.suites.manifest import (
     Commitments,
     Manifest,
     PoolEntry,
-    PoolSpec,
     SuiteSpec,
     file_commitment,
     file_label,
@@ -54,7 +53,14 @@ from calibrant.bench.suites.manifest import (
     sha256_of,
     write_sums,
 )
-from calibrant.bench.suites.pools import BuiltPool, PoolMeasures, build_pool, draft_pool, measure_pool
+from calibrant.bench.suites.pools import (
+    BuiltPool,
+    PoolMeasures,
+    build_pool,
+    bundled_source,
+    draft_pool,
+    measure_pool,
+)
 from calibrant.bench.terminal import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -80,19 +86,33 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def make_lock(path: Path, spec: SuiteSpec) -> Lock:
-    """Return the lock of a specification with this machine's versions; `OSError` names a missing input."""
+    """Return the lock of a specification with this machine's versions; `CalibrantError` names a missing pool."""
     inputs = {"suite.toml": sha256_of(path)}
     if spec.master is not None:
         inputs["master"] = sha256_of(resolve_beside(path, spec.master))
-    for pool in spec.pools:
-        if pool.file is not None:
-            inputs[f"pool {pool.name}"] = sha256_of(resolve_beside(path, pool.file))
-        elif pool.bundled is not None:
-            try:
-                inputs[f"pool {pool.name}"] = sha256_of(bundled_sample(pool.bundled))
-            except ValueError as error:
-                raise CalibrantError(f"{path.name}: pool {pool.name}: {error}") from None
+    for number, pool in enumerate(spec.pools, 1):
+        with _naming_pool(path, number):
+            if pool.file is not None:
+                inputs[f"pool {pool.name}"] = _digest_pool(path, pool.file)
+            elif pool.bundled is not None:
+                inputs[f"pool {pool.name}"] = sha256_of(bundled_source(pool.bundled))
     return Lock(program_version(), _pyarrow_version() if "parquet" in spec.formats else None, inputs)
+
+
+@contextmanager
+def _naming_pool(specification: Path, number: int) -> Iterator[None]:
+    """Let errors begin with the specification and the number of a pool in it, as those of its fields do."""
+    try:
+        yield
+    except CalibrantError as error:
+        raise CalibrantError(f"{specification.name}: pool {number}: {error}") from None
+
+
+def _digest_pool(specification: Path, file: str) -> str:
+    try:
+        return sha256_of(resolve_beside(specification, file))
+    except OSError as error:
+        raise CalibrantError(f"{file}: {error.strerror or 'cannot be read'}") from None
 
 
 def read_lock(path: Path) -> Lock:
@@ -323,8 +343,8 @@ class _UnfinishedRelease:
     def build(self, execution: Execution, progress: Progress) -> Manifest:
         self._make_folders()
         pools = []
-        for pool in self.spec.pools:
-            with self._naming(pool):
+        for number, pool in enumerate(self.spec.pools, 1):
+            with _naming_pool(self.specification, number):
                 pools.append(build_pool(pool, self.specification, self._gold, self.scratch, execution, progress))
         manifest = self._seal(pools)
         measures = {pool.spec.name: measure_pool(pool, self._gold / ROWS, self.scratch) for pool in pools}
@@ -336,15 +356,6 @@ class _UnfinishedRelease:
         self._make_folders()
         self._seal([draft_pool(pool, self.specification, self._gold, answered) for pool in self.spec.pools])
         write_sums(self._public)
-
-    @contextmanager
-    def _naming(self, pool: PoolSpec) -> Iterator[None]:
-        """Let errors begin with the specification and the number of a pool in it, as those of its fields do."""
-        try:
-            yield
-        except CalibrantError as error:
-            number = 1 + self.spec.pools.index(pool)
-            raise CalibrantError(f"{self.specification.name}: pool {number}: {error}") from None
 
     def _make_folders(self) -> None:
         for folder in (self._public, self._gold, self.scratch):

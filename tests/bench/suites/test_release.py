@@ -155,6 +155,9 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         check_described(described, suite / "public")
 
 
+DRAWN = 'seed = 5\nstrata = "easy-3,order-2-of-4"\nper_stratum = 1\n'
+
+
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [
@@ -169,6 +172,14 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         ("[statements]", '[statements]\njudges = "x"', "suite.toml: statements: unknown key 'judges'; known: judge,"),
         ("harden = {}", "hardn = {}", "suite.toml: pool 2: unknown field `hardn`; did you mean harden? known: "),
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
+        (
+            "harden = {}",
+            "harden = {gaol = 3}",
+            "suite.toml: pool 2: unknown option 'gaol' of `harden`; ",
+        ),
+        ("harden = {}", "audit = {nothing = 3}", "suite.toml: pool 2: unknown option 'nothing' of `audit`; "),
+        (DRAWN, 'file = "nothing.jsonl"\n', "suite.toml: pool 1: nothing.jsonl: No such file or directory"),
+        (DRAWN, 'bundled = "nothing"\n', "suite.toml: pool 1: unknown pool 'nothing'; known: ordered, "),
         ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "suite.toml: pool 2: unknown protocol 'nothing'; known: "),
         (
             'rows = ["static", "quiet"]',
