@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.errors import CalibrantError, readable_repr
-from calibrant.dsl.text import has_unclear_comma, is_name, known_names, replace_decimal_comma
+from calibrant.dsl.text import has_unclear_comma, is_name, known_names, plural, replace_decimal_comma
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -109,6 +109,51 @@ class RawColumn:
     words: Sequence[str]
     cells: I32
     declared: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Columns of words.
+
+    lines: [rows] how rows are numbered; lists: do column -> word -> parts, of frames' list cells
+    """
+
+    source: str
+    columns: Sequence[RawColumn]
+    lines: I64
+    counting: str = "counted from 1"
+    delimiter: str | None = None
+    lists: Mapping[str, Mapping[int, Sequence[Any]]] | None = None
+    remarks: tuple[str, ...] = ()
+
+    def place(self, row: int, name: str) -> str:
+        """Return where a cell is, for messages."""
+        return f"{self.source}, row {self.lines[row]} ({self.counting}), column {readable_repr(name)}"
+
+
+class BadCells:
+    """Cells that are refused, in the order in which they are found: the message of the first, and their number."""
+
+    def __init__(self) -> None:
+        self._message = ""
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any; no message of later ones is needed."""
+        return bool(self._numbers)
+
+    def add(self, column: str, number: int, message: str) -> None:
+        """Add so many cells of a column, the first of which the message is about."""
+        self._message = self._message if self.found else message
+        self._numbers[column] = self._numbers.get(column, 0) + number
+
+    def check(self) -> None:
+        """Raise for the first cell, with the number of the others; nothing without any."""
+        more = sum(self._numbers.values()) - 1
+        if more >= 0:
+            others = f"; and {more:,} more in {plural(len(self._numbers), 'columns')}" if more else ""
+            raise CalibrantError(f"{self._message}{others}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,12 +336,14 @@ def _categories(name: str, values: Values, declared: Mapping[Value, str], places
 # --- Columns of two values made of others -----------------------------------------------------------------------------
 
 
-def binarize_column(raw: RawColumn, rule: str, missing: frozenset[str], source: str) -> Column:
+def binarize_column(raw: RawColumn, rule: str, missing: frozenset[str], table: RawTable) -> Column:
     """Return the column of two values that a rule makes of another; gaps stay gaps."""
     values = values_of(raw, missing)
     places = values.of_word[raw.cells]
-    present = [word for word, place in zip(raw.words, values.of_word.tolist(), strict=False) if place != GAP]
-    name, test = _parse_rule(raw.name, rule.strip(), values, places, source, present)
+    rule = rule.strip()
+    if rule == "median" or _RULE.fullmatch(rule):
+        _check_numbers(raw, rule, values, table)
+    name, test = _parse_rule(raw.name, rule, values, places, table.source)
     bits = [int(test(value)) for value in values.values]
     codes = np.array([*bits, GAP], np.int32)[places]
     num_missing = int((codes == GAP).sum())
@@ -314,10 +361,28 @@ def binarize_column(raw: RawColumn, rule: str, missing: frozenset[str], source: 
     return Column(name, "constant", num_missing, (words[occurring[0]],), int(occurring[0]), codes, code_of)
 
 
-def _parse_rule(
-    name: str, rule: str, values: Values, places: I32, source: str, present: Sequence[str]
-) -> tuple[str, Callable[[Value], bool]]:
-    """Return the name of the new column, and which values are 1. present: words that are no gaps."""
+def _check_numbers(raw: RawColumn, rule: str, values: Values, table: RawTable) -> None:
+    """Refuse words that are no numbers, or numbers that may be meant otherwise: the first, and how many cells are."""
+    present = [k for k, place in enumerate(values.of_word[:-1].tolist()) if place != GAP]
+    wrong = _not_numbers([raw.words[k] for k in present])
+    if wrong is None:
+        return
+    stated = f"--binarize {readable_repr(rule)}: {readable_repr(wrong)} is no number"
+    allowed = f"rules are {RULES}"
+    if measure_of(wrong) is not None:
+        unclear = " (a comma before three digits may stand for thousands: write points)" if "," in wrong else ""
+        if number_of(wrong) is not None:
+            unclear = " for sure (a point before three digits may stand for thousands: write 1799 or 1.7990)"
+        raise CalibrantError(f"{table.source}, column {readable_repr(raw.name)}, {stated}{unclear}; {allowed}")
+    cells = np.isin(raw.cells, [k for k in present if measure_of(raw.words[k]) is None])
+    place = table.place(int(np.flatnonzero(cells)[0]), raw.name)
+    bad = BadCells()
+    bad.add(raw.name, int(cells.sum()), f"{place}, {stated}; {allowed}; a word for no value is one of --missing WORD")
+    bad.check()
+
+
+def _parse_rule(name: str, rule: str, values: Values, places: I32, source: str) -> tuple[str, Callable[[Value], bool]]:
+    """Return the name of the new column, and which values are 1."""
     where = f"{source}, column {readable_repr(name)}, --binarize {readable_repr(rule)}"
     comparison = _RULE.fullmatch(rule)
     if comparison is None and rule != "median":
@@ -328,12 +393,6 @@ def _parse_rule(
             raise CalibrantError(f"{where}: no value {readable_repr(unknown)}; {near}; rules are {RULES}")
         ones = {values.values[values.find(word) or 0] for word in words}
         return f"{name}={'|'.join(words)}", lambda value: value in ones
-    wrong = _not_numbers(present)
-    if wrong is not None:
-        unclear = " (a comma before three digits may stand for thousands: write points)" if "," in wrong else ""
-        if number_of(wrong) is not None:
-            unclear = " for sure (a point before three digits may stand for thousands: write 1799 or 1.7990)"
-        raise CalibrantError(f"{where}: {readable_repr(wrong)} is no number{unclear}; rules are {RULES}")
     numbers = [Fraction(measure_of(word) or 0) for word in values.spellings]
     by_value = dict(zip(values.values, numbers, strict=True))
     if rule == "median":

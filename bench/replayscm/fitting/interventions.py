@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import numpy.typing as npt
 
 from calibrant.bench.replayscm.fitting.columns import (
     GAP,
+    BadCells,
     Column,
     RawColumn,
+    RawTable,
     is_missing,
     number_of,
     truth_of,
@@ -35,20 +38,21 @@ class Head:
 
     names: of the head, without those of --do and --do-flags, in order
     used: a name, also that of a column before it was binarized -> positions of used columns; left-out columns have none
-    columns: used columns
-    numbers: [rows] of rows, for messages; counting: how they are counted
+    columns: used columns; table: that they were read from
     """
 
     names: Sequence[str]
     used: Mapping[str, Sequence[int]]
     columns: Sequence[Column]
-    source: str
-    numbers: Sequence[int]
-    counting: str
+    table: RawTable
 
-    def place(self, row: int, name: str) -> str:
-        """Return where a cell is, for messages."""
-        return f"{self.source}, row {self.numbers[row]} ({self.counting}), column {readable_repr(name)}"
+
+class _UnreadError(Exception):
+    """A cell that names no column. describe: states why, in time that only the first such cell of 10^6 is worth."""
+
+    def __init__(self, describe: Callable[[], str]) -> None:
+        super().__init__()
+        self.describe = describe
 
 
 def read_sets(
@@ -63,18 +67,21 @@ def read_sets(
 
     lists: do column -> word -> its parts, for cells of frames that are lists; flags: flag column -> column
     """
-    masks = np.zeros(len(head.numbers), np.uint64)
+    masks = np.zeros(len(head.table.lines), np.uint64)
+    bad = BadCells()
     for raw in do_columns:
-        masks |= _read_settings(raw, lists.get(raw.name, {}), head, missing)
+        masks |= _read_settings(raw, lists.get(raw.name, {}), head, missing, bad)
+    bad.check()
     if not flags:
         return masks
     flagged = _read_flags(flags, raws, head, missing)
     different = np.flatnonzero(flagged != masks)
     if do_columns and len(different):
-        raise CalibrantError(
-            f"{head.place(int(different[0]), do_columns[0].name)}: it and the flags (--do-flags) name different columns"
-            " as set; correct one of them, or give one option only"
-        )
+        name = do_columns[0].name
+        reason = "it and the flags (--do-flags) name different columns as set"
+        advice = "correct one of them, or give one option only"
+        bad.add(name, len(different), f"{head.table.place(int(different[0]), name)}: {reason}; {advice}")
+        bad.check()
     return flagged
 
 
@@ -87,8 +94,9 @@ def fill_gaps(
 ) -> dict[str, RawColumn]:
     """Return those of some columns in which gaps were set to stated values, with these in them: two values at most."""
     filled: dict[str, RawColumn] = {}
+    bad = BadCells()
     for raw in do_columns:
-        for k, _, name, value in _settings(raw, lists.get(raw.name, {}), head, missing):
+        for k, _, name, value in _settings(raw, lists.get(raw.name, {}), head, missing, bad):
             if name not in columns or value is None:
                 continue
             column = filled.get(name, columns[name])
@@ -97,44 +105,62 @@ def fill_gaps(
             if rows.any():
                 cells = np.where(rows, len(column.words), column.cells).astype(np.int32)
                 filled[name] = replace(column, words=[*column.words, value], cells=cells)
+    bad.check()
     return {name: column for name, column in filled.items() if len(values_of(column, missing).values) <= 2}
 
 
 def _read_settings(
-    raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str]
+    raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str], bad: BadCells
 ) -> npt.NDArray[np.uint64]:
     masks = np.zeros(len(raw.words) + 1, np.uint64)
     stated: dict[int, list[tuple[int, int, str]]] = {}
-    for k, where, name, value in _settings(raw, lists, head, missing):
+    numbers = np.bincount(raw.cells + 1, minlength=len(masks))
+    for k, where, name, value in _settings(raw, lists, head, missing, bad):
         for column in head.used[name]:
             masks[k] |= np.uint64(1 << column)
-            if value is not None:
-                stated.setdefault(k, []).append((column, _code(head, column, value, where), value))
+            if value is None:
+                continue
+            code = head.columns[column].code_of(value)
+            if code is None:
+                target = head.columns[column]
+                reason = f"{where}: {readable_repr(value)} is no value of {readable_repr(target.name)}; "
+                bad.add(raw.name, int(numbers[k + 1]), "" if bad.found else reason + known_names(value, target.words))
+            else:
+                stated.setdefault(k, []).append((column, code, value))
     for k, settings in stated.items():
-        _apply(raw, k, settings, head)
+        _apply(raw, k, settings, head, bad)
     return masks[raw.cells]
 
 
 def _settings(
-    raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str]
+    raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str], bad: BadCells
 ) -> Iterator[tuple[int, str, str, str | None]]:
-    """Yield what the words of a column state: the word, its first place, a column, and its value where stated."""
+    """Yield what the words of a column state: the word, its first place, a column, and its value where stated.
+
+    bad: takes cells that state nothing that is read
+    """
     positions = _positions(raw, lists, head, missing)
-    for k, word in enumerate(raw.words):
+    occurring, first_rows, numbers = np.unique(raw.cells, return_index=True, return_counts=True)
+    for place in np.argsort(first_rows).tolist():
+        k, row = int(occurring[place]), int(first_rows[place])
+        word = raw.words[k] if k >= 0 else ""
         cells = [str(part) for part in lists[k]] if k in lists else [word]
         if k not in lists and (is_missing(word, missing) or (word.lower() in NOTHING_SET and word not in head.names)):
             continue
-        rows = np.flatnonzero(raw.cells == k)
-        if not len(rows):
+        where = head.table.place(row, raw.name)
+        try:
+            settings = [
+                setting
+                for cell in cells
+                for setting in ([(positions(cell), None)] if positions else _parse(cell, head))
+            ]
+        except _UnreadError as error:
+            bad.add(raw.name, int(numbers[place]), "" if bad.found else f"{where}: {error.describe()}")
             continue
-        where = head.place(int(rows[0]), raw.name)
-        for cell in cells:
-            for name, value in [(positions(cell, where), None)] if positions else _parse(cell, head, where):
-                if name:
-                    yield k, where, name, value
+        yield from ((k, where, name, value) for name, value in settings if name)
 
 
-def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], head: Head) -> None:
+def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], head: Head, bad: BadCells) -> None:
     """Compare cells with the values that they were set to; fill gaps."""
     rows = raw.cells == word
     for column, code, value in settings:
@@ -143,20 +169,10 @@ def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], 
         if len(wrong):
             row, name = int(wrong[0]), head.columns[column].name
             present = head.columns[column].word(int(codes[row]))
-            raise CalibrantError(
-                f"{head.place(row, raw.name)}: {readable_repr(raw.words[word])} states that {readable_repr(name)} was"
-                f" set to {value}, and the cell has {present}; correct one of them"
-            )
+            stated = f"{readable_repr(raw.words[word])} states that {readable_repr(name)} was set to {value}"
+            reason = f"{stated}, and the cell has {present}; correct one of them"
+            bad.add(raw.name, len(wrong), f"{head.table.place(row, raw.name)}: {reason}")
         codes[rows & (codes == GAP)] = code
-
-
-def _code(head: Head, column: int, value: str, where: str) -> int:
-    target = head.columns[column]
-    code = target.code_of(value)
-    if code is None:
-        near = known_names(value, target.words)
-        raise CalibrantError(f"{where}: {readable_repr(value)} is no value of {readable_repr(target.name)}; {near}")
-    return code
 
 
 def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str]) -> Any:
@@ -168,23 +184,23 @@ def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, m
     for word, number in zip(words, numbers, strict=True):
         if word in head.names and head.names.index(word) + 1 != number:
             raise CalibrantError(
-                f"{head.source}, column {readable_repr(raw.name)}: {word} is the name of a column and not its position"
-                f" in the head, or nothing set; write do({word}) for the name"
+                f"{head.table.source}, column {readable_repr(raw.name)}: {word} is the name of a column and not its"
+                f" position in the head, or nothing set; write do({word}) for the name"
             )
 
-    def name_at(cell: str, where: str) -> str | None:
+    def name_at(cell: str) -> str | None:
         number = int(number_of(cell) or Decimal(0))
         if number == 0:
             return None
         if not 1 <= number <= len(head.names):
             reason = f"no column at position {number}; positions are 1 to {len(head.names)}, 0 for nothing set"
-            raise CalibrantError(f"{where}: {reason}")
+            raise _UnreadError(lambda: reason)
         return head.names[number - 1]
 
     return name_at
 
 
-def _parse(cell: str, head: Head, where: str) -> Iterator[Setting]:
+def _parse(cell: str, head: Head) -> Iterator[Setting]:
     """Yield what a cell names: columns, some with the word that they were set to."""
     names = _settable_names(head)
     if cell in names:
@@ -203,7 +219,7 @@ def _parse(cell: str, head: Head, where: str) -> Iterator[Setting]:
             position, depth = position + 3, depth + 1
             continue
         if name is None:
-            raise _unknown_name(cell[position:], head, where)
+            raise _UnreadError(partial(_unknown_name, cell[position:], head))
         position += len(name)
         after = position + len(cell[position:]) - len(cell[position:].lstrip())
         if cell[after : after + 1] != "=":
@@ -218,7 +234,7 @@ def _parse(cell: str, head: Head, where: str) -> Iterator[Setting]:
         position = after + len(value)
         yield name, value
     if not cell.strip(SEPARATORS):
-        raise _unknown_name(cell, head, where)
+        raise _UnreadError(partial(_unknown_name, cell, head))
 
 
 def _end_of_value(cell: str, start: int, names: Sequence[str]) -> int:
@@ -253,7 +269,7 @@ def name_columns(words: Iterable[str], names: Collection[str]) -> list[bool]:
     ]
 
 
-def _unknown_name(rest: str, head: Head, where: str) -> CalibrantError:
+def _unknown_name(rest: str, head: Head) -> str:
     end = next((k for k, character in enumerate(rest) if character in SEPARATORS + "=)"), len(rest))
     unknown = rest[:end] or rest
     near = " or ".join(nearest_names(unknown, head.names))
@@ -261,7 +277,7 @@ def _unknown_name(rest: str, head: Head, where: str) -> CalibrantError:
     nothing = (
         f"; if {readable_repr(unknown)} stands for nothing set, give --missing {unknown}" if rest == unknown else ""
     )
-    return CalibrantError(f"{where}: {readable_repr(unknown)} is no column; {question}read are {FORMS}{nothing}")
+    return f"{readable_repr(unknown)} is no column; {question}read are {FORMS}{nothing}"
 
 
 # --- Flags: a column for each that says whether it was set ------------------------------------------------------------
@@ -291,16 +307,18 @@ def _read_flags(
     flags: Mapping[str, str], raws: Mapping[str, RawColumn], head: Head, missing: frozenset[str]
 ) -> npt.NDArray[np.uint64]:
     """Return which used columns the flags state as set in each row."""
-    masks = np.zeros(len(head.numbers), np.uint64)
+    masks = np.zeros(len(head.table.lines), np.uint64)
+    bad = BadCells()
     for flag, name in flags.items():
         raw = raws[flag]
         bits = [0 if is_missing(word, missing) else truth_of(word) for word in raw.words]
-        wrong = next((k for k, bit in enumerate(bits) if bit is None), None)
-        if wrong is not None:
-            row = int(np.flatnonzero(raw.cells == wrong)[0])
-            reason = f"{readable_repr(raw.words[wrong])} is no flag; 1 or 0, yes or no, true or false are read"
-            raise CalibrantError(f"{head.place(row, flag)}: {reason}")
+        rows = np.flatnonzero(np.isin(raw.cells, [k for k, bit in enumerate(bits) if bit is None]))
+        if len(rows):
+            word = raw.words[raw.cells[rows[0]]]
+            reason = f"{readable_repr(word)} is no flag; 1 or 0, yes or no, true or false are read"
+            bad.add(flag, len(rows), f"{head.table.place(int(rows[0]), flag)}: {reason}")
         set_rows = np.array([*(bit or 0 for bit in bits), 0], np.uint64)[raw.cells]
         for column in head.used[name]:
             masks |= set_rows << np.uint64(column)
+    bad.check()
     return masks

@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord
-from calibrant.bench.replayscm.fitting.columns import RULES, Column, RawColumn, binarize_column, make_column, notes_on
+from calibrant.bench.replayscm.fitting.columns import (
+    RULES,
+    Column,
+    RawColumn,
+    RawTable,
+    binarize_column,
+    make_column,
+    notes_on,
+)
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
@@ -191,22 +199,6 @@ def _require(name: str, names: Sequence[str], option: str, source: str) -> str:
 # --- From columns of words to a table ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RawTable:
-    """Columns of words.
-
-    lines: [rows] how rows are numbered; lists: do column -> word -> parts, of frames' list cells
-    """
-
-    source: str
-    columns: Sequence[RawColumn]
-    lines: npt.NDArray[np.int64]
-    counting: str = "counted from 1"
-    delimiter: str | None = None
-    lists: Mapping[str, Mapping[int, Sequence[Any]]] | None = None
-    remarks: tuple[str, ...] = ()
-
-
 def read_table(data: Any, *, purpose: Purpose = "formulas", **reading: Unpack[Reading]) -> Table:
     """Read a table of columns with two values, or for networks with up to 64, as it was published.
 
@@ -282,7 +274,7 @@ def _code_columns(
         if name in dropped:
             continue
         column = raws[name] if purpose == "networks" else RawColumn(name, raws[name].words, raws[name].cells)
-        results = [binarize_column(column, rule, options.missing_words, source) for rule in rules.get(name, ())]
+        results = [binarize_column(column, rule, options.missing_words, raw) for rule in rules.get(name, ())]
         results = results or [make_column(column, options.missing_words, words_for_one.get(name), source)]
         columns += results
         origin += [name] * len(results)
@@ -294,7 +286,7 @@ def _code_columns(
             by_name[name].append(places[result.name])
             if result.name != name:
                 by_name.setdefault(result.name, []).append(places[result.name])
-    return columns, origin, Head(head_names, by_name, used, source, raw.lines, raw.counting)  # type: ignore[arg-type]
+    return columns, origin, Head(head_names, by_name, used, raw)
 
 
 def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:

@@ -230,6 +230,49 @@ def test_all_notes_are_printed_on_request(tmp_path: Path) -> None:
     assert short[-1].endswith("(--verbose)")
 
 
+BAD_CELLS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "names": (
+        "A,B,x,y\n0,1,,Q\n1,0,Z,\n0,0,Z,\n1,1,W,E\n0,1,A=7,\n",
+        {"do": ["x", "y"]},
+        "row 3 .*'x': 'Z' is no .*; and 5 more in 2 columns",
+    ),
+    "positions": (
+        "A,B,x\n0,1,0\n1,0,7\n0,0,2\n1,1,7\n",
+        {"do": "x"},
+        "row 3 .*'x': no column at position 7; .*; and 1 more in 1 column",
+    ),
+    "values": (
+        "A,B,x\n0,1,A=1\n1,0,B=1\n0,1,A=1\n1,1,A=1\n",
+        {"do": "x"},
+        "row 2 .*has 0; correct one of them; and 2 more in 1 column",
+    ),
+    "flags": (
+        "A,B,I_A,I_B\n0,1,u,0\n1,0,0,v\n0,0,u,1\n",
+        {"do_flags": "I_*"},
+        "row 2 .*'I_A': 'u' is no flag; .*; and 2 more in 2 columns",
+    ),
+    "both": (
+        "A,B,I_A,x\n0,1,1,\n1,0,0,\n0,0,0,A\n",
+        {"do": "x", "do_flags": "I_*"},
+        "row 2 .*'x': it and .*; and 1 more in 1 column",
+    ),
+    "numbers": (
+        "A,B\n0.5,1\nx,0\n1.5,0\ny,1\nx,1\n",
+        {"binarize": "A:>1"},
+        "row 3 .*'A', .*'x' is no number; .*; and 2 more in 1 column",
+    ),
+    "one": ("A,B\n0.5,1\nx,0\n1.5,0\n", {"binarize": "A:median"}, "row 3 .*'A', .*--missing WORD$"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CELLS)
+def test_of_many_bad_cells_the_first_is_named_and_the_others_are_counted(case: str, tmp_path: Path) -> None:
+    text, reading, message = BAD_CELLS[case]
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(calibrant.CalibrantError, match=f"^t.csv, {message}"):
+        read_table(tmp_path / "t.csv", **reading)
+
+
 def test_six_lines_state_how_a_table_was_read(tmp_path: Path) -> None:
     file = tmp_path / "lines.csv"
     file.write_text("a,it's,b,c,site,id,Y\nA,A,A,A,Basel,u,0\nB,B,B,B,Basel,v,1\nA,A,A,A,Basel,w,\nB,B,B,B,,x,1\n")
