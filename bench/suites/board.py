@@ -116,6 +116,11 @@ def pool_page(board: Board, pool: PoolEntry) -> str:
         "damage": board.suite.damage.get(pool.name, ""),
         "rows": rows,
         "kinds": {metric.heading: metric.meaning for metric in shares},
+        "known": {
+            heading: key
+            for heading, key in (("Consistency", "consistency"), ("Cost", "cost"))
+            if any(row[key] != NONE for row in rows)
+        },
         "intervals": interval_text(cells),
         "flagged": [row["system"] for row in rows if row["flag"]],
     }
@@ -210,8 +215,6 @@ def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell, shares: Sequence
         "kinds": {metric.heading: f"{kinds[metric.key]:.3f}" for metric in shares},
         "consistency": _number(cell.consistency),
         "cost": cost_text(card),
-        "date": card.date.isoformat(),
-        "digest": row.submission.digest[:8],
         "flag": cell.is_above_best,
     }
 

@@ -386,6 +386,15 @@ def test_a_board_is_in_order_sorts_by_every_column_and_shows_rate_and_status_on_
                 tab.evaluate(f"document.querySelectorAll('.sortable thead th > button')[{place}].click()")
                 texts = [text for text in tab.evaluate(f"{column}({place})") if text != "\N{EN DASH}"]
                 assert len(texts) == 0 or _is_sorted(texts), (page, place, texts)
+        tab.emulate(DESKTOP)
+        for page in ("detectors.html", "questions.html"):
+            tab.open((board[1] / page).as_uri())
+            within, table = tab.evaluate(
+                "[(part) => part.clientWidth, (part) => part.scrollWidth]"
+                ".map((width) => width(document.querySelector('.scroll')))"
+            )
+            assert table <= within
+        tab.emulate(PHONE)
         tab.open((board[1] / "index.html").as_uri())
         ends = tab.evaluate(
             "[...document.querySelectorAll('.sortable tbody tr')].map((r) => r.cells[2].getBoundingClientRect().right)"
