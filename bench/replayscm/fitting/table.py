@@ -244,10 +244,10 @@ class Table(Framed):
             for c in self.used if len(c.words) > MANY_CATEGORIES
         ]  # fmt: skip
         room = len(notes) if every else max(MAX_READING_LINES - len(stated), 1)
-        shown = len(notes) if len(notes) <= room else room - 1
-        yield from (*stated, *notes[:shown])
-        if shown < len(notes):
-            yield f"note: {len(notes) - shown} more on columns that tell nothing beside others (--verbose)"
+        num_listed = len(notes) if len(notes) <= room else room - 1
+        yield from (*stated, *notes[:num_listed])
+        if num_listed < len(notes):
+            yield f"note: {len(notes) - num_listed} more on columns that tell nothing beside others (--verbose)"
 
     @cached_property
     def legal_names(self) -> tuple[str, ...]:
