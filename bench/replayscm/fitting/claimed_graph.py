@@ -15,7 +15,7 @@ from calibrant.bench.pages.page import html_page
 from calibrant.bench.replayscm.fitting.columns import GAP, quote_name
 from calibrant.bench.replayscm.fitting.fronts import FormulaOptions, patterns_of_target, plain_first, size_text
 from calibrant.bench.replayscm.fitting.graph_files import read_graph
-from calibrant.bench.replayscm.fitting.missing import bounds_text, exact_or_bounds
+from calibrant.bench.replayscm.fitting.missing import bounds_text, exact_or_bounds, proof_of
 from calibrant.bench.replayscm.fitting.network_fit import draw_class
 from calibrant.bench.replayscm.fitting.results import FitWithoutItem, Section, rows_section
 from calibrant.bench.replayscm.fitting.table import Table
@@ -234,6 +234,7 @@ class GraphFit(FitWithoutItem):
             "notes": list(self.table.notes),
             "gaps": self.table.num_gaps,
             "class": "each column a function of its parents in the graph",
+            "proof": proof_of(self.num_scms),
             "refuted": not self.fits,
             "roots": list(self.roots),
             **exact_or_bounds("scms", self.num_scms),

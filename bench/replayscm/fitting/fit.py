@@ -172,6 +172,7 @@ class Fit(Framed):
             "roots": None if answer is None else list(answer.model.roots),
             "mechanisms": None if answer is None else {v: str(f) for v, f in answer.model.mechanisms.items()},
             "size": None if answer is None else answer.size,
+            "class": None if answer is None else answer.provenance["class"],
             "proof": None if answer is None else dict(answer.provenance),
             "exhausted": self.outcome.exhausted if isinstance(self.outcome, Impossible) else None,
             "out_of_budget": self.outcome.reached if isinstance(self.outcome, OutOfBudget) else self.uncounted,
@@ -180,7 +181,9 @@ class Fit(Framed):
         inside = {key: self.naming.value(value) for key, value in entries.items() if key not in AS_READ}
         stated = {key: inside.get(key, value) for key, value in entries.items()} | self._target_entries()
         if len(self.fronts) == 1:
+            proof = stated["proof"]
             stated |= self.fronts[0].to_dict()
+            stated["proof"] = proof or stated["proof"]
         elif self.fronts:
             columns = {front.target: front.to_dict() for front in self.fronts if isinstance(front, TargetFront)}
             stated["columns"] = columns

@@ -132,9 +132,10 @@ class ConfigurationTable:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; measures are consistency and coverage over all rows."""
         entries: dict[str, Any] = {"target": self.target, "conditions": list(self.conditions), "codes": self.codes}
+        entries["class"] = "sums of products of the conditions"
         for name, forms in (("open", self.open_forms), ("zero", self.zero_forms)):
             measures = {text: [fronts.fraction_text(v) for v in self._measures(tree)] for text, tree in forms.formulas}
-            entries[name] = {**forms_entries(forms), "measures": measures}
+            entries[name] = {**forms_entries(forms), "proof": _proof_of(forms), "measures": measures}
         return entries
 
     def _measures(self, tree: Tree) -> tuple[Fraction | None, Fraction | None]:
@@ -273,7 +274,8 @@ class FormsFit(FitWithoutItem):
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: of a PLA file, output -> its values and least formulas by measure."""
         if isinstance(self.parts[0], ConfigurationTable):
-            return {"rows": self.table.num_rows, "coding": self.table.coding, **self.parts[0].to_dict()}
+            read = {"rows": self.table.num_rows, "coding": self.table.coding, "notes": list(self.table.notes)}
+            return read | self.parts[0].to_dict()
         return {part.name: part.to_dict() for part in self.parts if isinstance(part, OutputForms)}
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:

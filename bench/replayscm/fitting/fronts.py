@@ -96,8 +96,9 @@ class TargetFront:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        points = [self._point(point) for point in self.front.points]
-        entries: dict[str, Any] = {"counted": self.counted, "ones": self.ones, "front": points}
+        entries: dict[str, Any] = dict(zip(("class", "proof"), self.scope, strict=True))
+        entries |= {"counted": self.counted, "ones": self.ones}
+        entries["front"] = [self._point(point) for point in self.front.points]
         if self.front.max_size is not None:
             entries["exact_to_size"] = self.front.max_size
         if self.too_few is not None:
@@ -160,16 +161,20 @@ class TargetFront:
         """Names of the columns as they stand in formulas."""
         return list(map(quote_name, self.columns))
 
+    @property
+    def scope(self) -> tuple[str, str]:
+        """The formulas that are compared, and how far the points are proven."""
+        number = f"{min(self.max_parents, len(self.columns))} of {plural(len(self.columns), 'columns')}"
+        extent = "" if self.front.max_size is None else f" up to size {self.front.max_size}"
+        extent += "" if self.front.at_least is None else " as far as the budget goes"
+        return f"formulas ({MEASURE_NAMES[self.measure]}) of at most {number}", f"proven{extent}"
+
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the front as a table; every: all points."""
-        extent = "" if self.front.at_least is None else " as far as the budget goes"
-        yield (
-            f"{self.target}: errors against size over all formulas ({MEASURE_NAMES[self.measure]}) of at most"
-            f" {min(self.max_parents, len(self.columns))} of {plural(len(self.columns), 'columns')},"
-            f" {plural(self.counted, 'rows')}; proven{extent}"
-        )
+        scope, proof = self.scope
+        yield f"{self.target}: errors against size over all {scope}, {plural(self.counted, 'rows')}; {proof}"
         if self.front.max_size is not None:
-            yield f"proven up to size {self.front.max_size}; larger formulas of five or six columns were not compared"
+            yield "larger formulas of five or six columns were not compared"
         if self.too_few is not None:
             scope = "" if self.front.max_size is None else f" up to size {self.front.max_size}"
             yield self.too_few.line("formula", scope)
@@ -219,13 +224,17 @@ class ScmFront:
         """Ready for JSON."""
         keys = ("errors", "size", "formulas", "functions")
         points = [(errors, size_entry(size), *numbers) for errors, size, *numbers in self.points]
-        return {"front": [dict(zip(keys, point, strict=True)) for point in points]}
+        front = [dict(zip(keys, point, strict=True)) for point in points]
+        return {"class": self._scope, "proof": "proven", "front": front}
+
+    @property
+    def _scope(self) -> str:
+        return f"SCMs of at most {self.max_parents} parents, roots {', '.join(self.roots) or 'none'}"
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
         """Yield the front as a table; every: all points."""
-        roots = ", ".join(self.roots) or "none"
         measure = f" ({MEASURE_NAMES[self.measure]})" if self.measure in ("sop", "pos") else ""
-        yield f"errors against size{measure} over all SCMs of at most {self.max_parents} parents, roots {roots}; proven"
+        yield f"errors against size{measure} over all {self._scope}; proven"
         if self.too_few is not None:
             yield self.too_few.line("SCM")
             return
@@ -431,19 +440,8 @@ def target_front(table: Table, target: str, options: FormulaOptions) -> TargetFr
         every = front(patterns, options.operators, max_parents, texts, max_errors=None, ties=1)
         points = replace(points, max_size=every.max_size)
         too_few = TooFewErrors(options.max_errors, min(point.errors for point in every.points))
-    return TargetFront(
-        target,
-        names,
-        options.operators,
-        max_parents,
-        counted,
-        ones,
-        points,
-        patterns,
-        options.ties,
-        too_few,
-        options.max_errors,
-    )
+    return TargetFront(target, names, options.operators, max_parents, counted, ones, points, patterns, options.ties,
+                       too_few, options.max_errors)  # fmt: skip
 
 
 def scm_front(table: Table, roots: Sequence[str], options: FormulaOptions) -> ScmFront:

@@ -79,6 +79,7 @@ class TargetCompletions:
         ]
         return {
             "class": self.scope,
+            "proof": proof_of(counts.may_total),
             "rows_without_target": self.rows_without_target,
             **exact_or_bounds("may", counts.may_total),
             "must": counts.must_total,
@@ -160,6 +161,11 @@ def exact_or_bounds(key: str, number: Bounds) -> dict[str, Any]:
     return {key: None, f"{key}_bounds": list(number)}
 
 
+def proof_of(number: Bounds) -> str:
+    """Return whether a number is exact, in words."""
+    return "counted exactly" if number.lower == number.upper else "counted between bounds"
+
+
 def bounds_text(number: Bounds) -> str:
     """Return a number, or its bounds, in words."""
     if number.lower == number.upper:
@@ -199,8 +205,10 @@ class ScmCompletions:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         counts = self.counts
+        reason = counts.inexact_reason
         return {
             "class": f"SCMs of at most {self.max_parents} functional parents",
+            "proof": f"joint between bounds: {reason}" if reason else proof_of(counts.local),
             "roots": list(self.roots),
             **exact_or_bounds("must", counts.must),
             **exact_or_bounds("joint", counts.joint),

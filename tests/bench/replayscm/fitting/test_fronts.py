@@ -88,6 +88,23 @@ def test_no_function_fits_and_the_front_follows(tmp_path: Path) -> None:
     assert columns.count("errors  size  formulas") == 2
 
 
+NOISY = {"A": [0, 0, 1, 1, 1, 1], "B": [0, 1, 0, 1, 1, 1], "F": [0, 0, 0, 1, 1, 0]}
+STATED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "target": ({"target": "F"}, "formulas (nodes, all operators) of at most 2 of 2 columns", "proven"),
+    "scms": ({"roots": "A,B"}, "SCMs of at most 4 parents, roots A, B", "proven"),
+}
+
+
+@pytest.mark.parametrize("case", STATED)
+def test_json_of_a_front_has_its_class_and_proof(case: str) -> None:
+    question, model_class, proof = STATED[case]
+    found = calibrant.fit(NOISY, errors="front", **question).to_dict()
+    assert (found["class"], found["proof"]) == (model_class, proof)
+    gapped = calibrant.fit({**NOISY, "F": [0, 0, 0, 1, 1, None]}, **question).to_dict()
+    assert gapped["class"].split(" of ")[0] in ("functions", "SCMs")
+    assert gapped["proof"] == "counted exactly"
+
+
 @pytest.mark.parametrize("operators", ["all", "sop"])
 def test_a_target_that_no_function_fits_has_its_front_at_once(operators: str, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
