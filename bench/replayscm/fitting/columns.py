@@ -139,13 +139,13 @@ class BadCells:
         self._numbers: dict[str, int] = {}
 
     @property
-    def found(self) -> bool:
+    def has_any(self) -> bool:
         """Whether there is any; no message of later ones is needed."""
         return bool(self._numbers)
 
     def add(self, column: str, number: int, message: str) -> None:
         """Add so many cells of a column, the first of which the message is about."""
-        self._message = self._message if self.found else message
+        self._message = self._message if self.has_any else message
         self._numbers[column] = self._numbers.get(column, 0) + number
 
     def check(self) -> None:

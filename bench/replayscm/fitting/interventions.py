@@ -124,7 +124,7 @@ def _read_settings(
             if code is None:
                 target = head.columns[column]
                 reason = f"{where}: {readable_repr(value)} is no value of {readable_repr(target.name)}; "
-                bad.add(raw.name, int(numbers[k + 1]), "" if bad.found else reason + known_names(value, target.words))
+                bad.add(raw.name, int(numbers[k + 1]), "" if bad.has_any else reason + known_names(value, target.words))
             else:
                 stated.setdefault(k, []).append((column, code, value))
     for k, settings in stated.items():
@@ -155,7 +155,7 @@ def _settings(
                 for setting in ([(positions(cell), None)] if positions else _parse(cell, head))
             ]
         except _UnreadError as error:
-            bad.add(raw.name, int(numbers[place]), "" if bad.found else f"{where}: {error.describe()}")
+            bad.add(raw.name, int(numbers[place]), "" if bad.has_any else f"{where}: {error.describe()}")
             continue
         yield from ((k, where, name, value) for name, value in settings if name)
 
