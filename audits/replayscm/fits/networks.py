@@ -339,7 +339,8 @@ def _limit_words(evidence: TableEvidence, knowledge: Sequence[StatementRecord]) 
 
 
 def _score_words(data: NetworkScoreData) -> str:
-    return f"{data.score}, {data.iss:g} imaginary rows" if data.score in ("bde", "bds") else data.score
+    rows = "row" if data.iss == 1 else "rows"
+    return f"{data.score}, {data.iss:g} imaginary {rows}" if data.score in ("bde", "bds") else data.score
 
 
 def optimum_words(evidence: TableEvidence, certificate: Certificate) -> str:

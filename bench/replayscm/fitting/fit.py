@@ -206,11 +206,7 @@ class Fit(Framed):
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield the lines of the terminal; verbose: all notes on columns."""
         yield from self.table.reading_lines(every=verbose, target=self.target)
-        measured = results.measured_lines(self.target, self.fronts)
-        yield from measured
-        yield from map(
-            self.naming.text, self._outcome_lines() if not measured or isinstance(self.outcome, Impossible) else ()
-        )
+        yield from self._answer_lines()
         yield from map(self.naming.text, self._result_lines())
         for front in self.fronts:
             yield ""
@@ -218,6 +214,13 @@ class Fit(Framed):
         if self.rates is not None:
             yield ""
             yield from self.rates.lines()
+
+    def _answer_lines(self) -> Iterator[str]:
+        """Yield the formulas with their size and class, or why there are none."""
+        measured = results.measured_lines(self.target, self.fronts)
+        yield from measured
+        if not measured or isinstance(self.outcome, Impossible):
+            yield from map(self.naming.text, self._outcome_lines())
 
     def _outcome_lines(self) -> Iterator[str]:
         if isinstance(self.outcome, Found):
@@ -255,10 +258,10 @@ class Fit(Framed):
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:
-        """Roots that fit, where not all sets are gone through; else pages, pools and certificates of its item go on."""
-        if not self.some_roots:
-            return ()
-        return ((("--roots", join_names(self.some_roots)), "the least SCM behind roots that fit"),)
+        """Roots that fit, where not all sets are gone through; figures of fronts where nothing fits; else none."""
+        if self.some_roots:
+            return ((("--roots", join_names(self.some_roots)), "the least SCM behind roots that fit"),)
+        return ((("--json",), "all figures"),) if self.fronts and not self.fits else ()
 
     @property
     def needed_parents(self) -> int | None:
@@ -286,9 +289,9 @@ class Fit(Framed):
             [] if html is None else [results.front_section(front, self.table, k) for k, front in enumerate(fronts)]
         )
         if html is not None and (self.why is not None or sections):
-            write_atomically(
-                html, results.table_page(self.table, self.target, self.why, name, Markup("\n").join(sections))
-            )
+            answer = list(self._answer_lines())
+            page = results.table_page(self.table, self.target, answer, self.why, name, Markup("\n").join(sections))
+            write_atomically(html, page)
             yield f"page written to {html}"
         if steps is not None and self.fits:
             write_atomically(steps, results.page_in_steps(self.table, self.target, self.why, name))

@@ -116,7 +116,8 @@ class TargetCompletions:
         ]  # fmt: skip
         notes = [self.scope]
         if self.rows_without_target:
-            notes.append(f"{plural(self.rows_without_target, 'rows')} without {self.sure.target} decide nothing")
+            verb = "decides" if self.rows_without_target == 1 else "decide"
+            notes.append(f"{plural(self.rows_without_target, 'rows')} without {self.sure.target} {verb} nothing")
         title = f"{self.sure.target}: functions that may and must fit"
         more = max(0, len(lines) - MAX_LINES)
         return Section(title, notes, ("depends on", "may fit", "must fit"), lines[:MAX_LINES], (1, 2), (), more)

@@ -500,13 +500,19 @@ def rows_section(
 NOTES_HERE = "<!-- how the table was read -->"
 
 
-def table_page(table: Table, target: str | None, why: ReplayWhy | None, name: str, sections: Markup) -> str:
-    """Return the page of a fit: how the table was read, fronts, and what else fits."""
+def table_page(
+    table: Table, target: str | None, answer: Sequence[str], why: ReplayWhy | None, name: str, sections: Markup
+) -> str:
+    """Return the page of a fit: its answer, how the table was read, fronts, and what else fits."""
     from calibrant.bench.pages.why import why_page
     from calibrant.bench.replayscm.why.page import body
 
     lines = table.reading_lines(every=True, target=target)
-    notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, lines)) + sections
+    formulas = [line for line in answer if " = " in line]
+    notes = Markup('<pre tabindex="0">{}</pre>\n').format("\n".join(formulas)) if formulas else Markup()
+    for look, texts in (("reason", [line for line in answer if line not in formulas]), ("callout", lines)):
+        notes += Markup().join(Markup('<p class="{}">{}</p>\n').format(look, text) for text in texts)
+    notes += sections
     if why is None:
         title = f"Which formulas of {target} fit, with how many errors?" if target else name
         content = {"title": title, "crumbs": ["fit", name], "item": ITEM}

@@ -368,6 +368,10 @@ def test_a_constant_column_is_named_before_the_result_on_terminal_page_and_in_js
     assert printed.startswith("note: constant K: an SCM may use it as a parent (--drop K)\nnote: duplicate B of A: ")
     body = page.read_text("utf-8")
     assert body.index("<h1>") < body.index("note: constant K") < body.index("3,891 SCMs fit")
+    answer = [line for line in printed.splitlines() if line.startswith(("A = ", "B = ", "C = ", "K = "))]
+    top = body[body.index("<h1>") : body.index("note: constant K")]
+    assert "\n".join(answer) in top  # the formulas of the terminal, before how the table was read
+    assert "total size 3, proven least" in top
     expected = ["constant K", "duplicate B of A", "duplicate C of A"]
     assert json.loads(called("fit", file, "--json").stdout)["notes"] == expected
     scored = called("fit", file, "--score", "bde")

@@ -84,6 +84,10 @@ def test_no_function_fits_and_the_front_follows(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "contradict each other" in done.stdout
     assert "     1     1         2          2  " in done.stdout  # 1 and `a b`
+    page = tmp_path / "fit.html"
+    called("fit", table, "--target", "F", "--errors", "front", "--html", page)
+    top = page.read_text("utf-8").partition("errors against size")[0]
+    assert "rows 2 and 3 (lines of the file) contradict each other" in top
     columns = called("fit", table, "--errors", "front").stdout
     assert columns.count("errors  size  formulas") == 2
 
