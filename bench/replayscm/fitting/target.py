@@ -210,7 +210,7 @@ class ContradictionError(CalibrantError):
 
 def contradiction_message(table: Table, clash: Contradiction) -> str:
     """Return which rows contradict each other, and what to do."""
-    first, second = (place.split()[-1] for place in (clash.first, clash.second))
+    first, second = sorted((place.split()[-1] for place in (clash.first, clash.second)), key=int)
     reason = f"{clash.variable} differs, and all that it may depend on is equal"
     advice = "" if table.has_targets else "name the columns that were set in a column given by do (--do), "
     rows = f"rows {first} and {second} ({table.counting})"
