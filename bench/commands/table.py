@@ -361,7 +361,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     again: a command that makes the same table, for the hint which shows the rest
     """
     from calibrant.bench.core.metrics import UNDEFINED
-    from calibrant.bench.pages.terminal_tables import fit_columns, table_text
+    from calibrant.bench.pages.terminal_tables import LABELS, fit_columns, table_text
     from calibrant.bench.report.table import attribution_legend, sample_headings, tie_legend
     from calibrant.bench.terminal import is_quiet, stated_width, width_of
 
@@ -387,7 +387,8 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     sampled = collected.sample_rows()
     if sampled:
         headings = sample_headings(sampled[0], collected.metrics.rights)
-        several = fit_columns(headings, [row.cells_by_name() for row in sampled], width=width)
+        rows = [row.cells_by_name() for row in sampled]
+        several = fit_columns(headings, rows, labels={*LABELS, "way"}, needed=2, width=width)  # n and a rate
         typer.echo(f"\nSeveral samples, with 95% intervals over items\n{several.text}", err=err)
         if several.left_out:
             _print_left_out(several.left_out, width, f"{again} --json" if again else "")

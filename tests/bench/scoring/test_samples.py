@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -207,6 +208,10 @@ def test_rows_of_samples_by_stratum_name_it(scores: Path, capsys: pytest.Capture
     assert [row.split()[heading.split().index("Stratum")] for row in rows if row.strip()] == ["mixed"] * 4 + [
         "right"
     ] * 4
+    jsonl(scores, *(line | {"stratum": f"vhs_n10_near_impossible_{line['instanceId'] < 'I2'}"} for line in lines))
+    assert main(["table", str(scores), "--by", "stratum"]) == 0
+    _, row, *_ = capsys.readouterr().out.split("Several samples")[1].splitlines()[1:]
+    assert re.search(r"\d x 4 +mean +[01]\.\d{3}", row)  # labels leave room for n and a rate in 80 columns
 
 
 def test_samples_that_are_all_right_get_an_interval_with_a_width() -> None:
