@@ -387,13 +387,15 @@ def test_a_board_is_in_order_sorts_by_every_column_and_shows_rate_and_status_on_
                 texts = [text for text in tab.evaluate(f"{column}({place})") if text != "\N{EN DASH}"]
                 assert len(texts) == 0 or _is_sorted(texts), (page, place, texts)
         tab.emulate(DESKTOP)
-        for page in ("detectors.html", "questions.html"):
+        for page in ("detectors.html", "questions.html", "index.html"):
             tab.open((board[1] / page).as_uri())
-            within, table = tab.evaluate(
-                "[(part) => part.clientWidth, (part) => part.scrollWidth]"
-                ".map((width) => width(document.querySelector('.scroll')))"
-            )
-            assert table <= within
+            if page == "index.html":  # as of a suite of four pools
+                tab.evaluate(
+                    "document.querySelectorAll('.sortable tr').forEach((row) =>"
+                    " row.cells[3].after(row.cells[3].cloneNode(true), row.cells[4].cloneNode(true)))"
+                )
+            part = "document.querySelector('.scroll')"
+            assert tab.evaluate(f"{part}.scrollWidth") <= tab.evaluate(f"{part}.clientWidth"), page
         tab.emulate(PHONE)
         tab.open((board[1] / "index.html").as_uri())
         ends = tab.evaluate(
