@@ -154,29 +154,18 @@ class FunctionList:
         shifts = range(0, 1 << self.num_columns, 8)
         return [(self.words >> np.uint64(shift) & np.uint64(255)).astype(np.int64) for shift in shifts]
 
-    def count_errors(self, rows: Rows, counting: Counting, part: slice = slice(None)) -> I64:
-        """Return the errors of each function of a part of the list; [f]."""
-        cubes, zeros, ones = rows
-        num_rows = 1 << self.num_columns
-        if_one, if_zero = np.zeros(num_rows, np.int64), np.zeros(num_rows, np.int64)
-        words = self.words[part]
-        errors = np.zeros(len(words), np.int64)
-        for cube, low, high in zip(cubes.tolist(), zeros.tolist(), ones.tolist(), strict=True):
+    def count_errors(self, rows: Rows) -> I64:
+        """Return the errors of each function on rows without gaps; [f]."""
+        if_one, if_zero = np.zeros((2, 1 << self.num_columns), np.int64)
+        for cube, low, high in zip(*(counts.tolist() for counts in rows), strict=True):
             places = cube_rows(cube, self.num_columns)
-            if places & (places - 1) == 0:
-                row = places.bit_length() - 1
-                if_one[row] += low
-                if_zero[row] += high
-                continue
-            inside = words & np.uint64(places)
-            all_ones, all_zeros = inside == np.uint64(places), inside == 0
-            if counting == "sure":
-                errors += low * all_ones + high * all_zeros
-            else:
-                errors += low * ~all_zeros + high * ~all_ones
+            assert places & (places - 1) == 0
+            if_one[places.bit_length() - 1] += low
+            if_zero[places.bit_length() - 1] += high
+        errors = np.zeros(len(self.words), np.int64)
         for index, values in enumerate(self._bytes):
             eight = slice(8 * index, 8 * index + 8)
-            errors += _byte_errors(if_one[eight], if_zero[eight])[values[part]]
+            errors += _byte_errors(if_one[eight], if_zero[eight])[values]
         return errors
 
     @cached_property

@@ -384,7 +384,7 @@ def _most_probable(
             continue
         functions = functions_of("all", len(s))
         full = supports(len(s))[functions.words.astype(np.int64)] == (1 << len(s)) - 1
-        errors = functions.count_errors(patterns.merge(s), "sure")[full]
+        errors = functions.count_errors(patterns.merge(s))[full]
         words = functions.words[full]
         for e in np.unique(errors).tolist():
             joint = weights[s] * likelihood[e]

@@ -494,7 +494,7 @@ def _choices(table: Table, name: str, inner: Sequence[str], options: FormulaOpti
         depends = supports(number)[functions.words.astype(np.int64)] == (1 << number) - 1
         words, sizes = functions.words[depends], functions.codes[depends]
         for chosen in combinations(range(len(names)), number):
-            errors = functions.count_errors(patterns.merge(chosen), "sure")[depends]
+            errors = functions.count_errors(patterns.merge(chosen))[depends]
             mask = sum(1 << inner.index(names[v]) for v in chosen if names[v] in inner)
             least = int(errors.max(initial=0)) + 1
             for size in np.unique(sizes).tolist():
