@@ -373,10 +373,13 @@ def _whole_number(text: str) -> int:
 
 
 def _restrict(family: LogicFamily, stated: FamilyOptions) -> LogicFamily:
-    """Return the members with all clauses of --present and none of --absent."""
-    for texts, present in ((stated.present, True), (stated.absent, False)):
+    """Return the members with all clauses of --given and none of --without; `OptionError` for another text."""
+    for option, texts, present in (("--given", stated.present, True), ("--without", stated.absent, False)):
         for text in texts:
-            family = family.condition(logic_item.parse_clause(text), present=present)
+            try:
+                family = family.condition(text, present=present)
+            except CalibrantError as error:
+                raise OptionError(str(error), option) from None
     return family
 
 

@@ -445,7 +445,10 @@ def test_measurements_become_an_item_without_a_sealed_part(files: tuple[Path, Pa
         (("--size", "x"), "a whole number from 0, or any"),
         (("--fit", "-1"), "a decimal of 0 or more"),
         (("--time", "31"), "no time '31'; there are: 30"),
-        (("--given", "d<-q"), "d<-q is no clause of the class; clauses of d are of a, b"),
+        (("--given", "d<-q"), "--given: d<-q is no clause of the class; clauses of d are of a, b"),
+        (("--given", "q<-a"), "--given: q<-a is no clause of the class; nodes with clauses, known: d"),
+        (("--given", "d=2"), "--given: 'd=2' is no clause; write it as v<-a+!b"),
+        (("--without", "d<-a+a"), "--without: clause of 'd': one literal or more, and no source twice"),
         (("--given", "d<-c"), "d<-c is no clause of the class; c: merged into what reads it, neither clamped nor meas"),
         (
             ("--without", "c<-a"),
