@@ -237,6 +237,7 @@ def test_mechanisms_of_a_cut_agree_with_the_network_in_all_rows() -> None:
         assert cut.feedback is not None
         assert {*cut.constants, *cut.inputs, *cut.feedback, *cut.mechanisms} == {*network.nodes}
         assert _is_acyclic({name: [*function.inputs] for name, function in cut.mechanisms.items()})
+        assert network.cut([*cut.constants, *cut.mechanisms]).mechanisms == cut.mechanisms  # constants leave
         for name, function in cut.mechanisms.items():
             for row in _rows([n for n in network.nodes if n not in cut.constants]):
                 index = sum(row[source] << i for i, source in enumerate(function.inputs))
