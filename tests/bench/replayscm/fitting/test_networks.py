@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
@@ -19,6 +19,7 @@ from calibrant.baselines.structure_learning import large
 from calibrant.solvers.acyclic.integer_program import _kernels, relaxation, tree
 from calibrant.solvers.highs import run
 from tests.support.commands import called, refused
+from tests.support.effort import examples
 from tests.support.packages import needs
 
 NAMES = ("A", "B", "C")
@@ -238,3 +239,48 @@ def test_odds_below_ten_have_a_decimal() -> None:
     assert learned.ranking is not None
     assert 1 < math.exp(learned.ranking.gap) < 9.9
     assert f"the best are {math.exp(learned.ranking.gap):.1f} times as probable" in str(learned)
+
+
+# --- What is no part of the data: which value is 1, names, orders of rows and columns ---------------------------------
+WORDS = {"A": ("no", "yes"), "B": ("f", "m"), "C": ("high", "low")}
+OTHER_NAMES = {"A": "IL-6", "B": "not", "C": "3"}
+CODED_ROWS = st.lists(
+    st.tuples(*[st.integers(0, 1)] * 3, st.sampled_from(["", "", *NAMES])), min_size=3, max_size=9
+).filter(lambda rows: all(len({row[k] for row in rows}) == 2 for k in range(3)))
+
+
+def _stated(
+    table: Mapping[str, Sequence[str]], names: Sequence[str], words: Sequence[str], **one: Any
+) -> tuple[Any, ...]:
+    """Return figures on networks, an effect and functions of the third column, with A, B, C for the names."""
+    plain = dict(zip(names, NAMES, strict=True))
+    effect = f"{names[2]}={words[0]} | do({names[0]}={words[1]})"
+    found = calibrant.learn_networks(table, do="do", effect=effect, **one).to_dict()
+    arcs = {(plain[parent], plain[child]): p for parent, child, p in found["arcs_by_dags"]}
+    fitted = calibrant.fit(table, do="do", target=names[2], errors="front", **one).to_dict()
+    optimal = {frozenset((plain[parent], plain[child]) for parent, child in network) for network in found["optimal"]}
+    exact = {
+        "optimal": optimal if found["optimal_networks"] <= 6 else found["optimal_networks"],
+        "range": found["effect"]["range"] if found["optimal_classes"] == 1 else None,
+        "functions": fitted["why"] and fitted["why"]["count"],
+        "errors": fitted["front"][-1]["errors"],
+    }
+    numbers = [found["best_score"], found["log_evidence_dags"], found["effect"]["mean_dags"]]
+    return exact, [*numbers, *(arcs[arc] for arc in sorted(arcs))]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(CODED_ROWS, st.permutations(NAMES), st.sets(st.sampled_from(NAMES), min_size=1))
+def test_codes_names_and_orders_change_no_network_effect_or_count(
+    rows: list[tuple[Any, ...]], order: list[str], swapped: set[str]
+) -> None:
+    table = {name: [WORDS[name][row[k]] for row in rows] for k, name in enumerate(NAMES)}
+    table["do"] = [row[3] for row in rows]
+    words = (WORDS["C"][1], WORDS["A"][0])
+    exact, numbers = _stated(table, NAMES, words)
+    coding = calibrant.read_table(table, do="do").coding
+    one = {name: coding[name]["zero"] for name in swapped}
+    assert _stated(table, NAMES, words, one=one) == (exact, pytest.approx(numbers, abs=1e-9))
+    other = {OTHER_NAMES[name]: [str(row[NAMES.index(name)]) for row in reversed(rows)] for name in order}
+    other["do"] = [f"do({OTHER_NAMES[row[3]]})" if row[3] else "" for row in reversed(rows)]
+    assert _stated(other, list(OTHER_NAMES.values()), ("1", "0")) == (exact, pytest.approx(numbers, abs=1e-9))
