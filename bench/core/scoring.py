@@ -66,7 +66,7 @@ class AnswerContext(NamedTuple):
 
 def options_text(config: Mapping[str, Any]) -> str:
     """Return the options of a protocol as text, equal for equal options in any order; never empty."""
-    return repr(sorted(config.items()))
+    return repr(sorted(config.items())) if config else "[]"  # most have none
 
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item

@@ -181,13 +181,14 @@ encode_json = _line_encoder()
 
 
 def encode_rates(fields: Mapping[str, Any]) -> str:
-    """Return `encode_json` of fields whose floats are 0 or from 1e-4 to 1, in less than half of the time.
+    """Return `encode_json` of fields whose floats are 0 or from 1e-4 to 1e15, in less than half of the time.
 
-    msgspec writes smaller floats without an exponent. What it refuses or does not escape, `encode_json` encodes.
+    msgspec writes other floats without an exponent, or with another form of it. What it refuses or does not escape,
+    `encode_json` encodes.
     """
     try:
         text = msgspec.json.format(msgspec.json.encode(fields), indent=0)
-    except UnicodeEncodeError:  # half a surrogate pair
+    except (OverflowError, UnicodeEncodeError):  # an integer above 64 bits, half a surrogate pair
         return encode_json(fields)
     return text.decode("ascii") if text.isascii() and b"\x7f" not in text else encode_json(fields)
 

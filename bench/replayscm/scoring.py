@@ -322,11 +322,12 @@ class ReplayScmEvaluator:
 
     def _encode_line(self, prediction: Prediction, context: AnswerContext, score: Score, *parts: Any) -> str:
         """Return the line as JSON; its published keys, nine tenths of it, are encoded once for equal responses."""
-        cache = score.__dict__
+        cache, seconds = score.__dict__, prediction.seconds
         if "_encoded" not in cache:
             cache["_encoded"] = _encode_score(score)[1:-1]
-        tail = encode_json(self._tail(prediction, context, score, *parts))
-        return f"{encode_json(line_head(prediction))[:-1]}, {cache['_encoded']}, {tail[1:]}"
+        encode = encode_rates if not seconds or MIN_RATE <= seconds <= MAX_SECONDS else encode_json
+        tail = encode(self._tail(prediction, context, score, *parts))
+        return f"{encode_rates(line_head(prediction))[:-1]}, {cache['_encoded']}, {tail[1:]}"
 
     def _tail(
         self,
@@ -347,7 +348,8 @@ class ReplayScmEvaluator:
         return tail | structure(score) if self._with_structure else tail
 
 
-MAX_RATED_CELLS = 10_000  # a rate of more cells may be below 1e-4
+MIN_RATE, MAX_SECONDS = 1e-4, 1e15  # from one to the other, floats have no exponent
+MAX_RATED_CELLS = 10_000  # a rate of more cells may be below MIN_RATE
 
 
 def _encode_score(score: Score) -> str:

@@ -485,17 +485,19 @@ class ResponseCounts:
 
     def add(self, place: str, reading: Reading) -> None:
         """Count a response. place: its line and item, separated by a comma."""
-        where, _, instance = place.rpartition(", ")
-        at = f" at {where}" if where else ""
         if not reading.is_excluded:
             self.num_rated += 1
+        for kind in reading.warnings:
+            self.warn(kind, place)
+        if not reading.reason and not reading.gap:
+            return
+        where, _, instance = place.rpartition(", ")
+        at = f" at {where}" if where else ""
         if reading.reason:
             first = f"(first: {instance}: {in_one_line(reading.problem)[:200]}){at}"
             self.reasons.setdefault(reading.reason, _First()).add(first)
             self._firsts[reading.is_excluded] = self._firsts[reading.is_excluded] or first
-        for kind in reading.warnings:
-            self.warn(kind, place)
-        if not reading.reason and reading.gap:
+        else:
             self._partial.add(f"(first: {instance}: {in_one_line(reading.gap)[:200]}){at}")
 
     def warn(self, kind: str, place: str) -> None:

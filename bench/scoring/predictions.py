@@ -193,6 +193,7 @@ class Predictions:
         self._has_options = fields is not None  # called with options, as by `score`; a board's rules are fixed
         self._prompts: PromptIndex | None = None
         self._known_prompts: dict[tuple[str, str], str] = {}
+        self._known_holders: dict[str, Sequence[PoolItems]] = {}  # by id
         self._only_model: tuple[str | None] | None = None
         self._seen: set[int] = set()
         self._filters: set[int] = set()
@@ -397,19 +398,25 @@ class Predictions:
         for holder in objects:
             for name in _ITEM_FIELDS:
                 value = holder.get(name)
-                if isinstance(value, str) and self._has_item(value):
+                if isinstance(value, str) and self._holders(value):
                     return name, value
         for holder in objects:
             for outer in _INNER_FIELDS:
                 inner = inner_object(holder.get(outer))
                 for name in _ITEM_FIELDS if inner else ():
                     value = inner.get(name)
-                    if isinstance(value, str) and self._has_item(value):
+                    if isinstance(value, str) and self._holders(value):
                         return f"{outer}.{name}", value
         return None
 
-    def _has_item(self, name: str) -> bool:
-        return any(pool.item_id(name) is not None for pool in self._pools)
+    def _holders(self, name: str) -> Sequence[PoolItems]:
+        """Return the pools that have an item of this id."""
+        holders = self._known_holders.get(name)
+        if holders is None:
+            holders = tuple(pool for pool in self._pools if pool.item_id(name) is not None)
+            if holders:  # names of no item may be many
+                self._known_holders[name] = holders
+        return holders
 
     def _prompted_item(self, line: Mapping[str, Any], field: AnswerField) -> tuple[str, str] | None:
         """Return the one item whose prompt the line has; None if there is none, `LineError` if there are several."""
@@ -453,7 +460,7 @@ class Predictions:
             ids = {name: line[name] for name in ID_FIELDS if name in line}
         texts = [(name, value) for name, value in ids.items() if isinstance(value, str)]
         for name, value in texts:
-            if any(pool.item_id(value) is not None for pool in self._pools):
+            if self._holders(value):
                 return name, value
         if texts:
             return texts[0]
@@ -471,7 +478,7 @@ class Predictions:
             f"{key}.{name}": text for key, part in line.items() if isinstance(part, dict) for name, text in part.items()
         }
         for name, text in (dict(line) | inner).items():
-            if isinstance(text, str) and any(pool.item_id(text) is not None for pool in self._pools):
+            if isinstance(text, str) and self._holders(text):
                 return "--id-field", name, *chain.from_iterable(capital_fields(line).items())
         return ()
 
@@ -521,7 +528,7 @@ class Predictions:
 
     def _pool(self, line: Mapping[str, Any], instance: str) -> PoolItems | None:
         """Return the pool that has the item; if several have it, the one that the line names. None: skip the line."""
-        holders = [pool for pool in self._pools if pool.item_id(instance) is not None]
+        holders = self._holders(instance)
         if len(holders) > 1:
             matching = [pool for pool in holders if line.get("pool") in (*pool.names, pool.digest)]
             if len(matching) != 1:
