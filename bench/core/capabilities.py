@@ -117,13 +117,16 @@ Suggestion: TypeAlias = tuple[tuple[str, ...], str]
 class FittedTable(Protocol):
     """Hypotheses that fit a user's table.
 
-    fits: whether any hypothesis does; may_fit_wider: none does, but one of a wider class may
+    fits: whether any hypothesis does; may_fit_wider: none does, but one of a wider class may; has_page: it is drawn
     suggestions: options for a next call of `fit`; empty if the next steps are pages, pools or certificates
     needed_parents: fewest columns that determine the target; None where that is not known
     """
 
     @property
     def suggestions(self) -> Sequence[Suggestion]: ...
+
+    @property
+    def has_page(self) -> bool: ...
 
     @property
     def fits(self) -> bool: ...

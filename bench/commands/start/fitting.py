@@ -173,7 +173,7 @@ def _print_fit(
         again = command_without_option(*WRITTEN)
         following += [] if fitted.fits else [*_wider(fitted, max_parents)]
         following += [NextCommand((*again, *added), purpose) for added, purpose in fitted.suggestions]
-        if fitted.suggestions and html is None:
+        if fitted.suggestions and fitted.has_page and html is None:
             following.append(NextCommand((*again, "--html", unused_path("fit.html")), "a page, its rows marked"))
         print_next([*following, *(_next_commands(html, out, certificates) if fitted.fits and not following else ())])
     return 0 if fitted.fits else 1

@@ -8,8 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from markupsafe import Markup
-
 from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.audits.replayscm.why.smallest_pair import Choices
@@ -269,6 +267,11 @@ class Fit(Framed):
         return None if self.needs is None else self.needs.needed.number
 
     @property
+    def has_page(self) -> bool:
+        """Whether there is anything to draw: what is open, or a front of one column."""
+        return self.why is not None or bool(results.drawn_fronts(self.fronts))
+
+    @property
     def has_item(self) -> bool:
         """Whether the table is an item: without a fit no number of roots is known, which the item would state."""
         return self.fits or not isinstance(self.problem.task.disclosure, HiddenRoots)
@@ -284,14 +287,9 @@ class Fit(Framed):
         certificates: Path | None = None,
     ) -> Iterator[str]:
         """Write a page, one in steps, a picture, a pool of its item, certificates; yield notes. name: on the page."""
-        fronts = [front for front in self.fronts if isinstance(front, TargetFront) and front.front.points]
-        sections = (
-            [] if html is None else [results.front_section(front, self.table, k) for k, front in enumerate(fronts)]
-        )
-        if html is not None and (self.why is not None or sections):
-            answer = list(self._answer_lines())
-            page = results.table_page(self.table, self.target, answer, self.why, name, Markup("\n").join(sections))
-            write_atomically(html, page)
+        if html is not None and self.has_page:
+            answer, sections = list(self._answer_lines()), results.front_sections(self.fronts, self.table)
+            write_atomically(html, results.table_page(self.table, self.target, answer, self.why, name, sections))
             yield f"page written to {html}"
         if steps is not None and self.fits:
             write_atomically(steps, results.page_in_steps(self.table, self.target, self.why, name))
@@ -305,11 +303,11 @@ class Fit(Framed):
             write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
             note = "" if self.problem.task.assumption is None else "; the assumption is no part of its item"
             yield f"pool written to {out}{note}"
-        items = {"certificate": None if self.fronts else certificates, "pool": None if self.has_item else out}
-        kinds = {"page": None if sections else html, "page in steps": steps, "picture": svg, **items}
-        unwritten_kinds = [name for name, path in kinds.items() if path is not None]
-        if isinstance(self.outcome, Impossible) and unwritten_kinds:
-            yield f"no {' and no '.join(unwritten_kinds)} written: nothing fits"
+        is_counted = self.why is not None
+        kinds = {"page": None if self.has_page else html, "page in steps": None if self.fits else steps}
+        kinds |= {"picture": None if is_counted else svg, "pool": None if self.has_item else out}
+        kinds["certificate"] = None if is_counted or self.fronts else certificates
+        yield from results.state_unwritten(kinds, self.outcome, fits=self.fits)
         if certificates is not None and self.problem.task.assumption is not None:
             raise CalibrantError("a certificate states no assumption; take assume or the certificates away")
         claims = list(results.front_claims(self.fronts, len(self.table.names)))

@@ -40,6 +40,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.formulas.fronts import BoolArray, Counting, FrontFunction, FrontPoint
 from calibrant.solvers.formulas.least_formulas import Tree, infix_text
+from calibrant.solvers.outcome import Impossible
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.why.parts import ReplayWhy
@@ -281,6 +282,11 @@ class FitWithoutItem(Framed):
         return ()
 
     @property
+    def has_page(self) -> bool:
+        """True."""
+        return True
+
+    @property
     def needed_parents(self) -> int | None:
         """None: there is no larger number of parents to advise."""
         return None
@@ -389,6 +395,25 @@ def front_section(front: TargetFront, table: Table, number: int, wording: Wordin
         "rows": _rows(front, table, wording) if points else "",
     }
     return Markup(html_page("why/front.html", content))
+
+
+def drawn_fronts(fronts: Iterable[TargetFront | ScmFront]) -> list[TargetFront]:
+    """Return the fronts that are drawn: of one column, with points."""
+    return [front for front in fronts if isinstance(front, TargetFront) and front.front.points]
+
+
+def front_sections(fronts: Iterable[TargetFront | ScmFront], table: Table) -> Markup:
+    """Return the sections of the fronts that are drawn."""
+    return Markup("\n").join(front_section(front, table, k) for k, front in enumerate(drawn_fronts(fronts)))
+
+
+def state_unwritten(kinds: Mapping[str, Path | None], outcome: object, *, fits: bool) -> Iterator[str]:
+    """Yield a line on files that are asked for and not written, with the reason; nothing where all are."""
+    names = [name for name, path in kinds.items() if path is not None]
+    undecided = "what else fits was not counted" if fits else "it is not decided what fits"
+    if names:
+        reason = "nothing fits" if isinstance(outcome, Impossible) else undecided
+        yield f"no {' and no '.join(names)} written: {reason}"
 
 
 def _point(front: TargetFront, anchor: str, point: FrontPoint) -> dict[str, Any]:

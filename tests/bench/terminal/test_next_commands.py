@@ -64,6 +64,7 @@ TABLE = "X1,X2,X3,set\n0,0,0,\n1,1,1,\n0,1,1,X2\n1,0,0,X2\n"
         ("fit a.csv --do set --target X3 --html w.html --out p.jsonl", 0, ["audit"]),
         ("fit a.csv --do set --target X3 --out p.jsonl --certificates c", 0, ["fit", "audit", "verify"]),
         ("fit a.csv --do set --target X3 --max-parents 1", 1, ["fit", "fit", "fit"]),
+        ("fit a.csv --do set --roots X1,X2 --max-parents 1 --errors front", 1, ["fit", "fit"]),
         ("fit a.csv --do set --score bde", 0, ["fit", "fit"]),
         ("training POOL --out t.jsonl", 0, ["schema", "training", "prompts"]),
         ("training POOL --curriculum block --out blocks", 0, ["prompts"]),

@@ -417,6 +417,10 @@ def test_fewest_roots_are_proven_where_their_sets_are_too_many() -> None:
     assert isinstance(fitted.outcome, OutOfBudget)
     assert fitted.outcome.reached.startswith("at least 5 roots are needed, and ")
     assert len(fitted.some_roots) == 5
+    assert not fitted.has_page  # so none is suggested
+    assert list(fitted.write("t", html=Path("fit.html"), svg=Path("fit.svg"), out=Path("fit.jsonl"))) == [
+        "no page and no picture and no pool written: it is not decided what fits"
+    ]
     ((added, _),) = fitted.suggestions
     again = fit_complete(data, max_parents=2, roots=added[1])
     assert isinstance(again.outcome, Found)
