@@ -21,6 +21,7 @@ from calibrant.bench.core.metrics import Right, Sample
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.table import ResultTable
+from calibrant.bench.scoring.predictions import SampleNumbers
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool
@@ -153,6 +154,11 @@ def printed_rows(text: str) -> dict[str, list[str]]:
     return {
         way: line.split() for line in lines for way in ("mean", "pass@2", "pass@4", "majority") if f" {way} " in line
     }
+
+
+def test_answers_without_a_number_get_the_next_that_no_line_states() -> None:
+    numbers, key = SampleNumbers(), ("digest", "I0", "m")
+    assert [numbers.number(key, stated) for stated in (0, 2, None, None, 4, None)] == [0, 2, 1, 3, 4, 5]
 
 
 def test_samples_are_numbered_and_counted_in_score_table_and_report(
