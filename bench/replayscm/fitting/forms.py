@@ -191,10 +191,13 @@ class ConfigurationTable:
         labels = {"remainders free (parsimonious)": self.open_forms, "remainders 0 (conservative)": self.zero_forms}
         for label, forms in labels.items():
             yield f"{label}:"
-            yield from _forms_lines(forms, names, every=every)
-            for _, tree in forms.formulas if every else forms.formulas[:FORMULAS_SHOWN]:
+            size, *formulas = _forms_lines(forms, names, every=every)
+            yield size
+            listed = _plain(forms)[: None if every else FORMULAS_SHOWN]
+            for _, tree in listed:
                 values = [_decimal(v) for v in self._measures(tree)]
-                yield f"    {infix_text(tree, names)}: consistency {values[0]}, coverage {values[1]}"
+                yield f"  {infix_text(tree, names)}: consistency {values[0]}, coverage {values[1]}"
+            yield from formulas[len(listed) :]
 
 
 def _decimal(value: Fraction | None) -> str:

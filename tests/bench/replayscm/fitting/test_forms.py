@@ -217,6 +217,7 @@ def test_the_command_prints_a_truth_table(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "2 rows are 1, 1 is 0, 1 remainder" in done.stdout
     assert "  rich: consistency 0.667, coverage 1.000" in done.stdout
+    assert done.stdout.count("  rich") == 2  # once in each solution
     assert "--consistency" in called("fit", file, "--consistency", "1/2", "--score", "bde").stderr
 
 
