@@ -243,7 +243,8 @@ class _Learning:
         self.query = None if options.effect is None else read_effect(options.effect, table)
         wide = next((column.name for column in table.used if column.num_levels > 2), None)
         if options.score == "bds" and wide is not None:
-            raise CalibrantError(f"bds is for columns of two values; {wide} has more: --score bde")
+            where = f"{table.source}, column {readable_repr(wide)}"
+            raise CalibrantError(f"{where}: bds is for columns of two values, it has more: --score bde or --drop")
 
     def local(self, child: int, parents: Mask) -> float:
         """Return one local score, whatever the knowledge."""

@@ -112,6 +112,12 @@ def test_what_is_wrong_is_one_line(options: dict[str, Any], reason: str) -> None
         calibrant.learn_networks({"A": [0, 1]}, **options)
 
 
+def test_bds_names_the_column_of_more_than_two_values() -> None:
+    table = {"dose": ["a", "b", "c", "a"], "y": [0, 1, 1, 0]}
+    with pytest.raises(calibrant.CalibrantError, match=r"^the data, column 'dose': bds .* --score bde or --drop$"):
+        calibrant.learn_networks(table, score="bds")
+
+
 def test_too_many_parent_sets_are_one_line() -> None:
     with pytest.raises(calibrant.CalibrantError, match=r"62 columns have .* parent sets of at most 5 columns"):
         calibrant.learn_networks({f"V{k}": [0, 1] for k in range(62)}, max_parents=5)
