@@ -27,7 +27,7 @@ from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.answers import FieldNames
 from calibrant.bench.scoring.files import STANDARD_INPUT, PredictionFile
 from calibrant.bench.scoring.formats import is_eval_log
-from calibrant.bench.scoring.lines import by_rule, reading_of, scored_lines
+from calibrant.bench.scoring.lines import ScoredLine, by_rule, reading_of, scored_lines
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
 from calibrant.dsl.episode import Step
@@ -52,22 +52,38 @@ def scored_answers(
     Records in two folders that differ at most in timing count once. `CalibrantError` for records, or verdicts, with one
     key that differ otherwise.
     """
+    listed = tuple(sources)
+    digests: dict[Key | _Answer, bytes] = {}
+    is_checked = False
+    for source in listed:
+        for key, digest, context, score in _read_source(source, _text_digest, with_steps, with_excluded):
+            if key not in digests:
+                digests[key] = digest
+                yield context, score
+            elif digests[key] != digest and not is_checked:
+                _check_contents(listed, with_excluded)  # keys of equal lines may be in another order
+                is_checked = True
+
+
+def _check_contents(sources: Iterable[Path], with_excluded: bool) -> None:
+    """Raise `CalibrantError` for two records, or verdicts, of one key that differ in more than timing or order."""
     contents: dict[Key | _Answer, bytes] = {}
     for source in sources:
-        if source.is_dir():
-            stored: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _read_run(
-                source, with_steps
-            )
-        else:
-            stored = _read_verdicts(source, with_excluded)
-        for key, content, context, score in stored:
-            if key not in contents:
-                contents[key] = content
-                yield context, score
-            elif contents[key] != content:
+        for key, content, context, _ in _read_source(source, _line_digest, with_excluded=with_excluded):
+            if contents.setdefault(key, content) != content:
                 raise CalibrantError(
                     f"{source}: {context.system} on {short_repr(context.instance)} is also elsewhere, and differs"
                 )
+
+
+def _read_source(
+    source: Path, digest: Callable[[ScoredLine], bytes], with_steps: bool = False, with_excluded: bool = False
+) -> Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]]:
+    """Yield the key of each answer, a digest of what is known of it, its context and its score.
+
+    digest: of a line of `calibrant score`
+    """
+    return _read_run(source, with_steps) if source.is_dir() else _read_verdicts(source, digest, with_excluded)
 
 
 def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
@@ -97,7 +113,7 @@ def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_verdicts(
-    file: Path, with_excluded: bool
+    file: Path, digest: Callable[[ScoredLine], bytes], with_excluded: bool
 ) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
     if not file.exists():
         raise CalibrantError(f"{file}: there is no such file or folder")
@@ -106,19 +122,20 @@ def _read_verdicts(
     if is_eval_log(file):
         raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
     _refuse_pool(file)
-    for line_number, (context, line) in enumerate(scored_lines(file, with_excluded=with_excluded), 1):
-        content = _line_digest(line)
+    for line_number, scored in enumerate(scored_lines(file, with_excluded=with_excluded), 1):
+        context, line, _ = scored
         # excluded lines have no sample: the negative line number keeps their keys apart
         sample = -line_number if line.get("reason") in EXCLUDED else context.sample
-        yield (context.pool_digest, context.instance, context.system, sample), content, context, line
+        yield (context.pool_digest, context.instance, context.system, sample), digest(scored), context, line
 
 
-def _line_digest(line: Mapping[str, Any]) -> bytes:
-    try:
-        content = msgspec.msgpack.encode(line, order="sorted")  # an eighth of the time of json.dumps
-    except (OverflowError, UnicodeEncodeError):  # an integer above 64 bits, half of a surrogate pair
-        content = json.dumps(line, sort_keys=True).encode()
-    return hashlib.sha256(content).digest()
+def _text_digest(scored: ScoredLine) -> bytes:
+    return hashlib.sha256(scored.text.strip()).digest()
+
+
+def _line_digest(scored: ScoredLine) -> bytes:
+    """Return a digest of a line that is equal for every order of its keys."""
+    return hashlib.sha256(json.dumps(scored.line, sort_keys=True).encode()).digest()
 
 
 def _refuse_pool(file: Path) -> None:

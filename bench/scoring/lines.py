@@ -136,25 +136,38 @@ def refuse_verdicts(paths: Iterable[Path]) -> None:
 _REMEDY = "; predictions are scored first: calibrant score POOL PREDICTIONS --out VERDICTS"
 
 
-def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredPrediction]:
+class ScoredLine(NamedTuple):
+    """A line of `calibrant score` with its context; text: the line as it was written."""
+
+    context: AnswerContext
+    line: Mapping[str, Any]
+    text: bytes
+
+
+_NAMES = ("instanceId", "model", "pool", "poolDigest", "setting", "stratum")  # fields with few values, kept once
+
+
+def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredLine]:
     """Yield the lines of `calibrant score` with their contexts; `CalibrantError` names file and line of any other.
 
     with_excluded: yield responses that are in no rate too
     """
     number = 0
-    texts: dict[Any, Any] = {}  # interned names of pools, items and models
+    texts: dict[str, str] = {}
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw) or {}
-            line = {k: texts.setdefault(v, v) if isinstance(v, str) else v for k, v in line.items()}
         except CalibrantError as error:
             raise CalibrantError(f"{path}: line {number}: {error}") from None
         if line.keys() == {"summary"}:  # the last line of `score --json`
             continue
+        for name in _NAMES:
+            if isinstance(value := line.get(name), str):
+                line[name] = texts.setdefault(value, value)
         try:
             excluded = context_of_excluded(line)
             if excluded is None or with_excluded:
-                yield ScoredPrediction(context_of_line(line) if excluded is None else excluded, line)
+                yield ScoredLine(context_of_line(line) if excluded is None else excluded, line, raw)
         except (msgspec.ValidationError, CalibrantError):
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote{_REMEDY}") from None
     if not number:

@@ -164,6 +164,21 @@ def test_the_same_records_in_two_folders_count_once_and_contradictions_are_refus
     )
 
 
+def test_verdicts_in_two_files_count_once_in_any_order_of_keys_and_contradictions_are_refused(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = jsonl(tmp_path / "answers.jsonl", *({"instanceId": f"I{k}", "response": "?"} for k in range(3)))
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    assert main(["score", str(pool), str(answers), "--out", str(one)]) == 0
+    lines = [json.loads(line) for line in one.read_text(encoding="ascii").splitlines()]
+    jsonl(two, *(dict(reversed(line.items())) for line in lines))
+    capsys.readouterr()
+    assert main(["table", str(one), str(two), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["n"] == 3
+    jsonl(two, *(dict(reversed(line.items())) for line in lines[:2]), {**lines[2], "failureExplanation": "none"})
+    assert "(no model) on 'I2' is also elsewhere, and differs" in refused(capsys, "table", one, two)
+
+
 def test_run_refuses_bad_input_in_one_line(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--out", tmp_path / "out", "--workers", 1]
     assert refused(capsys, "run", "nope", pool, *out).startswith("unknown protocol 'nope'; known: exact, ")

@@ -506,7 +506,7 @@ def _prediction_line(record: Record) -> str:
 def _answers_of_verdicts(name: str, file: Path) -> Iterator[RawAnswer]:
     if is_eval_log(file):
         return
-    for line_number, (context, _) in enumerate(scored_lines(file), 1):
+    for line_number, (context, *_) in enumerate(scored_lines(file), 1):
         if context.benchmark == name:
             yield RawAnswer(context, NOT_STORED, (), str(file), line_number, str)
 
