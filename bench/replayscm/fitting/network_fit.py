@@ -323,7 +323,6 @@ class NetworkFit(Framed):
     def rank_lines(self, ranking: Ranking) -> Iterator[str]:
         """Yield the rank of the given graph, and its first change."""
         yield from (f"your graph violates the knowledge: {line}" for line in ranking.violations)
-        rank = f"more than {MAX_RANKED:,}" if ranking.better_networks is None else f"{ranking.better_networks:,}"
         admitted = "" if self.num_admitted is None else f" of {self.num_admitted:,}"
         if ranking.violations and ranking.gap < -TIE:
             more = f"{-ranking.gap:.4g} nats more than the best{admitted} that the knowledge admits"
@@ -337,9 +336,10 @@ class NetworkFit(Framed):
             place += f" {ranking.num_better_below}"
         elif not ranking.is_counted:
             place = f"Your graph scores {ranking.score:.4f}"
+        elif ranking.better_networks is None:
+            place = f"more than {MAX_RANKED:,} networks{admitted} score higher than your graph ({ranking.score:.4f})"
         else:
-            scores = "network{} scores" if ranking.better_networks == 1 else "networks{} score"
-            place = f"{rank} {scores.format(admitted)} higher than your graph ({ranking.score:.4f})"
+            place = f"Your graph is {_ordinal(ranking.better_networks + 1)}{admitted} (score {ranking.score:.4f})"
         ratio = exp(min(ranking.gap, 50))
         times = (
             f"the best are {ratio:,.{0 if ratio >= 10 else 1}f} times as probable, "
@@ -557,3 +557,9 @@ def draw_class(
     marks = [pages_graphs.arrow_heads(("", "open"), "class-"), *edges, *boxes, *labels]
     label = f"best network: {plural(len(best), 'arcs')} between {plural(len(names), 'columns')}"
     return pages_graphs.graph_figure(layout.width, layout.height, label, marks, scale=pages_graphs.LEAST_SCALE)
+
+
+def _ordinal(number: int) -> str:
+    """Return 1st, 2nd, 11th."""
+    suffix = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{suffix}"

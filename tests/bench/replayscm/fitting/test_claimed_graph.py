@@ -145,13 +145,13 @@ def test_a_fault_of_a_graph_file_names_its_line_after_empty_ones(tmp_path: Path)
         calibrant.fit({"A": [0, 1], "B": [1, 0]}, graph=str(graph))
 
 
-def test_one_network_that_scores_higher_is_in_the_singular(tmp_path: Path) -> None:
+def test_a_graph_has_its_place_among_all_networks(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,b,y\n" + "0,0,0\n0,1,1\n1,0,1\n1,1,1\n" * 2, "utf-8")
     done = called("fit", table, "--score", "bde", "--graph", "a -> y, y -> b")
-    assert "1 network of 25 scores higher than your graph" in done.stdout
+    assert "Your graph is 2nd of 25 (score -" in done.stdout
     done = called("fit", table, "--score", "bde", "--graph", "a -> y")
-    assert "10 networks of 25 score higher than your graph" in done.stdout
+    assert "Your graph is 11th of 25 (score -" in done.stdout
 
 
 def test_rows_refute_only_where_the_column_was_not_set() -> None:

@@ -457,7 +457,7 @@ def test_each_command_that_a_fit_with_gaps_suggests_runs(tmp_path: Path) -> None
             done = called("fit", file, *base, *added)
             assert done.returncode in (0, 1)
             if "--score" in added:
-                assert "score higher than your graph" in done.stdout
+                assert "Your graph is " in done.stdout
     file.write_text("A,B,Y\n0,,0\n,1,1\n1,0,\n", encoding="utf-8")
     asked: list[dict[str, Any]] = [{"graph": "A -> Y"}, {"target": "Y"}]
     for options in asked:
@@ -487,8 +487,8 @@ def test_a_graph_is_ranked_among_networks_with_gaps(tmp_path: Path, capsys: pyte
     line = ("fit", file, "--score", "bde", "--fail-on", "refuted", "--html", tmp_path / "page.html")
     worse = called(*line, "--graph", "[A][Y]")
     assert worse.returncode == 1
-    assert "2 networks of 3 score higher than your graph" in worse.stdout
-    assert "score higher than your graph" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Your graph is 3rd of 3 (score -" in worse.stdout
+    assert "Your graph is 3rd of 3" in (tmp_path / "page.html").read_text(encoding="utf-8")
     best = called(*line, "--graph", "A -> Y")
     assert best.returncode == 0
     assert "Your graph is as good as the best of 3" in best.stdout
