@@ -443,3 +443,9 @@ def test_columns_in_capital_letters_have_a_hint(tmp_path: Path, capsys: pytest.C
     assert "--id-field ID --model-field Model --text-field Response" in capsys.readouterr().err
     options = ("--id-field", "ID", "--model-field", "Model", "--text-field", "Response")
     assert main(["score", str(POOL), str(file), *options]) == 0
+
+
+def test_one_of_two_lines_that_breaks_off_costs_that_line_alone(tmp_path: Path) -> None:
+    file = tmp_path / "two.json"
+    file.write_bytes(b'{"id": "I0"\n{"id": "I1"}\n')
+    assert [entry.line for entry in files.PredictionFile(file).entries()] == [None, {"id": "I1"}]
