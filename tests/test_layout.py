@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=264, lines=82489, small_files=11, import_lines=6149),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=371, lines=101916, small_files=17, import_lines=8540),
+    "tests": Size(files=371, lines=101959, small_files=17, import_lines=8550),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -6,8 +6,10 @@ Instances are told apart by what a protocol can see of them: the id of their fir
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from calibrant.bench.protocols import Protocol, ProtocolResult
@@ -28,6 +30,10 @@ from calibrant.dsl.replayscm.scm import Scm
 GRAMMAR = Grammar(("not", "and", "or", "xor", "iff"), False)
 
 
+MOST_ANSWERS = "STUB_MOST_ANSWERS"  # variable: answers of a process, whose next one takes 600 s
+_answers = count(1)
+
+
 class Stub(Protocol, frozen=True):
     """Answers X3 = (and X1 X2) everywhere after a pause.
 
@@ -42,7 +48,8 @@ class Stub(Protocol, frozen=True):
         time.sleep(self.warm_up_pause)
 
     def answer(self, task: Task) -> ProtocolResult:
-        time.sleep(self.pause)
+        is_over = next(_answers) > int(os.environ.get(MOST_ANSWERS, sys.maxsize))
+        time.sleep(600 if is_over else self.pause)
         match task.training.worlds[0].id.partition("-")[0]:
             case "raise":
                 raise RuntimeError("no idea")

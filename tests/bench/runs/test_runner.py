@@ -26,7 +26,15 @@ from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import CHECKOUT, program
 from tests.support.shared import shared_file
-from tests.support.stub_protocols import DiesWarming, LacksLibrary, NeedsLibrary, Stub, killable_script, small_pool
+from tests.support.stub_protocols import (
+    MOST_ANSWERS,
+    DiesWarming,
+    LacksLibrary,
+    NeedsLibrary,
+    Stub,
+    killable_script,
+    small_pool,
+)
 
 MIXED = ["good", "or", "raise", "give_up", "good", "or", "good"]
 
@@ -190,14 +198,14 @@ def _wait(condition: Callable[[], bool]) -> None:
 
 
 def _started(pool: Path, out: Path, workers: int, folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(killable_script(folder)), str(pool), str(out), str(workers), "0.02"]
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    command = [sys.executable, str(killable_script(folder)), str(pool), str(out), str(workers), "0"]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), MOST_ANSWERS: str(10 // workers)}
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, start_new_session=True)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_killed_twice_resumes_with_nothing_lost_or_doubled(long_pool: Path, tmp_path: Path, workers: int) -> None:
-    run(Stub(pause=0.02), [long_pool], tmp_path / "whole")
+    run(Stub(), [long_pool], tmp_path / "whole")
     killed = tmp_path / "killed"
     kept: list[dict[str, Any]] = []
     for enough in (5, 15):
@@ -210,7 +218,7 @@ def test_a_run_killed_twice_resumes_with_nothing_lost_or_doubled(long_pool: Path
         before, kept = kept, [record for record in contents(killed) if record["instance"]]
         assert kept[: len(before)] == before  # appended to, never rewritten
         assert len(kept) < 32
-    assert run(Stub(pause=0.02), [long_pool], killed) == RunSummary(len(kept), 32 - len(kept), 8)
+    assert run(Stub(), [long_pool], killed) == RunSummary(len(kept), 32 - len(kept), 8)
     assert without_timing(killed) == without_timing(tmp_path / "whole")
 
 
