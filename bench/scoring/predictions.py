@@ -343,14 +343,13 @@ class Predictions:
             return False
         if [response for response in field.responses if response.id or response.sample is not None]:
             return False
-        if entry.digest in self._seen:
-            is_dropped = self._rules.duplicates == "drop"
-            if is_dropped:
-                self.counts.warn("duplicate", place)
-            else:
-                notes.append("equal_lines")
-            return is_dropped
-        self._seen.add(entry.digest)
+        if entry.digest not in self._seen:
+            self._seen.add(entry.digest)
+        elif self._rules.duplicates == "drop":
+            self.counts.warn("duplicate", place)
+            return True
+        else:
+            notes.append("equal_lines")
         return False
 
     def _without_prompt(
@@ -380,16 +379,9 @@ class Predictions:
     def _locate(self, line: Mapping[str, Any], field: AnswerField) -> tuple[PoolItems, str, str] | None:
         """Return (pool, item, name of the field that names it) of a line; None for a line to skip."""
         objects = field.parsed.objects if field.parsed is not None else ()
-        if not self._fields.id and not self._is_trace(line):
-            named = self._named_item((line, *objects))
-            if named is None:
-                named = self._prompted_item(line, field)
-            if named is not None:
-                name, instance = named
-                pool = self._pool(line, instance)
-                assert pool is not None
-                return pool, pool.item_id(instance) or instance, name
-        name, instance = self._instance(line)
+        is_stated = bool(self._fields.id) or self._is_trace(line)
+        named = None if is_stated else self._named_item((line, *objects)) or self._prompted_item(line, field)
+        name, instance = named or self._instance(line)
         pool = self._pool(line, instance)
         return None if pool is None else (pool, pool.item_id(instance) or instance, name)
 
