@@ -87,7 +87,7 @@ def harden(
         typer.echo(line)
     written = sorted(certificates.glob("*.json"))[:1] if certificates is not None else []
     still_open = [NextCommand(("list", out, "--why"), "what is still open")] if hardened.num_unreached else []
-    check = [NextCommand(("verify", *written, out), "check a certificate")] if written else []
+    check = [NextCommand(("verify", *written, hardened.certified), "check a certificate")] if written else []
     print_next(
         [
             *still_open,

@@ -68,11 +68,13 @@ class Hardened(NamedTuple):
     """Result of `calibrant harden`.
 
     notes: lines for standard error; num_unreached: number of items that did not reach the goal
+    certified: the pool that certificates are about
     """
 
     lines: Sequence[str]
     notes: Sequence[str]
     num_unreached: int
+    certified: Path
 
 
 class Hardenable(Protocol):

@@ -393,7 +393,7 @@ class ItemHardening:
         for line in pool.reports:
             if line["why"]:
                 notes.append(in_one_line(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}"))
-        return Hardened(_summary(pool.reports), notes, pool.num_unreached)
+        return Hardened(_summary(pool.reports), notes, pool.num_unreached, request.pool)
 
 
 def _summary(reports: Sequence[Mapping[str, Any]]) -> list[str]:

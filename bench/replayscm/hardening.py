@@ -452,7 +452,7 @@ class ScmHardening:
                 lines.append(_alternatives_summary(pool, len(supplied)))
             if searches is not None:
                 lines.append(_discoveries_summary(pool))
-            return Hardened(lines, notes, pool.num_unreached)
+            return Hardened(lines, notes, pool.num_unreached, request.out)
 
 
 def _write(
