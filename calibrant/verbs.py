@@ -201,8 +201,8 @@ def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> 
 
     Given a pool, the answers are lines of a file of predictions (docs/predictions.md), text or bytes: each names the
     instance that it is about, and a line of several answers has several verdicts; one whose request was not run or
-    failed has none. `CalibrantError` names the line that cannot be read. Answers and mechanisms that are met again are
-    not read again.
+    failed has none. `CalibrantError` names the line that cannot be read, and says so at the end if no request was run.
+    Answers and mechanisms that are met again are not read again.
     """
     return Verdicts(_score_pairs(items, answers, options))
 

@@ -65,7 +65,7 @@ class Size(NamedTuple):
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
     "dsl": Size(files=100, lines=31760, small_files=2, import_lines=1451),
-    "solvers": Size(files=92, lines=29690, small_files=5, import_lines=1491),
+    "solvers": Size(files=92, lines=29711, small_files=5, import_lines=1492),
     "audits": Size(files=58, lines=19598, small_files=1, import_lines=1104),
     "baselines": Size(files=28, lines=9949, small_files=2, import_lines=446),
     "bench": Size(files=264, lines=82489, small_files=11, import_lines=6149),

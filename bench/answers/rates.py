@@ -92,7 +92,8 @@ def wilson(successes: float, number: float) -> tuple[float, float]:
     share, z2 = successes / number, z * z
     middle = (share + z2 / (2 * number)) / (1 + z2 / number)
     half = z / (1 + z2 / number) * sqrt(share * (1 - share) / number + z2 / (4 * number * number))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # of none and of all, one end is 0 or 1, which rounding misses by 1e-16
+    return max(0.0, middle - half) if successes > 0 else 0.0, min(1.0, middle + half) if successes < number else 1.0
 
 
 # --- Names of systems and pools in tables: no two of one table look alike, and no part of a name is data --------------

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.benchmark import PublicIds
-from calibrant.bench.core.responses import EXCLUDED, Response
+from calibrant.bench.core.responses import EXCLUDED, Reading, Response
 from calibrant.bench.core.scoring import ID_FIELDS, Prediction, shown_id
 from calibrant.bench.scoring.answers import (
     AGENT_FIELD,
@@ -221,8 +221,8 @@ class Predictions:
                     if not is_excluded or self._with_excluded:
                         yield prediction
                     else:
-                        assert prediction.reading is not None
-                        self.counts.add(prediction.place, prediction.reading)
+                        reading = prediction.reading or Reading(None, prediction.response.stated_reason)
+                        self.counts.add(prediction.place, reading)
             except CalibrantError as error:
                 self._refuse(entry, error)
         if self.skipped and len(self.skipped) == self.recognised.lines:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.networks.formulas import Function, NetworkError
 from calibrant.dsl.networks.text_formats import unique_ids
+from calibrant.dsl.text import plural
 from calibrant.solvers.networks.cut import least_feedback_set, propagate_constants
 from calibrant.solvers.networks.network import BooleanNetwork, read_network
 
@@ -35,7 +36,7 @@ class NetworkFolder:
 
     def lines(self) -> Iterator[str]:
         """Yield a line on what was read, then one on each file that was not."""
-        yield f"{len(self.networks):,} networks; files with equal functions: {len(self.repeats):,}"
+        yield f"{plural(len(self.networks), 'networks')}; files with equal functions: {len(self.repeats):,}"
         for path, reason in self.refusals[:MAX_LINES]:
             yield f"not used: {path}: {reason}"
         if len(self.refusals) > MAX_LINES:

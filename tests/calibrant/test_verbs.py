@@ -164,6 +164,15 @@ def test_keys_that_are_no_texts_are_judged_as_json_writes_them(
     assert verdict.rejection.stage == "keys"
 
 
+def test_what_cannot_be_evaluated_is_one_clear_line(pool: calibrant.Pool[calibrant.Problem]) -> None:
+    task: Any = pool[0].task
+    alone: Any = {"X2": "X1"}
+    with pytest.raises(calibrant.CalibrantError, match=r"not a list of SCMs; of one SCM it is \[scm\]"):
+        calibrant.evaluate(alone, task.training)
+    with pytest.raises(calibrant.CalibrantError, match=r"worlds are a Panel such as item\.task\.training"):
+        calibrant.evaluate([alone], task)
+
+
 @pytest.mark.parametrize("stranger", ["an id", None, 3, calibrant.Problem, {"id": "x"}])
 def test_what_is_no_item_is_one_clear_line(stranger: Any) -> None:
     for verb in (calibrant.solve, calibrant.version_space, calibrant.audit, calibrant.separate, calibrant.harden):
@@ -189,6 +198,13 @@ def test_lines_name_the_instances_of_a_pool(pool: calibrant.Pool[calibrant.Probl
     several = {"id": pool[0].id, "choices": [{"text": "nothing"}, {"text": json.dumps(_gold_answer(pool[0]))}]}
     right["extractedAnswer"] = right.pop("response")
     lines: list[str | bytes] = [json.dumps(right), "", json.dumps(several).encode(), json.dumps(right) + "\n"]
+    failed = [
+        {"id": pool[0].id, "response": None, "error": "HTTP 503"},
+        {"custom_id": pool[0].id, "response": {"status_code": 429}},
+    ]
+    lines += map(json.dumps, failed)
+    with pytest.raises(calibrant.CalibrantError, match="lines: nothing was run: infrastructure_error 2"):
+        list(calibrant.score_many(pool, lines[-2:]))
     found = list(calibrant.score_many(pool, lines))
     assert [(verdict.problem.id, verdict.correct) for verdict in found] == [
         (pool[1].id, True),

@@ -400,4 +400,5 @@ def test_wilson_intervals_are_the_published_ones() -> None:
     assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
     assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert all(wilson(0, number)[0] == 0 and wilson(number, number)[1] == 1 for number in range(1, 200))
     assert wilson(1, 29) == pytest.approx((0.0061, 0.1718), abs=5e-5)
