@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -161,9 +162,12 @@ class Knowledge:
             if statement.word in SCM_WORDS:
                 raise CalibrantError(f"{statement.source}: '{statement.word}' {reason}")
 
-    def check(self, columns: Sequence[str]) -> CheckedKnowledge:
-        """Return the statements as masks over the columns; `CalibrantError` names the two lines that clash."""
-        return _Checker(columns, self.statements).checked()
+    def check(self, columns: Sequence[str], left_out: Mapping[str, str] = MappingProxyType({})) -> CheckedKnowledge:
+        """Return the statements as masks over the columns; `CalibrantError` names the two lines that clash.
+
+        left_out: why another column of the table is none of these, for the refusal of its name
+        """
+        return _Checker(columns, self.statements, left_out).checked()
 
 
 @dataclass(frozen=True)
@@ -430,8 +434,9 @@ def _limit(tokens: Sequence[str], source: str) -> int:
 class _Checker:
     """Comparison of statements with each other."""
 
-    def __init__(self, columns: Sequence[str], statements: Sequence[Statement]) -> None:
+    def __init__(self, columns: Sequence[str], statements: Sequence[Statement], left_out: Mapping[str, str]) -> None:
         self.columns = tuple(columns)
+        self.left_out = left_out
         self.statements = statements
         self.index = {name: i for i, name in enumerate(columns)}
         num_columns = len(self.columns)
@@ -546,7 +551,8 @@ class _Checker:
 
     def _position(self, name: str, source: str) -> int:
         if name not in self.index:
-            raise CalibrantError(f"{source}: {short_repr(name)} is no column; columns: {', '.join(self.columns)}")
+            no_column = f"{short_repr(name)} is no column; columns: {', '.join(self.columns)}"
+            raise CalibrantError(f"{source}: {self.left_out.get(name, no_column)}")
         return self.index[name]
 
     def _refuse_cycle(self) -> None:

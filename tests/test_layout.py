@@ -64,7 +64,7 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=100, lines=31760, small_files=2, import_lines=1451),
+    "dsl": Size(files=100, lines=31793, small_files=2, import_lines=1452),
     "solvers": Size(files=92, lines=29711, small_files=5, import_lines=1492),
     "audits": Size(files=58, lines=19598, small_files=1, import_lines=1104),
     "baselines": Size(files=28, lines=9949, small_files=2, import_lines=446),

@@ -281,7 +281,7 @@ def judge_graph(table: Table, options: FormulaOptions) -> GraphFit:
             f"{excluded[0]} and graph exclude each other: a graph names the parents of every column; it takes operators"
             " and ties"
         )
-    arcs, remarks = read_graph(options.graph, table.names)
+    arcs, remarks = read_graph(options.graph, table)
     parents_of = {name: [parent for parent, child in arcs if child == name] for name in table.names}
     wide = next((name for name, parents in parents_of.items() if len(parents) > MAX_CLAIMED_PARENTS), None)
     if wide is not None:

@@ -448,6 +448,25 @@ def coding_lines(columns: Iterable[Column]) -> list[str]:
     return lines
 
 
+def reasons_left_out(
+    columns: Iterable[Column], dropped: Iterable[str], stated: Iterable[str], num_rows: int
+) -> dict[str, str]:
+    """Return why a column of the file is none of the fit, and what to do, by its name.
+
+    columns: all with their kinds, of so many rows; dropped: by --drop; stated: those that name what was set
+    """
+    reasons = dict.fromkeys(dropped, " by --drop; take it out of that") | dict.fromkeys(
+        stated, ": it states what was set by hand"
+    )
+    for column in columns:
+        if column.kind == "id":
+            way = f"--binarize '{column.name}:RULE' uses it (RULE is {RULES})"
+            reasons[column.name] = f": its {num_rows:,} values are all different; {way}"
+        elif column.kind == "empty":
+            reasons[column.name] = ": it has no value"
+    return {name: f"column {readable_repr(name)} is left out{reason}" for name, reason in reasons.items()}
+
+
 # --- Columns that tell nothing beside others --------------------------------------------------------------------------
 MAX_SCREENED = 4_096  # patterns on which functions of two columns are looked for before all patterns are
 

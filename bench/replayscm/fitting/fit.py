@@ -48,7 +48,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.item import Pool, Problem, Task
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.text import known_names, plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.maxsat import fewest_roots
 from calibrant.solvers.formulas.least_formulas import Measure
 from calibrant.solvers.formulas.uncertain_rows import Prior
@@ -439,8 +439,7 @@ def fit_in_steps(
 def _require_columns(table: Table, names: Iterable[str]) -> None:
     for name in names:
         if name not in table.names:
-            near = known_names(str(name), table.names)
-            raise CalibrantError(f"{table.source} has no column {readable_repr(name)}; {near}")
+            raise table.unknown_column(str(name), table.source, f"has no column {readable_repr(name)}")
 
 
 def _fit_wide(table: Table, needs: fitting_target.TargetNeeds, max_parents: int, listen: Steps) -> Fit:

@@ -359,7 +359,7 @@ class FormulaOptions:
             raise CalibrantError(
                 f"{table.source} has {feature}; assume is for tables without: leave out columns or rows"
             )
-        knowledge.check(table.names)
+        knowledge.check(table.names, table.left_out)
         return knowledge.renamed(dict(zip(table.names, table.legal_names, strict=True)))
 
     def _check_assumption(self) -> None:

@@ -23,7 +23,6 @@ from calibrant.baselines.structure_learning.levels import LevelFrame
 from calibrant.bench.replayscm.fitting.table import Table
 from calibrant.dsl.errors import CalibrantError, readable_repr, require_extra
 from calibrant.dsl.knowledge import parse_statement
-from calibrant.dsl.text import known_names
 from calibrant.solvers.acyclic.least import members_of
 
 Arcs = list[tuple[str, str]]
@@ -41,8 +40,8 @@ class OwnGraph(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def read_graph(graph: Any, names: Sequence[str]) -> OwnGraph:
-    """Return a graph of one's own over these columns; `CalibrantError` states what cannot be read."""
+def read_graph(graph: Any, table: Table) -> OwnGraph:
+    """Return a graph of one's own over the columns of a table; `CalibrantError` states what cannot be read."""
     unread: list[str] = []
     if isinstance(graph, Path) or (isinstance(graph, str) and _is_file(graph)):
         (arcs, unread), source = _read_file(Path(graph)), str(graph)
@@ -51,14 +50,14 @@ def read_graph(graph: Any, names: Sequence[str]) -> OwnGraph:
     elif hasattr(graph, "edges"):
         edges = graph.edges() if callable(graph.edges) else graph.edges
         arcs, source = [(str(edge[0]), str(edge[1])) for edge in edges], "graph"
-        _require_names(map(str, getattr(graph, "nodes", ())), names, source)
+        _require_names(map(str, getattr(graph, "nodes", ())), table, source)
         if hasattr(graph, "is_directed") and not graph.is_directed():
             raise CalibrantError("graph is undirected; a network has arcs from parents to children")
     else:
         arcs, source = _read_pairs(graph), "graph"
-    _require_names((name for arc in arcs for name in arc), names, source)
+    _require_names((name for arc in arcs for name in arc), table, source)
     arcs = list(dict.fromkeys(arcs))
-    dag_of_arcs(names, arcs)  # refuses cycles
+    dag_of_arcs(table.names, arcs)  # refuses cycles
     stated = f"{source}: {', '.join(unread)} not read: arcs alone are, no signs, weights or labels of them"
     return OwnGraph(arcs, (stated,) if unread else ())
 
@@ -67,12 +66,10 @@ def _is_file(text: str) -> bool:
     return not re.search(r"->|\n|^\s*\[", text) and (Path(text).is_file() or Path(text).suffix.lower() in _READERS)
 
 
-def _require_names(named: Iterable[str], names: Sequence[str], source: str) -> None:
-    unknown = next((name for name in named if name not in names), None)
+def _require_names(named: Iterable[str], table: Table, source: str) -> None:
+    unknown = next((name for name in named if name not in table.names), None)
     if unknown is not None:
-        raise CalibrantError(
-            f"{source} has {readable_repr(unknown)}, which is no column; {known_names(unknown, names)}"
-        )
+        raise table.unknown_column(unknown, source, f"has {readable_repr(unknown)}, which is no column")
 
 
 def _read_pairs(graph: Any) -> Arcs:
@@ -293,8 +290,9 @@ def read_effect(effect: Any, table: Table) -> Query:
         if match is None:
             raise CalibrantError(f"effect {readable_repr(effect)}: {form}")
         ends = match["do"].rstrip(") ")
-        of = [_assignment(match["of"], table.names)]
-        setting = [_assignment(part, table.names) for part in next(csv.reader([ends], skipinitialspace=True))]
+        names = (*table.names, *table.left_out)
+        of = [_assignment(match["of"], names)]
+        setting = [_assignment(part, names) for part in next(csv.reader([ends], skipinitialspace=True))]
     elif (
         isinstance(effect, Mapping)
         and set(effect) == {"of", "do"}
@@ -325,9 +323,7 @@ def _assignment(text: str, names: Sequence[str]) -> tuple[str, str]:
 
 def _code(name: str, word: Any, table: Table) -> tuple[int, int]:
     if name not in table.names:
-        raise CalibrantError(
-            f"effect names {readable_repr(name)}, which is no column; {known_names(name, table.names)}"
-        )
+        raise table.unknown_column(name, "effect", f"names {readable_repr(name)}, which is no column")
     column = table.used[table.position(name)]
     code = column.code_of(str(word))
     if code is None:

@@ -192,7 +192,7 @@ def checked_knowledge(table: Table, options: NetworkOptions) -> CheckedKnowledge
     """
     num_vars = len(table.names)
     options.knowledge.refuse_scm_words("is about mechanisms of SCMs (--assume); networks with a score have no formulas")
-    checked = options.knowledge.check(table.names)
+    checked = options.knowledge.check(table.names, table.left_out)
     has_limit = any(s.word == "max-parents" for s in options.knowledge.statements)
     limits = checked.limits
     if num_vars > MAX_DENSE_VARIABLES and not has_limit:
@@ -221,7 +221,7 @@ def _read_dag(table: Table, graph: Any) -> tuple[Table, Dag | None]:
     """Return the table with remarks on how the graph was read, and the graph."""
     if graph is None:
         return table, None
-    arcs, remarks = read_graph(graph, table.names)
+    arcs, remarks = read_graph(graph, table)
     return replace(table, remarks=(*table.remarks, *remarks)), structure_learning_classes.dag_of_arcs(table.names, arcs)
 
 

@@ -25,6 +25,7 @@ from calibrant.bench.replayscm.fitting.columns import (
     binarize_column,
     make_column,
     notes_on,
+    reasons_left_out,
 )
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
@@ -248,8 +249,10 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter, ruled)
     notes = notes_on(columns, codes, set_masks, counts)
     has_targets = bool(options.do_columns or flags)
+    hand = (*options.do_columns, *flags)
+    left_out = reasons_left_out(columns, options.dropped(names, source), hand, len(raw.lines))
     return Table(source, raw.counting, tuple(columns), notes, codes, set_masks, counts, first, pattern_of_row,
-                 raw.lines, has_targets, layout, raw.remarks, reading=options.record(purpose))  # fmt: skip
+                 raw.lines, has_targets, layout, raw.remarks, (), options.record(purpose), left_out)  # fmt: skip
 
 
 def _code_columns(

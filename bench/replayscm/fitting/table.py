@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import StringIO
 from math import comb
@@ -40,7 +40,7 @@ from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.item import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
-from calibrant.dsl.text import plural
+from calibrant.dsl.text import known_names, plural
 
 # --- Tables of one's own: rows counted by pattern, with the code of each column, notes and interventions --------------
 Gaps: TypeAlias = Literal["complete", "drop"]
@@ -107,6 +107,7 @@ class Table(Framed):
     remarks: lines on how the file was read otherwise than it stands
     outputs: columns that are outputs of a PLA file; all others are their inputs
     reading: how it was read, as certificates state it; None of a PLA file
+    left_out: why a column of the file is not among `used`, a clause each
     """
 
     source: str
@@ -124,6 +125,7 @@ class Table(Framed):
     remarks: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     reading: ReadingRecord | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @cached_property
     def used(self) -> tuple[Column, ...]:
@@ -180,6 +182,12 @@ class Table(Framed):
         """Return the columns that were set in a pattern."""
         mask = int(self.set_masks[pattern])
         return tuple(name for k, name in enumerate(self.names) if mask >> k & 1)
+
+    def unknown_column(self, name: str, where: str, problem: str) -> CalibrantError:
+        """Return the error on a name of no used column: why it is left out, or the problem and the names that are."""
+        if name in self.left_out:
+            return CalibrantError(f"{where}: {self.left_out[name]}")
+        return CalibrantError(f"{where} {problem}; {known_names(name, self.names)}")
 
     def position(self, name: str) -> int:
         """Return the position of a used column."""

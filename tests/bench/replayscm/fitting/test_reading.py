@@ -320,6 +320,36 @@ def test_refusals_state_what_to_do_about_lines_above_the_names_and_columns_left_
         calibrant.fit(file, target="ill")
 
 
+ALL_DIFFERENT = "column 'score' is left out: its 4 values are all different; --binarize 'score:RULE' uses it (RULE is "
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        ("fit", {"target": "score"}, f"the data: {ALL_DIFFERENT}"),
+        ("fit", {"roots": "score"}, f"the data: {ALL_DIFFERENT}"),
+        ("fit", {"graph": "score -> group"}, f"graph: {ALL_DIFFERENT}"),
+        ("learn_networks", {"graph": "[score][group|score]"}, f"graph: {ALL_DIFFERENT}"),
+        ("learn_networks", {"effect": "score=12 | do(group=x)"}, f"effect: {ALL_DIFFERENT}"),
+        ("learn_networks", {"effect": "group=x | do(score=12)"}, f"effect: {ALL_DIFFERENT}"),
+        ("learn_networks", {"forbid": "score -> group"}, ALL_DIFFERENT),
+        ("fit", {"target": "heal"}, "the data: column 'heal' is left out: it has no value"),
+        ("fit", {"target": "set", "do": "set"}, "column 'set' is left out: it states what was set by hand"),
+        ("fit", {"target": "set", "do_flags": "s*t", "one": {}}, "column 'set' is left out: it states what was set"),
+        ("fit", {"target": "name", "drop": "name"}, "column 'name' is left out by --drop"),
+        ("fit", {"target": "scare"}, "the data has no column 'scare'; known: group"),
+    ],
+)
+def test_a_name_of_a_column_left_out_is_refused_with_the_reason(
+    function: str, options: dict[str, Any], message: str
+) -> None:
+    data = {"name": list("abcd"), "score": [12, 31, 27, 8], "group": list("xyxy"), "heal": [""] * 4, "set": [""] * 4}
+    if "do_flags" in options:
+        data |= {"e": [0, 1, 0, 1], "set": [0, 1, 0, 0]}
+    with pytest.raises(calibrant.CalibrantError, match=re.escape(message)):
+        getattr(calibrant, function)(data, **options)
+
+
 def test_a_title_above_the_names_is_named_where_a_column_is_missing(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("Messung 2024;;\nalt;neu;krank\n1;0;1\n0;1;0\n", encoding="utf-8")
