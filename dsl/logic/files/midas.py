@@ -21,6 +21,7 @@ from calibrant.dsl.records import decode_line
 _MISSING = {"", "na", "nan"}
 _ROLES = {"stimuli": False, "stimulus": False, "inhibitors": True, "inhibitor": True}  # role: whether it inhibits
 _CELL_LINE_WORDS = ("cellline", "celltype")
+_CELL_LINE_COLUMN = "cell line HeLa is a column TR:HeLa:CellType of 0 and 1"
 _NO_TREATMENT = {"NOCYTO", "NOINHIB", "NOLIG", "NO-CYTO", "NO-INHIB", "NO-LIG"}
 _PHOSPHO = "p-"
 ALL_READOUTS = "ALL"
@@ -278,7 +279,7 @@ def _sort_column(column: _Column, header: _Header, file: str, nodes: set[str]) -
             _checked_name(column, column.name, file, header.line)
         (header.times if kind == "DA:" else header.values).append(column)
     else:
-        problem = "columns begin with TR:, DA:, DV: or ID:"
+        problem = f"columns begin with TR:, DA:, DV: or ID: (ID: is not read); {_CELL_LINE_COLUMN}"
         raise _of_column(problem, "column-kind", column.header, file, header.line)
 
 
@@ -365,7 +366,8 @@ def _clamp(fields: Sequence[str], column: _Column, file: str, line: int) -> bool
     text = fields[column.position]
     number = 0 if text.lower() in _MISSING else _number(text)
     if number not in (0, 1):
-        problem = f"{short_repr(text)}; a TR cell is 0 or 1, doses are not read"
+        advice = _CELL_LINE_COLUMN if column.name.lower() in _CELL_LINE_WORDS else "doses are not read"
+        problem = f"{short_repr(text)}; a TR cell is 0 or 1, {advice}"
         raise _of_column(problem, "treatment", column.header, file, line)
     return number == 1
 
