@@ -154,6 +154,9 @@ def test_a_run_does_not_depend_on_workers_and_goes_on(
     )
     assert sum(row["n"] for row in rows) == 24
     assert {row["benchmark"] for row in rows} == {"causim"}
+    # `copy` answers counterfactuals alone; no answer to an abduction has reasons, so one that lacks is none without
+    explained = {row["setting"].partition("-")[0]: row["explained"] for row in rows}
+    assert explained == {"deduction": 0, "intervention": 0, "abduction": None, "counterfactual": 1}
 
 
 def test_what_was_decided_is_told_of_questions_with_one_answer(
