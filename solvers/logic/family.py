@@ -465,7 +465,8 @@ class MeasuredCell(NamedTuple):
     """A measured value with its predictions.
 
     number: position of the experiment, from 1; time: None if the data have none
-    value: as measured; integer: discretised; predicted: by the witness; share: of members that predict 1
+    value: as measured, or scaled by the data's normalisation; integer: discretised; predicted: by the witness
+    share: of members that predict 1
     """
 
     number: int
@@ -500,8 +501,8 @@ def measured_cells(family: LogicFamily, times: ValueTimes = ()) -> Iterator[Meas
 
 
 def predicted_csv(family: LogicFamily, times: ValueTimes = ()) -> str:
-    """Return the measured values with predictions as CSV, one row per value; squares use values as measured."""
-    head = ("number", "experiment", "time", "readout", "measured", "discretised", "predicted", "share", "square")
+    """Return the measured values with predictions as CSV, one row per value; squares use undiscretised values."""
+    head = ("number", "experiment", "time", "readout", "value", "discretised", "predicted", "share", "square")
     rows = (
         (
             *(cell.number, cell.experiment, "" if cell.time is None else f"{cell.time:g}", cell.readout),

@@ -128,7 +128,6 @@ def require_members(family: LogicFamily) -> None:
 
 # --- A family in words: class, optimum, members, edges, the next experiment, and the audit of a list ------------------
 NO_PROBABILITY = "Shares are of models of this class within these limits; they are no probabilities of nature."
-_WITNESS = "the first optimal model, over values as measured"
 LABEL = 10  # characters of the first column
 MAX_PRINTED = 20  # lines of each list in the terminal: edges, candidates, members, findings
 
@@ -160,7 +159,10 @@ def _summary(counted: Counted) -> Iterator[str]:
     has = "1 model has" if num_optimal == 1 else f"{number_text(num_optimal)} models have"
     yield _line("optimum", f"misfit {misfit:,}, proven least, and size {size} at it; {has} both")
     if counted.whole.count:
-        yield _line("MSE", f"{mean_squared_error(counted.whole.witness, task):.4f} of {_WITNESS}")
+        scaling = counted.dataset.use.normalisation
+        values = "values as measured" if scaling == "none" else f"values scaled by {scaling}"
+        error = mean_squared_error(counted.whole.witness, task)
+        yield _line("MSE", f"{error:.4f} of the first optimal model, over {values}")
         errors = errors_by_readout(counted.whole.witness, task)
         readouts = sorted(errors, key=lambda name: -errors[name])[:MAX_PRINTED]
         if len(errors) > 1:
@@ -357,7 +359,7 @@ def measured_table(
         "Measured values, what the first optimal model predicts, the share of models that predict 1, and the square"
     )
     caption += " of the difference; a yellow row is a value on the other side of 1/2 than predicted"
-    headings = ("experiment", *(("time",) if times else ()), "readout", "measured", "predicted", "share", "square")
+    headings = ("experiment", *(("time",) if times else ()), "readout", "value", "predicted", "share", "square")
     if answers:
         headings, caption = (*headings, "the model"), f"{caption}; the model: that of --of"
     numeric = frozenset(range(len(headings))) - {0, headings.index("readout")}
@@ -456,9 +458,7 @@ def answer_lines(judgement: Judgement, task: Task) -> Iterator[str]:
         :MAX_PRINTED
     ]
     yield f"Measured values and what the model {'has in attractors' if judgement.prediction is None else 'predicts'}"
-    yield aligned(
-        ["", "experiment", "readout", "measured", "model", "", ""], [rows[column] for column in sorted(order)]
-    )
+    yield aligned(["", "experiment", "readout", "value", "model", "", ""], [rows[column] for column in sorted(order)])
     if len(rows) > MAX_PRINTED:
         yield f"and {len(rows) - MAX_PRINTED} more; the page (--html) has all"
 

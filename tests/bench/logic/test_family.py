@@ -121,6 +121,7 @@ def test_raw_readings_are_refused_and_scaled_when_asked(tmp_path: Path) -> None:
     scaled = called("family", prior, data, "--normalise", "minmax")
     assert scaled.stdout.splitlines()[2] == "scaled    minmax: b 512 to 900 became 0 to 1"
     assert "misfit 10,000, proven least, and size 0" in scaled.stdout
+    assert "MSE       0.5000 of the first optimal model, over values scaled by minmax" in scaled.stdout.splitlines()
     ranges = json.loads(called("family", prior, data, "--normalise", "minmax", "--json").stdout)["data"]["ranges"]
     assert ranges == {"b": {"measured": [512.0, 900.0], "normalised": [0.0, 1.0]}}
 
@@ -394,6 +395,7 @@ def test_a_model_is_shown_beside_what_was_measured(files: tuple[Path, Path], tmp
     model.write_text("d, b & x\nx, b\n", encoding="utf-8")
     printed = called("family", *files, *LIMITS, "--of", model, "--html", page).stdout
     table = printed[printed.index("Measured values and what the model predicts") :].splitlines()
+    assert table[1].split() == ["experiment", "readout", "value", "model"]  # scaled with --normalise, so not `measured`
     assert [re.split(r"  +", line) for line in table[2:]] == [
         ["1", "a", "d", "0.6", "0", "missed", "otherwise than every optimal model"],
         ["2", "b", "d", "0.5", "1", "otherwise than every optimal model"],

@@ -41,7 +41,7 @@ def test_tables() -> None:
         "edge,b 1 r,3,0.75,open",
     ]
     assert export.predicted_csv(family, ((30.0,),)).splitlines() == [
-        "number,experiment,time,readout,measured,discretised,predicted,share,square",
+        "number,experiment,time,readout,value,discretised,predicted,share,square",
         "1,a + b,30,r,1,100,1,1,0",
     ]
     best = family.best_next(candidate_experiments(family.task.setup))
