@@ -81,6 +81,9 @@ def shown_but_set(why: ReplayWhy) -> str:
     variable, number = why.pair.differing[0], len(row.set_in)
     which = listed(list(row.set_in)) if number <= 3 else f"{number} rows, {row.set_in[0]} the first,"
     worlds = "it" if number == 1 else "both" if number == 2 else "all"
+    if not values:
+        verb, place = ("does", "there") if number == 1 else ("do", f"in {worlds}")
+        return f"{which} {verb} not show what {variable} would be: it was set {place}."
     has, says = ("has", "it does not show") if number == 1 else ("have", "none shows")
     return f"{which} {has} {values}, but {variable} was set in {worlds}: {says} what {variable} would be."
 
@@ -93,9 +96,10 @@ def witness_words(why: ReplayWhy) -> str:
     relevant = witness_row(why)
     roots = {n: b for n, b in why.witness.roots.items() if b or relevant is None or n in relevant.values}
     parts += [f"{name} = {bit}" for name, bit in roots.items()]
-    other_roots = " and all other roots 0" if len(roots) < len(why.witness.roots) else ""
+    if len(roots) < len(why.witness.roots):
+        parts = [f"{', '.join(parts)} and all other roots 0" if parts else "all roots 0"]
     gives = "; ".join([_gives("A", why.pair.first.values, why), _gives("B", why.pair.second.values, why)])
-    return f"Witness {', '.join(parts)}{other_roots}: {gives}."
+    return f"{' '.join(filter(None, ('Witness', ', '.join(parts))))}: {gives}."
 
 
 def _gives(letter: str, values: Mapping[str, int], why: ReplayWhy) -> str:
@@ -132,8 +136,10 @@ def count_origin(why: ReplayWhy) -> str:
     if int(why.count.lower) != 1 << never:
         return general
     were, subject = ("was", "it") if never == 1 else ("were", "each of them")
-    rows = f"of the {total} rows over {listed(list(roots))}, {never} {were} never seen with {variable} free"
-    return f"{why.count.in_words()} = 2 to the {never}: {rows}, and {subject} may be 0 or 1."
+    unseen = f"{variable} was never seen free"
+    if roots:
+        unseen = f"of the {total} rows over {listed(list(roots))}, {never} {were} never seen with {variable} free"
+    return f"{why.count.in_words()} = 2 to the {never}: {unseen}, and {subject} may be 0 or 1."
 
 
 def unit_heading(why: ReplayWhy) -> str:

@@ -268,6 +268,29 @@ def test_advice_for_a_csv_file_is_a_line_of_it_and_pages_use_its_words(tmp_path:
         assert "One SCM fits" in called("fit", file, "--target", "Light").stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "note", "witness"),
+    [
+        ("A,B,Y,set\n0,0,0,Y\n1,1,1,Y\n",
+         "do_Y line 2 and do_Y line 3 do not show what Y would be: it was set in both.",
+         "Witness all roots 0: A gives Y = 0; B gives Y = 1."),
+        ("A,Y,set\n0,0,Y\n", "do_Y line 2 does not show what Y would be: it was set there.", "Witness all roots 0: A"),
+        ("A,Y,set\n" + "1,0,Y\n" * 4, "4 rows, do_Y line 2 the first, do not show what Y would be: it was set in all",
+         ""),
+        ("Y,set\n1,Y\n", "it was set there.",
+         "2 = 2 to the 1: Y was never seen free, and it may be 0 or 1.\nWitness: A"),
+    ],
+)  # fmt: skip
+def test_a_target_that_every_row_sets_is_said_without_empty_parts(
+    text: str, note: str, witness: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(text, encoding="utf-8")
+    done = called("fit", file, "--do", "set", "--target", "Y", "--html", tmp_path / "why.html")
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert all(sentence in done.stdout and sentence in page for sentence in (note, *witness.split("\n")))
+
+
 @pytest.mark.parametrize("shown", [0b1, 0b1011, 0b11111111, 0b10000001])
 def test_the_page_says_how_the_count_comes_about(shown: int) -> None:
     fitted = fit_complete(rows_of(0b10010110, shown), target="Y")
