@@ -355,6 +355,8 @@ def _parse_batch_output(line: JsonMapping) -> ParsedLine:
 
 
 def _is_batch_output(line: JsonMapping) -> bool:
+    if line.keys() <= {"custom_id", "key", "model", "status"}:  # a failed request; another field may be an answer
+        return bool(line.get("status")) and not {"custom_id", "key"}.isdisjoint(line)
     if "response" not in line or not {"custom_id", "key", "request", "status"} & line.keys():
         return False
     response = line["response"]

@@ -230,10 +230,8 @@ class Predictions:
                 f"{self._file}: all {len(self.skipped)} lines are left out; first: {self.skipped[0][1]}"
             )
         if self.recognised.lines == self.num_unknown:
-            problem = (
-                f"none of its {self.num_unknown} lines is about an item of these pools" if self.num_unknown else ""
-            )
-            raise CalibrantError(f"{self._file}: {problem or 'no predictions in it'}")
+            none = f"none of its {self.num_unknown} lines is about an item of these pools"
+            raise CalibrantError(f"{self._file}: {none if self.num_unknown else 'no predictions in it'}")
         if not num_rated and self.num_scored:
             raise NothingRunError(self._file, self.counts)
 
@@ -257,9 +255,12 @@ class Predictions:
         message = f"{self._file}: {entry.where}: {error}"
         if good := self.recognised.lines - 1:
             message += f"; {'the line before it is' if good == 1 else f'the {good} before it are'} good"
-        if self._rules == DEFAULT_RULES and self._with_excluded and self._has_options:
-            message += "; --on-error skip leaves such lines out"
-        raise HintedError(message, option=error.option if isinstance(error, HintedError) else ()) from None
+        may_skip = self._rules == DEFAULT_RULES and self._with_excluded and self._has_options
+        option = error.option if isinstance(error, HintedError) else ()
+        if option and self.recognised.answers:  # lines before it were read without this option
+            option = ("--on-error", "skip") if may_skip else ()
+        message += "; --on-error skip leaves such lines out" if may_skip else ""
+        raise HintedError(message, option=option) from None
 
     def _entries(self) -> Iterator[FileEntry]:
         """Yield the lines of the file."""

@@ -219,6 +219,7 @@ GEMINI = [
     Shape("malformed call", [_gemini("MALFORMED_FUNCTION_CALL")], [TOOL]),
     Shape("other", [_gemini("OTHER")], [EMPTY], {"unknown_stop": 1}),
     Shape("call", [_gemini("STOP", {"functionCall": {"name": "submit", "args": json.loads(GOLD)}})], [RIGHT]),
+    Shape("failed, by its status", [{"key": ITEM.id, "status": "JOB_STATE_FAILED"}], [FAILED]),
     Shape("input of a batch", [{"key": ITEM.id, "request": {"contents": []}}], [NOT_RUN]),
     Shape(
         "Vertex, failed",
@@ -399,6 +400,18 @@ def test_the_field_of_an_answer_is_hinted(field: str, tmp_path: Path, capsys: py
     assert capsys.readouterr().err.rstrip().endswith(option)
     assert main(["score", str(POOL), str(file), "--json", *option.split()]) == 0
     assert json.loads(capsys.readouterr().out)["correct"] is True
+
+
+def test_a_field_that_lines_before_do_not_need_is_not_hinted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An option is for all lines: with `--text-field note` the good line would be refused."""
+    lines = {"id": ITEM.id, "model": "m", "response": GOLD}, {"id": OTHER.id, "note": "later"}
+    file = jsonl(tmp_path / "responses.jsonl", *lines)
+    assert main(["score", str(POOL), str(file)]) == 2
+    assert capsys.readouterr().err.rstrip().endswith("responses.jsonl --on-error skip")
+    assert main(["score", str(POOL), str(file), "--json", "--on-error", "skip"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["correct"] is True
 
 
 @pytest.mark.parametrize("place", ["help", "docs/predictions.md"])
