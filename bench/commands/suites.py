@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from datetime import datetime
 from pathlib import Path
@@ -67,18 +68,27 @@ def release(
 
 
 def list_next_commands(out: Path, manifest: Manifest, submissions: Path = SUBMISSIONS) -> list[NextCommand]:
-    """Return how to verify each pool's certificates, and how to submit: a row's answers, by way of example."""
-    from calibrant.bench.suites.manifest import GOLD, ROWS
+    """Return how to verify each pool's certificates, and how to submit: a row's answers, by way of example.
+
+    The example has a version and answers that no submission has, since a board refuses the same ones twice.
+    """
+    from calibrant.bench.suites.manifest import GOLD, ROWS, sha256_of
+    from calibrant.bench.suites.submissions import read_cards, skeleton
     from calibrant.bench.terminal import NextCommand, unused_path
 
     pools = [out / GOLD / pool.name for pool in manifest.pools]
     pools = [pool for pool in pools if any((pool / "certificates").glob("*.json"))]
     verified = [("verify", pool / "certificates", pool / f"{pool.name}.jsonl") for pool in pools[:MAX_POOLS]]
     commands = [NextCommand(words, "count again") for words in verified]
-    rows = sorted((out / GOLD / ROWS).glob("*/*.jsonl"))
+    cards = read_cards(submissions, manifest)
+    submitted = {digest for card in cards for digest in card.files.values()}
+    rows = [file for file in sorted((out / GOLD / ROWS).glob("*/*.jsonl")) if sha256_of(file) not in submitted]
     if rows:
-        about = ("--system", "my-system", "--system-version", "1", "--submitter", "me", "--date", manifest.date)
-        words = ("submission", out, rows[0], *about, "--out", unused_path(str(submissions / "my-system")))
+        system = "my-system"
+        versions = {skeleton(card.version) for card in cards if skeleton(card.system) == skeleton(system)}
+        version = next(number for number in map(str, itertools.count(1)) if skeleton(number) not in versions)
+        about = ("--system", system, "--system-version", version, "--submitter", "me", "--date", manifest.date)
+        words = ("submission", out, rows[0], *about, "--out", unused_path(str(submissions / system)))
         commands.append(NextCommand(words, "submit answers"))
     return commands
 

@@ -16,6 +16,7 @@ import shutil
 import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -218,6 +219,15 @@ def refusal_text(error: Exception, scratch: Path) -> str:
 
 def _safe_name(name: str, number: int) -> str:
     return name if _FOLDER_NAME.fullmatch(name) else f"entry {number + 1}: {short_repr(name)}"
+
+
+def read_cards(folder: Path, manifest: Manifest) -> list[Card]:
+    """Return the cards in a folder of submissions that can be read; none if there is no folder."""
+    cards = []
+    for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
+        with suppress(CalibrantError, OSError):
+            cards.append(read_card(folder, name, manifest))
+    return cards
 
 
 def read_card(folder: Path, name: str, manifest: Manifest) -> Card:

@@ -438,12 +438,17 @@ def test_what_a_release_names_as_next_works(
     assert isinstance(submission, Submission)
     assert submission.card.system == "my-system"
     capsys.readouterr()
-    assert main(["board", str(suite), "submissions", "--out", "site"]) == 0
-    pasted = [line.partition("calibrant ")[2] for line in NEXT.findall(capsys.readouterr().err)]
-    assert [line.split()[0] for line in pasted] == ["verify", "verify", "submission"]
-    for line in pasted[1:]:
-        assert main(shlex.split(line)) == 0
-    assert (tmp_path / "submissions" / "my-system-2" / "card.toml").is_file()
+    for number in (2, 3):  # a board is not red after what the one before named
+        assert main(["board", str(suite), "submissions", "--out", f"site-{number}"]) == 0
+        pasted = [line.partition("calibrant ")[2] for line in NEXT.findall(capsys.readouterr().err)]
+        assert [line.split()[0] for line in pasted] == ["verify", "verify", "submission"]
+        for line in pasted[1:]:
+            assert main(shlex.split(line)) == 0
+        card = tmp_path / "submissions" / "my-system-2" / "card.toml"
+        assert tomllib.loads(card.read_text("utf-8"))["version"] == str(number)
+        card.parent.rename(tmp_path / "submissions" / f"folder-{number}")
+        capsys.readouterr()
+    assert main(["board", str(suite), "submissions", "--out", "site-4"]) == 0
 
 
 def test_the_card_says_what_was_stated(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
