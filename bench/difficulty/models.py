@@ -24,6 +24,7 @@ from calibrant.bench.report.sources import items_of_pools, scored_answers
 from calibrant.bench.runs.audits import explain_item
 from calibrant.bench.training import LABELS
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import Found
 
 # --- Outcomes of systems on the items of a pool, as a table of right and wrong ----------------------------------------
@@ -319,7 +320,8 @@ def fit_responses(answers: IntArray, name: ModelName = "rasch", rows: Sequence[i
     if num_systems < least or num_items < MIN_ITEMS:
         kind = "a model of two parameters" if name == "2pl" else "a Rasch model"
         raise CalibrantError(
-            f"{num_items} items that all {num_systems} systems answered; {kind} needs {MIN_ITEMS} and {least}"
+            f"{plural(num_items, 'items')} that all of {plural(num_systems, 'systems')} answered;"
+            f" {kind} needs {MIN_ITEMS} items and {least} systems"
         )
     labels = list(range(num_items)) if rows is None else list(rows)
     varying = [k for k in range(num_items) if 0 < answers[k].sum() < num_systems]

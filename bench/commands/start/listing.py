@@ -37,6 +37,7 @@ COLUMNS = {
     "setting": "Setting",
     "suite": "Suite",
     "system": "System",
+    "sample": "Sample",
     "class": "Class",
     "moves": "Moves",
     "left": "Left",
@@ -48,6 +49,7 @@ COLUMNS = {
 FIRST = (
     "class",
     "left",
+    "sample",
     "right",
     "fit",
     "moves",
@@ -193,6 +195,8 @@ def _select_setting(items: Sequence[Any], setting: str | None, name: str) -> Seq
 
 def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, as_json: bool) -> None:
     rows = list(answers.rows(scores))
+    if not as_json and not any(row["sample"] for row in rows):
+        rows = [{**row, "sample": None} for row in rows]
     first = rows[:limit] if limit else rows
     _print_rows(first, len(first), len(rows), "answer", as_json=as_json)
     shares = [row["right_of_ties"] for row in rows if row.get("right_of_ties") is not None]
@@ -411,6 +415,7 @@ class AnswerFilter:
         row: dict[str, Any] = {"id": context.instance, "setting": context.setting}
         if self.system is None:
             row["system"] = context.system
+        row["sample"] = context.sample
         steps = score.get("steps", score.get("num_steps"))
         success = self.benchmark.metrics.success
         ties = {"right_of_ties": success.rate(score, context.setting)} if context.is_tied else {}

@@ -274,9 +274,10 @@ def test_a_list_of_answers_keeps_ids_and_systems_and_names_what_it_leaves_out(tm
     assert [next(name for name in ids if name in row) for row in rows] == sorted(ids * 4, key=ids.index)
     assert sum(systems[0] in row for row in rows) == 4
     assert "7.5 \N{MULTIPLICATION SIGN} 10" in done.stdout
-    assert "left out to fit 80 columns: Setting, Right;" in done.stderr
+    assert "left out to fit 80 columns: Setting, Sample, Right;" in done.stderr
     (hint,) = HINT.findall(done.stderr)
     listed = [json.loads(line) for line in called(*shlex.split(hint)[1:]).stdout.splitlines()]
+    assert [row["sample"] for row in listed] == [0, 1] * 4
     assert {row["left"] for row in listed} == {"75198014899529318400", "2528371261405832826231944380416"}
 
 

@@ -141,7 +141,7 @@ def test_the_command_explains_and_writes_a_page(scored: tuple[Path, Path], tmp_p
     assert "Which items are hard?" in page.read_text(encoding="utf-8")
     refused = called("difficulty", verdicts, "--pools", pool, "--model", "2pl")
     assert refused.returncode == 2
-    assert "needs 30 and 100" in refused.stderr
+    assert "needs 30 items and 100 systems" in refused.stderr
 
 
 def test_a_subset_of_a_pool_is_a_pool(scored: tuple[Path, Path], tmp_path: Path) -> None:
