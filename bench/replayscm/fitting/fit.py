@@ -106,7 +106,7 @@ class Fit(Framed):
     @property
     def naming(self) -> Naming:
         """Legal names of columns in the problem, and the user's own."""
-        return Naming(self.table.legal_names, self.table.names)
+        return self.table.naming
 
     def __repr__(self) -> str:
         subject = "" if self.target is None else f" of {in_one_line(self.target)[:40]}"
@@ -388,7 +388,7 @@ def fit_in_steps(
 
         listen("functions of the graph", 0, 1)
         return judge_graph(table, options)
-    naming = Naming(table.legal_names, table.names)
+    naming = table.naming
     listed = split_names(roots, table.names) if isinstance(roots, str) else roots
     _require_columns(table, [target] if target is not None else listed or ())
     free = [name for name in table.names if name != target] if target is not None else listed
@@ -459,7 +459,7 @@ def _fit_wide(table: Table, needs: fitting_target.TargetNeeds, max_parents: int,
         return replace(fitted, outcome=Impossible(reason))
     listen("formulas of many columns", 0, 1)
     wide = needs.find_formula(max_parents, best)
-    legal = Naming(table.legal_names, table.names).to_legal(needs.target)
+    legal = table.naming.to_legal(needs.target)
     fitted = replace(fitted, num_functions=needs.count_functions(max_parents))
     model = None if wide.formula is None else certify(task, Scm(others, {legal: wide.formula}))
     if wide.formula is None or model is None or not wide.is_proven:
@@ -526,7 +526,7 @@ def _fewest_roots(table: Table, max_parents: int, listen: Steps) -> Fit:
     if fewest.roots is not None:
         sets = f"{num_root_sets:,} sets of {number} fit" if num_root_sets else f"some sets of {number} fit"
         least += f", and {sets}, with {choices.num_parent_sets:,} parent sets: more than are gone through for the least"
-        raw = Naming(table.legal_names, table.names).to_raw
+        raw = table.naming.to_raw
         some_roots = tuple(map(raw, choices.names_of(fewest.roots) or names[:1]))
     undecided = OutOfBudget(f"{least}; {advice}")
     return Fit(problem_of(table, task), None, undecided, None, table, some_roots=some_roots)

@@ -32,7 +32,7 @@ from calibrant.bench.replayscm.fitting.fronts import (
     size_text,
 )
 from calibrant.bench.replayscm.fitting.reading import options_of_record, read_with
-from calibrant.bench.replayscm.fitting.table import ITEM, Naming, Table, handle_gaps
+from calibrant.bench.replayscm.fitting.table import ITEM, Table, handle_gaps
 from calibrant.bench.report.tidy import Framed
 from calibrant.bench.terminal import NextCommand, command_without_option, invocation
 from calibrant.dsl.atomic_write import write_atomically
@@ -543,7 +543,7 @@ def table_page(
         content = {"title": title, "crumbs": ["fit", name], "item": ITEM}
         return design_page("why/why.html", content | {"body": Markup("<h1>{}</h1>\n").format(title) + notes})
     whole = why_page(why, body(why, "why", notes=Markup(NOTES_HERE)), "fit", name)
-    return Naming(table.legal_names, table.names).markup(whole).replace(NOTES_HERE, notes)
+    return table.naming.markup(whole).replace(NOTES_HERE, notes)
 
 
 def page_in_steps(table: Table, target: str | None, why: ReplayWhy | None, name: str) -> str:
@@ -555,4 +555,4 @@ def page_in_steps(table: Table, target: str | None, why: ReplayWhy | None, name:
         raise CalibrantError("--steps: what else fits was not counted here; --html has what is known")
     read = tuple(table.reading_lines(every=True, target=target))
     page = steps_page([replace(lesson(why), item=target or name, intro=read)], "fit", name)
-    return Naming(table.legal_names, table.names).markup(page)
+    return table.naming.markup(page)

@@ -269,6 +269,11 @@ class Table(Framed):
             legal.append(name if name in plain else similar)
         return tuple(legal)
 
+    @cached_property
+    def naming(self) -> Naming:
+        """Names inside formulas of items, and the raw ones; titles of rows with the same columns set have them too."""
+        return Naming(self.legal_names, self.names, np.unique(self.set_masks).tolist())
+
     def row_line(self, row: str, targets: Sequence[str]) -> tuple[str, str]:
         """Return a row as a line of the file, and what to replace in it; without a file by the names of its columns.
 
@@ -426,10 +431,11 @@ MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one 
 
 @dataclass(frozen=True)
 class Naming:
-    """Legal names of columns and the raw ones, in the same order."""
+    """Legal names of columns and the raw ones, in the same order. masks: which columns some row sets, of all rows."""
 
     legal: Sequence[str]
     raw: Sequence[str]
+    masks: Sequence[int]
 
     def graph(self, model: Scm, *, is_whole: bool) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """Return the formula of each column of a model, "" of a root, and its arcs, all under the user's names.
@@ -447,8 +453,15 @@ class Naming:
         return {a: b for a, b in zip(self.legal, self.raw, strict=True) if a != b}
 
     @cached_property
+    def _titles(self) -> Mapping[str, Sequence[str]]:
+        """Raw names of the columns set, by the title of their rows; a title that is a column's name stays that."""
+        sets = [natural(name for k, name in enumerate(self.legal) if mask >> k & 1) for mask in self.masks]
+        titles = {_world_title(names): list(map(self.to_raw, names)) for names in sets if names}
+        return {title: names for title, names in titles.items() if title not in self.legal}
+
+    @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(r"\b(" + "|".join(map(re.escape, self._changed)) + r")\b")
+        return re.compile(r"\b(do_\w+|" + "|".join(map(re.escape, self._changed)) + r")\b")
 
     def to_legal(self, name: str) -> str:
         """Return the legal name of a column."""
@@ -479,7 +492,19 @@ class Naming:
     def _replace(self, text: str, form: Callable[[str], str]) -> str:
         if not self._changed:
             return text
-        return self._pattern.sub(lambda match: form(self._changed[match[1]]), text)
+
+        def replaced(match: re.Match[str]) -> str:
+            word = match[1]
+            if word in self._titles:
+                return _world_title(list(map(form, self._titles[word])))
+            return form(self._changed[word]) if word in self._changed else word
+
+        return self._pattern.sub(replaced, text)
+
+
+def _world_title(assigned: Sequence[str]) -> str:
+    """Return the title of the rows in which these columns were set."""
+    return f"do_{'_'.join(assigned)}" if assigned else "observed"
 
 
 def task_of(table: Table, disclosure: Disclosure) -> Task:
@@ -498,10 +523,9 @@ def task_of(table: Table, disclosure: Disclosure) -> Task:
     worlds = []
     for mask, rows in groups.items():
         assigned = natural(name for k, name in enumerate(table.legal_names) if mask >> k & 1)
-        title = f"do_{'_'.join(assigned)}" if assigned else "observed"
         columns = columns_from_rows([texts[patterns[r]] for r in rows], len(names))
         labels = tuple(f"{noun} {lines[r]}" for r in rows)
-        worlds.append(World(title, Intervention(assigned=assigned), names, labels, columns))
+        worlds.append(World(_world_title(assigned), Intervention(assigned=assigned), names, labels, columns))
     kind = TaskKind.ROOTS if disclosure.roots is None else TaskKind.SCM
     return Task(kind, disclosure, Grammar(allow_constants=True), Panel(names, tuple(worlds)), False, 0)
 
@@ -525,7 +549,7 @@ def require_size(table: Table, task: Task, max_parents: int) -> None:
 def why_of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
     """Return the reason in the words of the table: its name, its order of columns, the target last, lines to add."""
     evidence = why.evidence
-    legal = None if target is None else Naming(table.legal_names, table.names).to_legal(target)
+    legal = None if target is None else table.naming.to_legal(target)
     names = (*(name for name in table.legal_names if name != legal), *([] if legal is None else [legal]))
     places = [evidence.variables.index(name) for name in names]
     worlds = tuple(
@@ -543,7 +567,7 @@ def why_of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
 
 def _with_line(decider: Decider, table: Table) -> Decider:
     """Return a world of one row with its line of the table."""
-    naming = Naming(table.legal_names, table.names)
+    naming = table.naming
     set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
     line, hint = table.row_line(decider.world["rows"][0], set_names)
     return msgspec.structs.replace(decider, table_line=line, table_hint=hint)

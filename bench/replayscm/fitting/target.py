@@ -15,7 +15,7 @@ from calibrant.audits.replayscm.why.explanation import smallest_contradiction
 from calibrant.audits.replayscm.why.parts import Contradiction
 from calibrant.bench.replayscm.fitting import fronts
 from calibrant.bench.replayscm.fitting.columns import quote_name
-from calibrant.bench.replayscm.fitting.table import Naming, Table, task_of
+from calibrant.bench.replayscm.fitting.table import Table, task_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix, render
@@ -176,7 +176,7 @@ def _find_plain_tie(
 
     Compared over all columns for a target and up to MAX_PLAIN_SETS sets of them, else over those that it mentions.
     """
-    names = Naming(table.legal_names, table.names)
+    names = table.naming
     columns, patterns = fronts.patterns_of_target(table, table.names[table.legal_names.index(legal)])
     chosen, widest = list(range(len(columns))), min(options.max_parents, NUM_VARS)
     if options.target is None or num_sets(len(columns), widest) > MAX_PLAIN_SETS:
@@ -257,7 +257,7 @@ def report_exhaustion(
         return f"{outcome.exhausted}; {advise_bound(max_parents)}"
     num_others = len(task.variables) - 1
     sets = sum(comb(num_others, k) for k in range(max_parents + 1))
-    name = Naming(table.legal_names, table.names).to_legal(needs.target)
+    name = table.naming.to_legal(needs.target)
     claim = (
         f"{name} is no function of at most {max_parents} of the {num_others} other columns: "
         f"all {sets:,} sets were tried"

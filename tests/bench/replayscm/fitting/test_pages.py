@@ -12,6 +12,7 @@ import pytest
 from calibrant.bench.cli import main
 from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
 from tests.support.commands import called
+from tests.support.replayscm.table_vectors import fit_complete
 
 HEAD = "a<b,sex,c,d e,set\n"
 WHOLE = ["no,f,0,0,", "yes,f,0,0,", "yes,m,0,1,", "yes,m,1,0,d e", "no,m,1,0,", "yes,f,1,1,"]
@@ -70,3 +71,27 @@ def test_pages_are_accessible(name: str, tmp_path: Path, capsys: pytest.CaptureF
         measured = measure(page, tmp_path, theme=THEMES[index], width=width)
         assert (measured.violations, measured.requests) == ([], [])
         assert measured.scroll_width <= width
+
+
+def test_rows_in_which_columns_were_set_are_named_by_the_names_of_the_table(tmp_path: Path) -> None:
+    """Inside, `Gen A` is column_1 and `Gen-B` column_2, and their rows are those of do_column_1_column_2."""
+    file, page = tmp_path / "genes.csv", tmp_path / "genes.html"
+    rows = "0,0,0,\n0,1,1,\n1,0,1,\n1,1,1,\n1,0,1,Gen A\n0,1,1,Gen A + Gen-B\n"
+    file.write_text(f"Gen A,Gen-B,Y,set\n{rows}", encoding="utf-8")
+    done = called("fit", file, "--do", "set", "--target", "Y", "--html", page)
+    text = page.read_text(encoding="utf-8")
+    assert "without the rows of do_`Gen A`: 1 SCM would fit" in done.stdout.splitlines()
+    assert "without the rows of do_`Gen A`_`Gen-B`: 1 SCM would fit" in done.stdout.splitlines()
+    assert "observed line 4; do_Gen A line 6<" in text
+    assert ">do_Gen A_Gen-B<" in text
+    assert "column_" not in done.stdout + text
+    fitted = fit_complete(file, do="set", target="Y")
+    assert [world["id"] for world in fitted.to_dict()["why"]["evidence"]["worlds"]] == [
+        "observed", "do_`Gen A`", "do_`Gen A`_`Gen-B`",
+    ]  # fmt: skip
+
+
+def test_a_column_that_is_named_like_such_rows_keeps_its_name() -> None:
+    data = {"Gen A": [0, 1, 0], "do_column_1": [0, 1, 1], "Y": [0, 1, 1], "set": ["", "", "Gen A"]}
+    fitted = fit_complete(data, do="set", target="Y")
+    assert "`Gen A`  do_column_1  seen   A  B  where" in "\n".join(fitted.lines())
