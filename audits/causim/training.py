@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -257,19 +257,20 @@ class SelectionTotals:
 
 
 def select_first_correct(
-    items: Sequence[CausimItem],
-    completions: Mapping[str, Sequence[str]],
-    is_right: Callable[[CausimItem, str], bool],
+    items: Sequence[CausimItem], completions: Mapping[str, Sequence[tuple[str, bool]]]
 ) -> tuple[list[dict[str, Any]], SelectionTotals]:
-    """Return, as a chat, the first right completion of each prompt in sample order; drop prompts without one."""
+    """Return, as a chat, the first right completion of each prompt in sample order; drop prompts without one.
+
+    completions: id of an item -> (text, whether it is right) of each
+    """
     chats, totals = [], SelectionTotals()
     for item in items:
-        texts = completions.get(item.id, ())
-        if not texts:
+        judged = completions.get(item.id, ())
+        if not judged:
             continue
         block = block_of(item.version)
-        totals.samples[f"block {block}" if block else "beyond", item.task.question.type] += len(texts)
-        first = next((text for text in texts if is_right(item, text)), None)
+        totals.samples[f"block {block}" if block else "beyond", item.task.question.type] += len(judged)
+        first = next((text for text, is_right in judged if is_right), None)
         if first is None:
             totals.dropped += 1
             continue

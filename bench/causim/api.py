@@ -11,16 +11,15 @@ from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import ItemScore, Solution
-from calibrant.bench.core.scoring import EvaluatorCache
+from calibrant.bench.core.scoring import EvaluatorCache, Prediction
 from calibrant.bench.core.sets import Hypotheses, Prior, weighted_hypotheses
 from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
-from calibrant.bench.scoring.files import json_object, numbered_lines
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import plain, symbols
-from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.text import plural
 from calibrant.solvers.causim.exact import AnswerSet, Judge
 from calibrant.solvers.causim.space import work_solution
@@ -153,39 +152,25 @@ class CausimSolutions:
 
         return write_curriculum(folder, items, CURRICULA[CURRICULA.index(curriculum)])
 
-    def select(self, path: Path, items: Sequence[CausimItem], responses: Path) -> Sequence[str]:
+    def select(self, path: Path, items: Sequence[CausimItem], completions: Iterable[Prediction]) -> Sequence[str]:
         from calibrant.audits.causim.training import select_first_correct
 
         by_id = {item.id: item for item in items}
-        completions: dict[str, list[str]] = {}
-        for instance, text in _read_responses(responses):
-            if instance not in by_id:
-                raise CalibrantError(f"{responses.name}: no instance {short_repr(instance)} in the pool")
-            completions.setdefault(instance, []).append(text)
-        chats, totals = select_first_correct(items, completions, _is_right)
+        judged: dict[str, list[tuple[str, bool]]] = {}
+        for completion in completions:
+            if (item := by_id.get(completion.instance)) is not None:
+                judged.setdefault(item.id, []).append((completion.response.text or "", _is_right(item, completion)))
+        chats, totals = select_first_correct(items, judged)
         write_pieces(path, (f"{json.dumps(chat)}\n" for chat in chats))
         return [*totals.lines(), f"{plural(len(chats), 'chats')} written to {path}"]
 
 
-def _is_right(item: CausimItem, text: str) -> bool:
-    return Judge(item.task).judge_reply(text).reward == 1
-
-
-def _read_responses(path: Path) -> list[tuple[str, str]]:
-    """Return the instance id and the text of each line of a file of responses, as `calibrant score` reads it."""
-    responses = []
-    for line_number, raw in numbered_lines(path):
-        try:
-            record = json_object(raw) or {}
-        except CalibrantError as error:
-            raise PoolError(str(error), file=path.name, field=f"line {line_number}") from None
-        instance, text = record.get("instanceId", record.get("id")), record.get("response")
-        if not isinstance(instance, str) or not isinstance(text, str):
-            raise PoolError(
-                "instanceId and response, two texts, are expected", file=path.name, field=f"line {line_number}"
-            )
-        responses.append((instance, text))
-    return responses
+def _is_right(item: CausimItem, completion: Prediction) -> bool:
+    """Return whether `calibrant score` reads a right answer in the text; no chat is made of objects and calls."""
+    reading, answer = completion.reading, completion.answer
+    if reading is None or reading.reason or reading.source != "text" or not isinstance(answer, dict):
+        return False
+    return FUNCTIONS.judge(item).judge_object(answer).reward == 1
 
 
 WORKED_SOLUTIONS = CausimSolutions()

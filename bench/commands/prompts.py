@@ -273,6 +273,8 @@ def training(
     """
     from calibrant.bench.core.capabilities import WORKED_SOLUTIONS
     from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.scoring.predictions import Predictions
+    from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import print_next, print_written
 
     bench = benchmark_of(pool)
@@ -294,7 +296,7 @@ def training(
         lines = (
             solutions.write_curriculum(out, items, curriculum)
             if responses is None and curriculum is not None
-            else solutions.select(out, items, responses or out)
+            else solutions.select(out, items, Predictions(responses or out, PoolScorer([pool])))
         )
         for line in lines:
             typer.echo(line, err=True)

@@ -9,7 +9,7 @@ Further keys are with their types: bench.pages, bench.pools, bench.protocols, be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from calibrant.audits.search import Examiner
     from calibrant.bench.core.items import ItemFormats, PoolStatistics
     from calibrant.bench.core.metrics import MetricSet
-    from calibrant.bench.core.scoring import AnswerContext, Attribute, EvaluatorMaker, Scorable
+    from calibrant.bench.core.scoring import AnswerContext, Attribute, EvaluatorMaker, Prediction, Scorable
     from calibrant.bench.core.typed_moves import Words
     from calibrant.dsl.item import Message
     from calibrant.dsl.knowledge import Knowledge
@@ -325,7 +325,7 @@ class WorkedSolutions(Protocol):
         """Write a file for each block of a curriculum, and a manifest; return lines that name them."""
         ...
 
-    def select(self, path: Path, items: Sequence[Any], responses: Path) -> Sequence[str]:
+    def select(self, path: Path, items: Sequence[Any], completions: Iterable[Prediction]) -> Sequence[str]:
         """Write the first right completion of each prompt as a chat; return lines on what was written."""
         ...
 

@@ -256,7 +256,7 @@ class Predictions:
         if good := self.recognised.lines - 1:
             message += f"; {'the line before it is' if good == 1 else f'the {good} before it are'} good"
         may_skip = self._rules == DEFAULT_RULES and self._with_excluded and self._has_options
-        option = error.option if isinstance(error, HintedError) else ()
+        option = error.option if isinstance(error, HintedError) and self._has_options else ()
         if option and self.recognised.answers:  # lines before it were read without this option
             option = ("--on-error", "skip") if may_skip else ()
         message += "; --on-error skip leaves such lines out" if may_skip else ""

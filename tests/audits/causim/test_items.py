@@ -274,6 +274,41 @@ def test_the_first_right_completion_of_each_prompt_is_selected(pool: Path, tmp_p
     assert third.id not in out.read_text("utf-8")
 
 
+def test_completions_are_selected_from_what_score_reads(pool: Path, tmp_path: Path) -> None:
+    """A chat, a batch line, a refusal with a right text and an answer in thoughts; prompts not asked for are no error.
+
+    Exactly the lines that `score` calls right are selected.
+    """
+    solutions, verdicts, out = (tmp_path / name for name in ("solutions.jsonl", "verdicts.jsonl", "chats.jsonl"))
+    assert called("training", pool, "--out", solutions).returncode == 0
+    right = {
+        record["id"]: record["solution"] for record in map(json.loads, solutions.read_text("utf-8").splitlines()[1:])
+    }
+    chat, batch, refusal, thoughts, other = list(right)[:5]
+    message = {"role": "assistant", "content": right[chat]}
+    body = {"choices": [{"message": {"role": "assistant", "content": right[batch]}, "finish_reason": "stop"}]}
+    path = jsonl(
+        tmp_path / "r.jsonl",
+        {"id": chat, "model": "m", "messages": [{"role": "user", "content": "q"}, message]},
+        {"custom_id": batch, "response": {"status_code": 200, "body": {**body, "model": "m"}}},
+        {"id": refusal, "model": "m", "response": right[refusal], "refusal": "no"},
+        {"id": thoughts, "model": "m", "response": f"<think>{right[thoughts]}"},
+        {"id": other, "model": "m", "response": right[other]},
+    )
+    assert called("score", pool, path, "--out", verdicts).returncode == 0
+    found = [
+        line["instanceId"] for line in map(json.loads, verdicts.read_text("utf-8").splitlines()) if line["correct"]
+    ]
+    assert found == [chat, batch, other]
+    only = [word for name in (chat, batch, refusal, thoughts) for word in ("--only", name)]
+    done = called("training", pool, "--out", out, "--responses", path, "--select", "first-correct", *only)
+    assert done.returncode == 0, done.stderr
+    chats = {
+        line["id"]: line["messages"][1]["content"] for line in map(json.loads, out.read_text("utf-8").splitlines())
+    }
+    assert chats == {chat: right[chat], batch: right[batch]}
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -281,8 +316,8 @@ def test_the_first_right_completion_of_each_prompt_is_selected(pool: Path, tmp_p
         (["--curriculum", "block", "--order", "version"], "give one of --order, --curriculum and --select"),
         (["--select", "first-correct"], "give both --responses and --select"),
         (["--responses", "r.jsonl", "--select", "best"], "unknown selection 'best'"),
-        (["--responses", "r.jsonl", "--select", "first-correct"], "no instance 'x' in the pool"),
-        (["--responses", "bad.jsonl", "--select", "first-correct"], "bad.jsonl: line 1: instanceId and response"),
+        (["--responses", "r.jsonl", "--select", "first-correct"], "has no instance 'x'"),
+        (["--responses", "bad.jsonl", "--select", "first-correct"], "bad.jsonl: line 1: "),
     ],
 )
 def test_what_does_not_go_together_is_refused(
