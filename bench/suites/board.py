@@ -27,6 +27,7 @@ from calibrant.bench.suites.submissions import (
     Card,
     RefusedSubmission,
     Submission,
+    find_repeated_submissions,
     rank_pool,
     read_submissions,
     refusal_text,
@@ -320,7 +321,7 @@ def score_submissions(
             reasons.setdefault(folder, {})[pool] = scored.reason
         else:
             results[folder][pool] = scored.result
-    refused = [_refuse(by_folder[folder], texts) for folder, texts in reasons.items()]
+    refused = [by_folder[folder].refuse(texts[min(texts)]) for folder, texts in reasons.items()]
     return {folder: cells for folder, cells in results.items() if folder not in reasons}, refused
 
 
@@ -336,11 +337,6 @@ def _failure_text(pool: str, failure: Failure, execution: Execution) -> str:
     if failure.outcome == "out_of_budget":
         return f"{pool}.jsonl: not scored within {execution.wall_budget:g} s"
     return f"{pool}.jsonl: cannot be scored: {failure.error}"
-
-
-def _refuse(submission: Submission, reasons: Mapping[str, str]) -> RefusedSubmission:
-    system = f"{submission.card.system} {submission.card.version}"
-    return RefusedSubmission(submission.name, system, reasons[min(reasons)])
 
 
 BOARD_FILE = "board.json"
@@ -393,7 +389,7 @@ def build_board(
 def _score(suite: OpenSuite, folder: Path, scratch: Path, execution: Execution, progress: Progress) -> Board:
     given_rows = [*read_submissions(suite.folder / GOLD / ROWS, suite.manifest, scratch, are_rows=True)]
     rows = [entry for entry in given_rows if isinstance(entry, Submission)]
-    entries = [*given_rows, *read_submissions(folder, suite.manifest, scratch, rows=rows)]
+    entries = [*given_rows, *read_submissions(folder, suite.manifest, scratch)]
     read = [entry for entry in entries if isinstance(entry, Submission)]
     refused = [entry for entry in entries if isinstance(entry, RefusedSubmission)]
     damaged = [entry for entry in read if entry.is_row and entry.name in suite.row_damage]
@@ -401,7 +397,10 @@ def _score(suite: OpenSuite, folder: Path, scratch: Path, execution: Execution, 
     results, unscored = score_submissions(suite, [entry for entry in read if entry not in damaged], execution, progress)
     refused += unscored
     by_folder = {entry.folder: entry for entry in read}
-    ranked = [_row(by_folder[name], cells, suite) for name, cells in results.items()]
+    scored = [entry for entry in read if not entry.is_row and entry.folder in results]
+    repeated = dict(find_repeated_submissions(scored, rows))
+    refused += [by_folder[name].refuse(reason) for name, reason in repeated.items()]
+    ranked = [_row(by_folder[name], cells, suite) for name, cells in results.items() if name not in repeated]
     return Board(suite, sort_rows(ranked), sorted(refused, key=lambda entry: entry.name))
 
 

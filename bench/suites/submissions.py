@@ -146,6 +146,10 @@ class Submission:
         """Skeletons of system and version (`skeleton`)."""
         return skeleton(self.card.system), skeleton(self.card.version)
 
+    def refuse(self, reason: str) -> RefusedSubmission:
+        """Return this submission as a refused one."""
+        return RefusedSubmission(self.name, f"{self.card.system} {self.card.version}", reason)
+
 
 @dataclass(frozen=True)
 class RefusedSubmission:
@@ -157,17 +161,13 @@ class RefusedSubmission:
 
 
 def read_submissions(
-    folder: Path, manifest: Manifest, scratch: Path, *, are_rows: bool = False, rows: Iterable[Submission] = ()
+    folder: Path, manifest: Manifest, scratch: Path, *, are_rows: bool = False
 ) -> Iterator[Submission | RefusedSubmission]:
-    """Yield the submissions in a folder, sorted by name; `CalibrantError` if there are too many.
-
-    rows: calibration rows of the suite, whose names submissions must not have; equal answers are allowed
-    """
+    """Yield the submissions in a folder, sorted by name; `CalibrantError` if there are too many."""
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     if len(names) > MAX_SUBMISSIONS:
         raise CalibrantError(f"{folder}: more than {MAX_SUBMISSIONS} submissions")
     prefix, num_bytes = "row" if are_rows else "submission", 0
-    earlier = _EarlierSubmissions({row.names: f"the row {row.name}" for row in rows})
     for index, name in enumerate(names):
         system = ""
         try:
@@ -178,7 +178,6 @@ def read_submissions(
             target = scratch / f"{prefix}-{index}"
             target.mkdir()
             submission = Submission(name, card, *_copy_files(folder / name, card, manifest, target), are_rows)
-            earlier.check(submission)
         except (CalibrantError, OSError) as error:
             shutil.rmtree(scratch / f"{prefix}-{index}", ignore_errors=True)
             yield RefusedSubmission(_safe_name(name, index), in_one_line(system), refusal_text(error, scratch))
@@ -189,26 +188,29 @@ def read_submissions(
             yield submission
 
 
-class _EarlierSubmissions:
-    """Skeletons of names, folders and files of earlier submissions.
+def find_repeated_submissions(
+    submissions: Iterable[Submission], rows: Iterable[Submission]
+) -> Iterator[tuple[str, str]]:
+    """Yield (folder, reason) of the submissions whose names look like an earlier one's, or that copy its files.
 
-    systems: skeletons of (system, version) -> submission
+    submissions: scored ones, since one that is refused for its answers may be handed in again under its names
+    rows: calibration rows of the suite, whose names submissions must not have; equal answers are allowed
     """
-
-    def __init__(self, systems: Mapping[tuple[str, str], str]) -> None:
-        self._systems = dict(systems)
-        self._folders: dict[str, str] = {}
-        self._files: dict[tuple[tuple[str, str], ...], str] = {}
-
-    def check(self, submission: Submission) -> None:
-        """Raise `CalibrantError` for a submission whose names look like an earlier one's, or that copies its files."""
+    systems = {row.names: f"the row {row.name}" for row in rows}
+    folders: dict[str, str] = {}
+    copies: dict[tuple[tuple[str, str], ...], str] = {}
+    for submission in submissions:
         name, files = submission.name, tuple(sorted(submission.card.files.items()))
-        if (holder := self._folders.setdefault(name.casefold(), name)) != name:
-            raise CalibrantError(f"its folder is that of {holder} where case is ignored")
-        if (holder := self._systems.setdefault(submission.names, name)) != name:
-            raise CalibrantError(f"the same system and version as {holder}, or names that read like them")
-        if not submission.is_row and (holder := self._files.setdefault(files, name)) != name:
-            raise CalibrantError(f"its files are those of {holder}")
+        if name.casefold() in folders:
+            reason = f"its folder is that of {folders[name.casefold()]} where case is ignored"
+        elif submission.names in systems:
+            reason = f"the same system and version as {systems[submission.names]}, or names that read like them"
+        elif files in copies:
+            reason = f"its files are those of {copies[files]}"
+        else:
+            folders[name.casefold()] = systems[submission.names] = copies[files] = name
+            continue
+        yield submission.folder, reason
 
 
 def refusal_text(error: Exception, scratch: Path) -> str:

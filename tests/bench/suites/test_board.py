@@ -106,11 +106,25 @@ def test_folders_that_differ_in_case_alone_are_not_both_read(suite: Path, tmp_pa
     """On some file systems their pages would be the same files."""
     for name in ("A", "a"):
         honest(suite, tmp_path / "all" / name, system=f'"{name}b"')
-    (tmp_path / "scratch").mkdir()
-    first, second = read_submissions(tmp_path / "all", read_manifest(suite), tmp_path / "scratch")
-    assert isinstance(first, Submission)
-    assert isinstance(second, RefusedSubmission)
-    assert second.reason == "its folder is that of A where case is ignored"
+    summary = build_board(suite, tmp_path / "all", tmp_path / "out")
+    reason = "its folder is that of A where case is ignored"
+    assert [(entry.name, entry.reason) for entry in summary.refused] == [("a", reason)]
+    assert summary.num_ranked == 1
+
+
+def test_a_submission_that_is_red_for_its_answers_takes_no_names(suite: Path, tmp_path: Path) -> None:
+    """The corrected one is ranked; of two good ones the first folder stays."""
+    file = honest(suite, tmp_path / "all" / "pub") / "detectors.jsonl"
+    write(file, [*read(file), {"id": "unknown", "answer": {}}])
+    write_card(file.parent, system='"one"')
+    for name in ("pub3", "pub4"):
+        honest(suite, tmp_path / "all" / name, system='"one"')
+    summary = build_board(suite, tmp_path / "all", tmp_path / "out")
+    reasons = {entry.name: entry.reason for entry in summary.refused}
+    assert [*reasons] == ["pub", "pub4"]
+    assert "unknown" in reasons["pub"]
+    assert reasons["pub4"].startswith("the same system and version as pub3")
+    assert summary.num_ranked == 1
 
 
 @pytest.mark.parametrize(
