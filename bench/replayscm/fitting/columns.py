@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -210,18 +210,25 @@ class Values:
     """The different values of a raw column. values: in order of first occurrence, with their first spelling.
 
     of_word: [words] position of its value, -1 if the word is missing; recognised: 1 and 0 stand for all words
+    has_decimal_commas: all words are numbers, some with a comma for a point
     """
 
     values: tuple[Value, ...]
     spellings: tuple[str, ...]
     of_word: I32
     recognised: bool
+    has_decimal_commas: bool
+
+    def value(self, word: str) -> Value:
+        """Return what a word of the column is compared by."""
+        plain = replace_decimal_comma(word) if self.has_decimal_commas else word
+        truth = truth_of(plain) if self.recognised else None
+        return value_of(plain) if truth is None else Decimal(truth)
 
     def find(self, word: str) -> int | None:
         """Return the position of a word's value; None if the column does not have it."""
-        value = truth_of(word) if self.recognised else value_of(word)
-        key: Value | None = None if value is None else Decimal(value) if isinstance(value, int) else value
-        return self.values.index(key) if key is not None and key in self.values else None
+        value = self.value(word)
+        return self.values.index(value) if value in self.values else None
 
 
 def is_missing(word: str, missing: frozenset[str]) -> bool:
@@ -233,19 +240,21 @@ def values_of(column: RawColumn, missing: frozenset[str]) -> Values:
     """Return the different values of a column."""
     words = [None if is_missing(word, missing) else word for word in column.words]
     present = [word for word in words if word is not None]
-    recognised = all(truth_of(word) is not None for word in present)
+    has_commas = any("," in word for word in present) and _not_numbers(present) is None
+    plain = list(map(replace_decimal_comma, present)) if has_commas else present
+    empty = Values((), (), np.zeros(0, np.int32), all(truth_of(word) is not None for word in plain), has_commas)
     places: dict[Value, int] = {}
     spellings: list[str] = []
     of_word = np.full(len(words) + 1, GAP, np.int32)  # one more: index -1 is a gap, too
     for k, word in enumerate(words):
         if word is None:
             continue
-        value: Value = Decimal(truth_of(word) or 0) if recognised else value_of(word)
+        value = empty.value(word)
         if value not in places:
             places[value] = len(places)
             spellings.append(word)
         of_word[k] = places[value]
-    return Values(tuple(places), tuple(spellings), of_word, recognised)
+    return replace(empty, values=tuple(places), spellings=tuple(spellings), of_word=of_word)
 
 
 def kind_of(values: Values, num_rows: int, num_missing: int, num_declared: int = 0) -> Kind:
@@ -294,7 +303,7 @@ def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None
         codes = np.where(places == GAP, GAP, places == high).astype(np.int32)
         return Column(raw.name, kind, num_missing, words, None, codes, _Codes(values, {high: 1, 1 - high: 0}))
     if kind == "constant":
-        value = int(truth_of(values.spellings[0]) == 1 if stated_word is None else stated is not None)
+        value = int(values.values[0] == 1 if stated_word is None else stated is not None)
         codes = np.where(places == GAP, GAP, value).astype(np.int32)
         return Column(raw.name, kind, num_missing, values.spellings, value, codes, _Codes(values, {0: value}))
     if kind == "categories":
@@ -318,9 +327,7 @@ def _declared_values(values: Values, declared: Sequence[str]) -> dict[Value, str
     """Return all values that occur or are declared, with a spelling."""
     spellings = dict(zip(values.values, values.spellings, strict=True))
     for word in declared:
-        truth = truth_of(word)
-        key: Value = Decimal(truth) if values.recognised and truth is not None else value_of(word)
-        spellings.setdefault(key, word)
+        spellings.setdefault(values.value(word), word)
     return spellings
 
 

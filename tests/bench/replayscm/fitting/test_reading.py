@@ -313,7 +313,7 @@ def test_refusals_state_what_to_do_about_lines_above_the_names_and_columns_left_
         calibrant.CalibrantError, match=r"row 3 .* 3 values under 2 names; take out lines that are comm"
     ):
         read_table(file)
-    file.write_text("age;ill\n20,5;no\n21,5;yes\n22,5;yes\n", encoding="utf-8")
+    file.write_text("age;ill\n20;no\n21;yes\n22;yes\n", encoding="utf-8")
     with pytest.raises(
         calibrant.CalibrantError, match=r"read 'age', left out as all different, by a rule \(--binarize"
     ):
@@ -355,6 +355,31 @@ def test_a_title_above_the_names_is_named_where_a_column_is_missing(tmp_path: Pa
     file.write_text("Messung 2024;;\nalt;neu;krank\n1;0;1\n0;1;0\n", encoding="utf-8")
     with pytest.raises(calibrant.CalibrantError, match=r"has no column 'krank'.*if the first line is a title, take it"):
         calibrant.fit(file, one={"krank": "1"}, target="krank")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "bits"),
+    [
+        (["1,0", "0,0", "1", "0", "1.00"], "binary", "10101"),  # the table in which Y was all different
+        (["2,5", "10", "2,50", "10,0", ""], "binary", "0101-"),
+        (["1,0", "1", "1,00", "1", "1"], "constant", "11111"),
+        (["1,5", "2", "3,0", "3", "2,0"], "measured", None),
+        (["1,0", "2,0", "3", "3,0", "2"], "categories", None),
+        (["1,250", "1.250", "1,250", "1.250", "1.250"], "binary", "01011"),  # may be thousands: words, by code point
+        (["1,0", "1", "x", "x", "1"], "categories", None),  # no column of numbers: three words
+    ],
+)
+def test_decimal_commas_are_numbers_in_a_column_of_numbers(words: list[str], kind: str, bits: str | None) -> None:
+    data = {"a": words, "b": [0, 1, 1, 0, 1]}
+    if kind == "measured":
+        with pytest.raises(calibrant.CalibrantError, match=r"column 'a' \(measured: '1,5', '2', '3,0'"):
+            read_table(data, purpose="networks")
+        return
+    table = read_table(data, purpose="networks")
+    assert (table.columns[0].kind, table.bits.get("a")) == (kind, bits)
+    if kind == "binary" and "0,0" in words:
+        assert read_table(data, one={"a": "0"}).bits["a"] == "01010"
+        assert read_table(data, binarize="a:0,00").bits["a=0,00"] == "01010"
 
 
 def test_rules_read_decimal_commas(tmp_path: Path) -> None:
