@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -105,9 +106,10 @@ def show(
     also the truth, in a colour of its own. A page needs no network.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.scoring.answers import FieldNames
+    from calibrant.bench.scoring.answers import FieldNames, LineRules
 
-    fields = FieldNames(id_field, text_field, model_field, options.reading_options(extractor, thoughts))
+    reading = options.reading_options(extractor, thoughts)
+    fields = FieldNames(id_field, text_field, model_field, reading, LineRules("skip"))  # others may be good
     if not runs:
         episodes: dict[str, object] = {"--system": system, "--id-field": id_field, "--text-field": text_field}
         episodes |= {"--model-field": model_field, "--extractor": extractor != "paper", "--thoughts": thoughts}
@@ -335,7 +337,7 @@ def _explain_answers(
 
     explanations = bench.require(ANSWER_EXPLANATIONS)
     item = item_of(bench.items.read_pool(pool), instance)
-    answers = submitted_answers(runs, pool, item.id, system, fields)
+    answers = submitted_answers(runs, pool, item.id, system, fields, partial(typer.echo, err=True))
     reasons: list[Any] = []
     refused: list[CalibrantError] = []
     for name, answer, missing in answers:
@@ -428,7 +430,7 @@ def _episodes(
         raise CalibrantError(f"{instance} is answered at once, without steps: add --gold to compare answers with gold")
     chosen = [
         transcript
-        for transcript in transcripts(runs, [pool], fields)
+        for transcript in transcripts(runs, [pool], fields, partial(typer.echo, err=True))
         if (transcript.context.pool_digest, transcript.context.instance) == (digest, item.id)
     ]
     names = named_systems(transcript.context for transcript in chosen)  # crashes among them, as in tables

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,7 @@ from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, stated_name
 from calibrant.bench.core.responses import EXCLUDED
-from calibrant.bench.core.scoring import AnswerContext
+from calibrant.bench.core.scoring import AnswerContext, Prediction
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
@@ -40,6 +40,7 @@ PROVENANCE = "provenance"  # key of records that is added to scores with an attr
 
 _NO_TIME = Timing(0.0, "")
 _Answer = tuple[str, str, str, int]  # pool digest, instance, model, sample
+Tell: TypeAlias = Callable[[str], object]  # called with lines to print; `str` prints none
 
 
 def scored_answers(
@@ -192,11 +193,11 @@ class Transcript(NamedTuple):
 
 
 def transcripts(
-    sources: Iterable[Path], pools: Sequence[Path], fields: FieldNames | None = None
+    sources: Iterable[Path], pools: Sequence[Path], fields: FieldNames | None = None, tell: Tell = str
 ) -> Iterator[Transcript]:
     """Yield every episode in folders of runs, and in files of predictions about items of these pools.
 
-    pools: of one interactive benchmark; fields: names of the fields in predictions
+    pools: of one interactive benchmark; fields: names of the fields in predictions; tell: called with skipped lines
     """
     scorer = PoolScorer(pools, None, (fields or FieldNames()).reading)
     for source in sources:
@@ -205,8 +206,16 @@ def transcripts(
                 if record.steps is not msgspec.UNSET:
                     yield Transcript(context_of(record), steps_of(record.steps))
         else:
-            for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
+            for prediction in _predictions(source, scorer, fields, tell):
                 yield Transcript(scorer.context(prediction), prediction.steps)
+
+
+def _predictions(source: Path, scorer: PoolScorer, fields: FieldNames | None, tell: Tell = str) -> Iterator[Prediction]:
+    """Yield the predictions about known items, then tell of the skipped lines."""
+    predictions = Predictions(source, scorer, skip_unknown=True, fields=fields)
+    yield from predictions
+    for line in predictions.skipped_lines():
+        tell(f"{source.name}: {line}")
 
 
 def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
@@ -230,16 +239,17 @@ def submitted_answers(
     instance: str,
     system: str | None,
     fields: FieldNames | None = None,
+    tell: Tell = str,
 ) -> list[tuple[str, str | Mapping[str, Any], str]]:
     """Return (system, answer, reason) for the answers to an item; `CalibrantError` if there are none.
 
     answer: an object, or the text of a response that is read when it is scored; reason: why the response holds no
-    answer, empty if it holds one.
+    answer, empty if it holds one; tell: called with skipped lines of predictions
     """
     digest = pool_digest(pool)
     on_item = [
         (context, answer)
-        for context, answer in read_answers(sources, [pool], fields)
+        for context, answer in read_answers(sources, [pool], fields, tell)
         if (context.pool_digest, context.instance) == (digest, instance)
     ]
     names = named_systems(context for context, _ in on_item)  # crashes among them, as in tables
@@ -277,6 +287,7 @@ def read_answers(
     sources: Sequence[Path],
     pools: Sequence[Path],
     fields: FieldNames | None,
+    tell: Tell = str,
 ) -> Iterator[tuple[AnswerContext, str | Mapping[str, Any]]]:
     """Yield the answers in folders of runs, and in files of predictions to items of these pools.
 
@@ -287,7 +298,7 @@ def read_answers(
         if source.is_dir():
             yield from ((context_of(record), record.answer or {}) for record in folder_records(source))
         else:
-            for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
+            for prediction in _predictions(source, scorer, fields, tell):
                 answer, reason = scorer.answer_and_reason(prediction)
                 yield scorer.context(prediction)._replace(reason=reason), answer
 

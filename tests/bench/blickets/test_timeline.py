@@ -217,6 +217,14 @@ def test_show_takes_predictions_with_steps(pool: Path, tmp_path: Path, capsys: p
     file, page = jsonl(tmp_path / "p.jsonl", *lines), tmp_path / "page.html"
     assert main(["show", str(pool), "static", "--run", str(file), "--html", str(page)]) == 0
     assert 'aria-label="m on static"' in page.read_text(encoding="utf-8")
+    file.write_text(f'{{"id": "static"}}\n{json.dumps(lines[0])}\n', "utf-8")
+    capsys.readouterr()
+    assert main(["show", str(pool), "static", "--run", str(file)]) == 0
+    shown = capsys.readouterr()
+    assert "m on static" in shown.out
+    assert "p.jsonl: skipped line 1: no answer in it" in shown.err
+    file.write_text('{"id": "static"}\n', "utf-8")
+    assert "all 1 lines are left out; first: no answer" in refused(capsys, "show", pool, "static", "--run", file)
 
 
 def test_what_cannot_be_shown_is_refused_in_one_line(

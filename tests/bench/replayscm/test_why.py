@@ -280,6 +280,18 @@ def test_text_has_each_differing_assignment_and_the_first_wrong_cell(case: tuple
     assert "case 2: a right answer" in right.stdout
 
 
+def test_an_answer_is_shown_beside_a_bad_line(case: tuple[Path, Path]) -> None:
+    pool, answers = case
+    first = answers.read_text("utf-8").splitlines()[0]
+    mixed = answers.with_name("mixed.jsonl")
+    mixed.write_text(f'{first}\n{{"instanceId": "case 2", "note": 1}}\nno JSON\n', "utf-8")
+    shown = called("show", pool, "case 2", "--run", mixed, "--gold")
+    assert shown.returncode == 0
+    assert "3 of 16 assignments differ" in shown.stdout
+    assert "mixed.jsonl: skipped line 2: no answer in it" in shown.stderr
+    assert "mixed.jsonl: skipped line 3: " in shown.stderr
+
+
 def test_json_is_the_object_behind_page_and_text(case: tuple[Path, Path]) -> None:
     pool, answers = case
     (content,) = json.loads(
