@@ -147,13 +147,13 @@ def evaluate(scms: Sequence[Scm | Mapping[str, str]], worlds: Panel | Sequence[W
     if isinstance(scms, Scm | Mapping | str) or not isinstance(scms, Sequence):
         raise CalibrantError(f"scms is {short_repr(scms)}, not a list of SCMs; of one SCM it is [scm]")
     if not isinstance(worlds, Panel):
-        asked = "worlds are a Panel such as item.task.training, or a sequence of World objects"
+        allowed = "worlds are a Panel such as item.task.training, or a sequence of World objects"
         try:
             world_tuple = tuple(worlds)
         except TypeError:
-            raise CalibrantError(asked) from None
+            raise CalibrantError(allowed) from None
         if not all(isinstance(world, World) for world in world_tuple):
-            raise CalibrantError(asked)
+            raise CalibrantError(allowed)
         if not world_tuple:
             raise CalibrantError("there is no world to replay the SCMs on")
         worlds = Panel(world_tuple[0].variables, world_tuple)
