@@ -333,7 +333,7 @@ class Decider(msgspec.Struct, frozen=True):
     readings: every possible one; only those of the pair if `complete` is false, because the roots are hidden
     least, most, expected: numbers of SCMs left; `expected` if those that fit are equally probable, None if not complete
     table_line: the world as a line of the table that the item was made of, "" for other items
-    table_hint: what to replace in that line if its values are not 0 and 1
+    table_hint: what to replace in that line if its values are not 0 and 1, or it cannot name what it sets
     sealed: number of SCMs that the reading of the gold SCM leaves; None unless gold is revealed
     """
 

@@ -307,7 +307,14 @@ class Table(Framed):
         blanks += [f"{c.name}: {c.word(0)} or {c.word(1)}" for c in observed]
         request = f"A line of the table; replace each ? by the value that you observe ({'; '.join(blanks)})."
         is_plain = not notes and all(blank.endswith(": 0 or 1") for blank in blanks)
-        return line, "" if is_plain else " ".join([request if blanks else "A line of the table.", *notes])
+        if targets and self.layout is not None and not self.layout.do:
+            notes.append(f"It sets {' and '.join(targets)}: name that in a column, and give the column with --do.")
+        elif is_plain:
+            return line, ""
+        if is_plain:
+            plain = ", ".join(c.name for c in observed)
+            request = f"A line of the table; replace each ? by the 0 or 1 that you observe ({plain})."
+        return line, " ".join([request if blanks else "A line of the table.", *notes])
 
     def keep_rows(self, patterns: npt.NDArray[np.bool_]) -> Table:
         """Return the table with the rows of these patterns; [patterns] which are kept."""

@@ -160,11 +160,8 @@ def world_hint(why: ReplayWhy, decider: Decider) -> str:
     observe = [name for name, character in zip(why.columns, row, strict=True) if character == "?"]
     blanks = f"each ? by the 0 or 1 that you observe ({', '.join(observe)})" if observe else ""
     if decider.table_line:
-        names = " and ".join(decider.world.get("constants", ()))
-        is_stated = all(name in decider.table_line for name in decider.world.get("constants", ()))
-        setting = "" if is_stated else f" It sets {names}: name that in a column, and give the column with --do."
         line = f"A line of the table; replace {blanks}." if blanks else "A line of the table."
-        return f"{decider.table_hint or line}{setting}"
+        return decider.table_hint or line
     order = (
         f"A world for the item's training worlds; characters of a row are {' '.join(why.columns)}, in the file's order"
     )

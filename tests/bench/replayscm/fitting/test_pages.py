@@ -95,3 +95,17 @@ def test_a_column_that_is_named_like_such_rows_keeps_its_name() -> None:
     data = {"Gen A": [0, 1, 0], "do_column_1": [0, 1, 1], "Y": [0, 1, 1], "set": ["", "", "Gen A"]}
     fitted = fit_complete(data, do="set", target="Y")
     assert "`Gen A`  do_column_1  seen   A  B  where" in "\n".join(fitted.lines())
+
+
+def test_a_line_that_names_what_it_sets_is_not_told_to(tmp_path: Path) -> None:
+    """The name has a blank, and is another one inside; without a column of such names the hint stays."""
+    file = tmp_path / "genes.csv"
+    file.write_text("A,B,Gen Y,set\n0,0,0,\n1,1,1,\n1,1,1,\n", encoding="utf-8")
+    lines = called("fit", file, "--do", "set", "--roots", "A").stdout.splitlines()
+    place = lines.index("1,?,0,Gen Y")
+    assert lines[place + 1] == "A line of the table; replace each ? by the 0 or 1 that you observe (B)."
+    lines = called("fit", file, "--drop", "set", "--roots", "A").stdout.splitlines()
+    assert lines[lines.index("1,?,0,") + 1] == (
+        "A line of the table; replace each ? by the 0 or 1 that you observe (B). It sets Gen Y: name that in a column,"
+        " and give the column with --do."
+    )
