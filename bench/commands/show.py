@@ -106,10 +106,9 @@ def show(
     also the truth, in a colour of its own. A page needs no network.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.scoring.answers import FieldNames, LineRules
+    from calibrant.bench.scoring.answers import FieldNames
 
-    reading = options.reading_options(extractor, thoughts)
-    fields = FieldNames(id_field, text_field, model_field, reading, LineRules("skip"))  # others may be good
+    fields = FieldNames(id_field, text_field, model_field, options.reading_options(extractor, thoughts))
     if not runs:
         episodes: dict[str, object] = {"--system": system, "--id-field": id_field, "--text-field": text_field}
         episodes |= {"--model-field": model_field, "--extractor": extractor != "paper", "--thoughts": thoughts}
@@ -150,8 +149,10 @@ def _show_answers(
     as_json: bool,
 ) -> None:
     """Show crashes on an item, then episodes, or with gold answers, of those that did not crash."""
+    from calibrant.bench.scoring.answers import LineRules
     from calibrant.bench.scoring.lines import refuse_verdicts
 
+    fields = fields._replace(rules=LineRules("skip"))  # the item's lines may be good
     refuse_verdicts(runs)
     if _print_crashes(bench, pool, instance, runs, system, writes=html is not None or as_json):
         return
