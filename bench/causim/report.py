@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from statistics import fmean
 from typing import Any, Final
@@ -21,9 +22,10 @@ from calibrant.bench.causim.paper import (
     shown_programs,
     with_sources,
 )
-from calibrant.bench.causim.verdict import METRICS, first_reason, is_answered, is_right
+from calibrant.bench.causim.verdict import METRICS, first_reason, is_answered, is_right, mark_unanswered
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext, participant_of
+from calibrant.bench.core.verdict import change_score
 from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, Part, panels_svg, stacked_svg
 from calibrant.bench.report.comparisons import over_settings
 from calibrant.bench.report.layout import Cell, Heading, Source, Table, own_rows
@@ -283,7 +285,7 @@ def _tables(
     notes = coverage_notes(entries)
     levels = section_rows(by_level(answers), METRICS, contents.by)
     if len({(row.setting, row.stratum) for row in rows}) > 1:
-        rows += section_rows(over_settings(answers), METRICS, contents.by)
+        rows += section_rows(over_settings(_with_types(answers)), METRICS, contents.by)
     views = [
         _label_table(view_table(view, levels, notes), _BY_LEVEL)
         if name == BY_LEVEL
@@ -301,6 +303,12 @@ def _tables(
     if not selection:
         raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     return tuple(selection)
+
+
+def _with_types(answers: Iterable[Answer]) -> Iterator[Answer]:
+    """Yield the answers with scores that keep what depends on the type of their question."""
+    for context, score in answers:
+        yield context, change_score(score, partial(mark_unanswered, context.setting))
 
 
 def by_topology(answers: Iterable[Answer]) -> list[Answer]:

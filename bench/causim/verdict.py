@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, BASE
-from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Sample, View, success_of_field
+from calibrant.bench.core.metrics import Metric, MetricSet, Sample, View, success_of_field
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causim.model import assignment_text
 from calibrant.dsl.causim.question import TYPES
@@ -163,7 +163,7 @@ def _node_share(reason: str) -> Callable[[Score], float | None]:
     return value
 
 
-def _verdict(score: Score, setting: str, handling: InvalidHandling) -> Score:
+def mark_unanswered(setting: str, score: Score) -> Score:
     """Return the score; without an answer to an abduction, marked as such, which no field of a score tells."""
     is_unanswered_abduction = setting.startswith("abduction") and not is_answered(score)
     return {**score, "is_unanswered_abduction": True} if is_unanswered_abduction else score
@@ -305,7 +305,7 @@ METRICS = MetricSet(
     },
     first=("n", "accuracy", "right_not_copyable", "nodes_do_ignored", "nodes_impossible", "nodes_wrong_noise"),
     sample=_sample,
-    verdict=_verdict,
+    verdict=lambda score, setting, handling: mark_unanswered(setting, score),
     rights=(("correct", "Correct", lambda sample: sample.correct),),
     unit=lambda instance: _VERSION.split(instance)[0],  # questions about one program are resampled together
     settings=TYPES,

@@ -17,6 +17,8 @@ The tables are written from `METRICS` in `verdict.py` of each benchmark: `python
 Each rate has one value and one interval wherever it is printed: by `table`, in every table and on the first screen of
 a report, in printed papers' tables beside the paper's own rows, on boards, in lists and in Inspect's means.
 
+- `n` counts the items of the row that were answered. `Coverage`, shown where it is below 1, is that number over all
+  items of the row's pools, those of other settings and strata included.
 - The unit is the item. Of several answers to an item their mean counts; of equally good answers of a method (ties)
   the mean over all of them, and what the tie rule chose stands beside it, named "chosen".
 - A conditional rate is a ratio of sums over items: an item of whose two answers one is in the denominator counts
