@@ -180,11 +180,13 @@ def _line_encoder() -> Callable[[Any], str]:
 encode_json = _line_encoder()
 
 
-def encode_rates(fields: Mapping[str, Any]) -> str:
-    """Return `encode_json` of fields whose floats are 0 or from 1e-4 to 1e15, in less than half of the time.
+LEAST_PLAIN, GREATEST_PLAIN = 1e-4, 1e15  # between them, floats have no exponent; msgspec and json write others apart
 
-    msgspec writes other floats without an exponent, or with another form of it. What it refuses or does not escape,
-    `encode_json` encodes.
+
+def encode_rates(fields: Mapping[str, Any]) -> str:
+    """Return `encode_json` of fields whose floats are 0 or from LEAST_PLAIN to GREATEST_PLAIN, in half of the time.
+
+    What msgspec refuses or does not escape, `encode_json` encodes.
     """
     try:
         text = msgspec.json.format(msgspec.json.encode(fields), indent=0)

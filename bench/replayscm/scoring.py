@@ -14,7 +14,14 @@ import msgspec
 from calibrant.bench.core.attribution import attribution_record
 from calibrant.bench.core.responses import Answer, ReadAnswer, Reading, ReadingOptions, Response
 from calibrant.bench.core.scoring import AnswerContext, EvaluatorCache, Prediction, Scorable, line_head, line_place
-from calibrant.bench.core.verdict import LazyVerdict, ReadVerdict, encode_json, encode_rates
+from calibrant.bench.core.verdict import (
+    GREATEST_PLAIN,
+    LEAST_PLAIN,
+    LazyVerdict,
+    ReadVerdict,
+    encode_json,
+    encode_rates,
+)
 from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
@@ -325,7 +332,7 @@ class ReplayScmEvaluator:
         cache, seconds = score.__dict__, prediction.seconds
         if "_encoded" not in cache:
             cache["_encoded"] = _encode_score(score)[1:-1]
-        encode = encode_rates if not seconds or MIN_RATE <= seconds <= MAX_SECONDS else encode_json
+        encode = encode_rates if not seconds or LEAST_PLAIN <= seconds <= GREATEST_PLAIN else encode_json
         tail = encode(self._tail(prediction, context, score, *parts))
         return f"{encode_rates(line_head(prediction))[:-1]}, {cache['_encoded']}, {tail[1:]}"
 
@@ -348,8 +355,7 @@ class ReplayScmEvaluator:
         return tail | structure(score) if self._with_structure else tail
 
 
-MIN_RATE, MAX_SECONDS = 1e-4, 1e15  # from one to the other, floats have no exponent
-MAX_RATED_CELLS = 10_000  # a rate of more cells may be below MIN_RATE
+MAX_RATED_CELLS = round(1 / LEAST_PLAIN)  # a rate of more cells may be below LEAST_PLAIN
 
 
 def _encode_score(score: Score) -> str:

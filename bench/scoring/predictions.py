@@ -342,7 +342,7 @@ class Predictions:
             self._filters.add(digest)
         if not entry.digest or stated_sample(line) is not None:
             return False
-        if [response for response in field.responses if response.id or response.sample is not None]:
+        if any(response.id or response.sample is not None for response in field.responses):
             return False
         if entry.digest not in self._seen:
             self._seen.add(entry.digest)
