@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import chain, islice
@@ -193,7 +193,8 @@ def _print(collected: ResultTable, pools: Sequence[Path], out: Path | None, *, a
     print_rows(collected, err=as_json, again=_again(out))
     _print_luck(collected, err=as_json)
     if not as_json:
-        print_next(_next_commands(pools, out))
+        answered = {digest for row, _ in collected.read_rows() for digest in row.pools}
+        print_next(_next_commands(pools, out, answered))
 
 
 def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
@@ -321,9 +322,10 @@ def _print_luck(collected: ResultTable, *, err: bool) -> None:
         typer.echo(sentence, err=err)
 
 
-def _next_commands(pools: Sequence[Path], out: Path | None) -> Iterator[NextCommand]:
-    """Yield the commands to suggest after scoring."""
+def _next_commands(pools: Sequence[Path], out: Path | None, answered: Set[str]) -> Iterator[NextCommand]:
+    """Yield the commands to suggest after scoring; answered: digests of the pools that have answers."""
     from calibrant.bench.terminal import NextCommand, invocation, unused_path
+    from calibrant.dsl.records import file_digest
 
     if out is None:
         if "-" not in (arguments := invocation.get()):  # standard input cannot be read again
@@ -332,7 +334,9 @@ def _next_commands(pools: Sequence[Path], out: Path | None) -> Iterator[NextComm
     yield NextCommand(("report", out, "--out", unused_path("report.html")), "tables and plots")
     pool_options = [word for pool in pools for word in ("--pool", pool)]
     yield NextCommand(("table", out, "--attribution", *pool_options), "earned or luck")
-    yield NextCommand(("list", pools[0], "--scores", out, "--class", "lucky"), "which items")
+    # no --class: which classes have answers is known after counting alone
+    for pool in [pool for pool in pools if file_digest(pool) in answered][:1]:
+        yield NextCommand(("list", pool, "--scores", out), "which items")
 
 
 def _again(out: Path | None) -> str:

@@ -50,6 +50,21 @@ def test_what_a_command_names_as_next_works_when_it_is_pasted(files: Files, caps
         assert set(named) - set(used) <= {"verify"}  # nothing is counted of some items
 
 
+def test_score_names_a_list_that_has_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No class of answers, for it may be empty, and a pool that was answered, which the first was not."""
+    monkeypatch.chdir(tmp_path)
+    files = Files.made("causim", tmp_path)
+    first, second = json.loads(files.predictions.read_text("utf-8").splitlines()[1]), tmp_path / "second.jsonl"
+    jsonl(tmp_path / "answers.jsonl", first)  # second.jsonl lacks this item
+    assert main(["score", str(second), str(files.pool), "answers.jsonl", "--out", "scores.jsonl"]) == 0
+    listing = PASTED.findall(NEXT.findall(capsys.readouterr().err)[2])[0]
+    assert shlex.split(listing) == ["calibrant", "list", str(files.pool), "--scores", "scores.jsonl"]
+    assert main(shlex.split(listing)[1:]) == 0
+    assert first["id"] in capsys.readouterr().out
+
+
 def test_a_run_names_what_can_be_done_with_its_records(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "exact", str(files.pool), "--out", "a run", "--limit", "1", "--workers", "1"]) == 0
     assert paste(capsys.readouterr().err, capsys) == ["report", "table", "table"]
