@@ -120,6 +120,9 @@ POOLS_FIRST = ("score", "show", "separate", "play", "list", "audit", "harden", "
 POOLS_LAST = ("run", "verify")
 OFFERED = re.compile(r"'(?P<name>[^']+)'[^']*; did you mean (?P<near>[^?]+?)(?: or [^?]*)?\?")  # of calibrant.dsl.text
 MISSING = re.compile("no such file|cannot be read|does not exist", re.IGNORECASE)  # of a message on a file
+DECIMAL_COMMA = re.compile(r"(?P<head>(?:[^=]*=)?[-+]?)(?P<whole>\d*),(?P<part>\d+)")  # 0,8 --iss=0,5 seconds=1,5
+NUMBER = re.compile("valid number|a number (or|from|above) ")  # of messages that may lack the value
+WHOLE_NUMBER = re.compile("valid integer|whole number")
 MIN_LIKENESS = 0.75  # least similarity of a suggested name, 0 to 1
 POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # suffixes of pools beside answers
 
@@ -167,7 +170,19 @@ def _corrected(error: Exception, arguments: Sequence[str]) -> list[str]:
     if isinstance(error, UnknownNameError) and error.name in arguments:
         close = get_close_matches(error.name, error.allowed, 1)
         return _replaced(arguments, error.name, close[0]) if close and not error.owners else []
-    return _renamed(str(error), arguments)
+    return _with_point(str(error), arguments) or _renamed(str(error), arguments)
+
+
+def _with_point(message: str, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with a decimal point in the number that the message refuses; empty without a comma in it."""
+    if WHOLE_NUMBER.search(message):
+        return []
+    for index, word in enumerate(arguments):
+        number = DECIMAL_COMMA.fullmatch(word)
+        if number and (NUMBER.search(message) or repr(word.rpartition("=")[2]) in message):
+            pointed = f"{number['head']}{number['whole'] or 0}.{number['part']}"
+            return [*arguments[:index], pointed, *arguments[index + 1 :]]
+    return []
 
 
 def _renamed(message: str, arguments: Sequence[str]) -> list[str]:
