@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -29,10 +30,16 @@ Value: TypeAlias = str | Decimal
 Kind: TypeAlias = Literal["empty", "constant", "binary", "measured", "id", "many", "categories"]
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "<na>", "?"})  # of any case
-WORDS_FOR_ONE = frozenset(["1", "true", "t", "yes", "y", "on", "present", "positive", "pos"])
-WORDS_FOR_ZERO = frozenset(["0", "false", "f", "no", "n", "off", "absent", "negative", "neg"])
+# of German, French and Spanish, spelled out: one letter may mean anything there
+FOREIGN_WORDS = {
+    1: ("ja", "wahr", "oui", "vrai", "sí", "si", "verdadero"),
+    0: ("nein", "falsch", "non", "faux", "falso"),
+}
+WORDS_FOR_ONE = frozenset(["1", "true", "t", "yes", "y", "on", "present", "positive", "pos", *FOREIGN_WORDS[1]])
+WORDS_FOR_ZERO = frozenset(["0", "false", "f", "no", "n", "off", "absent", "negative", "neg", *FOREIGN_WORDS[0]])
 RESERVED = frozenset(["and", "or", "not", "xor", "iff", "if", "true", "false"])  # of any case: not bare in formulas
 MAX_CATEGORIES = 64
+MAX_NAMED = 8  # columns of a line
 MANY_CATEGORIES = 10  # above, a note
 GAP = -1  # a code
 # a number with a longer exponent is a word: exact arithmetic on 1e999999999 has no end
@@ -167,6 +174,7 @@ class Column:
     value: of `constant`, 0 or 1
     codes: [rows] a code, -1 for a gap; of `binary` and `constant` the code is the bit; empty for other kinds
     code_of: returns the code of a word, None for a word that is no value of the column
+    by_alphabet: whether the word for 1 of `binary` is that only as the later one in code point order
     """
 
     name: str
@@ -176,6 +184,7 @@ class Column:
     value: int | None
     codes: I32
     code_of: Callable[[str], int | None] = field(repr=False)
+    by_alphabet: bool = False
 
     @property
     def is_used(self) -> bool:
@@ -270,8 +279,8 @@ def kind_of(values: Values, num_rows: int, num_missing: int, num_declared: int =
     return "many" if number > MAX_CATEGORIES else "categories"
 
 
-def one_of(values: Values) -> int:
-    """Return which of two values is 1."""
+def one_of(values: Values) -> int | None:
+    """Return which of two values is 1; None if they are words of which none is known for it."""
     first, second = values.values
     if values.recognised:
         return int(first != 1)
@@ -279,7 +288,7 @@ def one_of(values: Values) -> int:
         return int(first != "+")
     if isinstance(first, Decimal) and isinstance(second, Decimal):
         return int(second > first)
-    return int(values.spellings[1] > values.spellings[0])
+    return None
 
 
 def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None, source: str) -> Column:
@@ -298,10 +307,12 @@ def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None
             f"{where}: no value {readable_repr(stated_word)} (--one); {known_names(stated_word, values.spellings)}"
         )
     if kind == "binary":
-        high = one_of(values) if stated is None else stated
+        known = one_of(values) if stated is None else stated
+        high = int(values.spellings[1] > values.spellings[0]) if known is None else known
         words = (values.spellings[1 - high], values.spellings[high])
         codes = np.where(places == GAP, GAP, places == high).astype(np.int32)
-        return Column(raw.name, kind, num_missing, words, None, codes, _Codes(values, {high: 1, 1 - high: 0}))
+        code_of = _Codes(values, {high: 1, 1 - high: 0})
+        return Column(raw.name, kind, num_missing, words, None, codes, code_of, by_alphabet=known is None)
     if kind == "constant":
         value = int(values.values[0] == 1 if stated_word is None else stated is not None)
         codes = np.where(places == GAP, GAP, value).astype(np.int32)
@@ -431,8 +442,11 @@ def _is_digit(words: Sequence[str]) -> bool:
     return [number_of(word) for word in words] == [0, 1]
 
 
-def coding_lines(columns: Iterable[Column]) -> list[str]:
-    """Return what was coded as 1, in the user's words, and what is missing and left out: a line each that applies."""
+def coding_lines(columns: Iterable[Column], *, networks: bool = False) -> list[str]:
+    """Return what was coded as 1, in the user's words, and what is missing and left out: a line each that applies.
+
+    networks: leave out which codes the alphabet alone decides, for networks are the same with any codes
+    """
     columns = list(columns)
     groups: dict[tuple[str, str], list[str]] = {}
     for column in columns:
@@ -452,6 +466,11 @@ def coding_lines(columns: Iterable[Column]) -> list[str]:
     left_out = [f"{column.name} ({reasons[column.kind]})" for column in columns if column.kind in reasons]
     if left_out:
         lines.append(f"left out: {', '.join(left_out)}")
+    if by_alphabet := [column for column in columns if column.by_alphabet and not networks]:
+        listed = ", ".join(f"{column.words[1]} ({column.name})" for column in by_alphabet[:MAX_NAMED])
+        more = f" and {len(by_alphabet) - MAX_NAMED} more" if len(by_alphabet) > MAX_NAMED else ""
+        choice = shlex.quote(f"{by_alphabet[0].name}={by_alphabet[0].words[0]}")
+        lines.append(f"1 only as the later word of the alphabet: {listed}{more}; the other is 1 by --one {choice}")
     return lines
 
 

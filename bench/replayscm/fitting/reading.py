@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord
 from calibrant.bench.replayscm.fitting.columns import (
+    MAX_NAMED,
     RULES,
     Column,
     RawColumn,
@@ -37,7 +38,6 @@ MAX_ROWS = 1_000_000
 MAX_COLUMNS: Mapping[str, int] = {"formulas": 60, "networks": 62}  # used ones
 MAX_HEAD = 10_000  # columns of a file, used or not
 CHUNK = 20_000  # rows of a file that are converted at a time
-MAX_NAMED = 8  # columns of a message
 FRAMES = "a path, a data frame, a mapping of columns, a list of mappings or an array of two dimensions"
 Purpose = Literal["formulas", "networks"]
 

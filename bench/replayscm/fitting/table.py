@@ -236,7 +236,7 @@ class Table(Framed):
         every: all notes, not as many as six lines hold; networks: what follows for networks, not for formulas
         target: the column to explain; of it only its constancy is noted
         """
-        stated = [*self.remarks, *coding_lines(self.columns)]
+        stated = [*self.remarks, *coding_lines(self.columns, networks=networks)]
         if self.unread_do:
             way = f"is it what was set by hand in each row? --do {quote(self.unread_do)}"
             stated.append(f"note: {self.unread_do} holds names of other columns: {way}")

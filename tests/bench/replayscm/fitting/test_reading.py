@@ -181,6 +181,21 @@ def test_formulas_print_and_take_the_users_names_and_words(tmp_path: Path) -> No
     assert fit_complete(file, target="cell death", one={"IL-6": "high"}).formula == lines[2].partition(" = ")[2]
 
 
+def test_words_of_other_languages_are_coded_and_the_alphabet_is_named_where_it_decides(tmp_path: Path) -> None:
+    """Of networks no line: their scores are the same with either code."""
+    file = tmp_path / "visit.csv"
+    file.write_text("a,b,c,d,level\nja,NON,sí,wahr,hoch\nnein,oui,no,Falsch,niedrig\nja,oui,no,wahr,niedrig\n", "utf-8")
+    table = read_table(file)
+    assert table.bits == {"a": "101", "b": "011", "c": "100", "d": "101", "level": "011"}
+    order = "1 only as the later word of the alphabet: "
+    named = f"{order}niedrig (level); the other is 1 by --one level=hoch"
+    assert [line for line in table.reading_lines() if line.startswith(order)] == [named]
+    assert called("fit", file, "--target", "a").stdout.splitlines()[1] == named
+    assert order not in called("fit", file, "--target", "a", "--one", "level=niedrig").stdout
+    assert order not in called("fit", file, "--score", "bde").stdout
+    assert order not in called("fit", file, "--target", "a", "--drop", "level").stdout
+
+
 def test_a_million_rows_are_counted_by_pattern() -> None:
     bits = np.random.default_rng(5).integers(0, 2, (200_000, 6))
     table = read_table(bits)
@@ -278,9 +293,9 @@ def test_six_lines_state_how_a_table_was_read(tmp_path: Path) -> None:
     file.write_text("a,it's,b,c,site,id,Y\nA,A,A,A,Basel,u,0\nB,B,B,B,Basel,v,1\nA,A,A,A,Basel,w,\nB,B,B,B,,x,1\n")
     table = read_table(file)
     short, whole = list(table.reading_lines()), list(table.reading_lines(every=True))
-    assert [line.split()[0] for line in whole] == ["coded", "missing:", "left", *["note:"] * 5]
-    assert short == [*whole[:5], "note: 3 more on columns that tell nothing beside others (--verbose)"]
-    assert whole[3] == "note: constant site: Basel is coded 0; an SCM may use it as a parent (--drop site)"
+    assert [line.split()[0] for line in whole] == ["coded", "missing:", "left", "1", *["note:"] * 5]
+    assert short == [*whole[:5], "note: 4 more on columns that tell nothing beside others (--verbose)"]
+    assert whole[4] == "note: constant site: Basel is coded 0; an SCM may use it as a parent (--drop site)"
     assert table.coding["site"] == {"zero": "Basel"}
     assert len(list(table.without_gaps().reading_lines())) == 6
     pasted = shlex.split(whole[-1].partition("(")[2].rstrip(")"))
