@@ -64,11 +64,11 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=100, lines=31793, small_files=2, import_lines=1452),
+    "dsl": Size(files=100, lines=31873, small_files=2, import_lines=1454),
     "solvers": Size(files=92, lines=29711, small_files=5, import_lines=1492),
     "audits": Size(files=58, lines=19598, small_files=1, import_lines=1104),
     "baselines": Size(files=28, lines=9949, small_files=2, import_lines=446),
-    "bench": Size(files=264, lines=82713, small_files=11, import_lines=6166),
+    "bench": Size(files=264, lines=82752, small_files=11, import_lines=6169),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
     "tests": Size(files=371, lines=102194, small_files=17, import_lines=8552),

@@ -130,8 +130,7 @@ def is_edge_table(text: str) -> bool:
     if not lines or any(line.lstrip().startswith("$") or _OPEN_REGULATION.search(line) for _, line in lines):
         return False
     number, first = lines[0]
-    heads = {re.sub(r"[\s_-]", "", field).lower() for field in _split(first, _separator(first), number)}
-    if not heads.isdisjoint(_SOURCES) and not heads.isdisjoint(_TARGETS):
+    if has_head(first, number):
         return True
     fields = first.split()
     if "," in first or ";" in first:
@@ -142,6 +141,38 @@ def is_edge_table(text: str) -> bool:
         return len(fields) > 2 and bool(read_sign(fields[1], number))
     except NetworkError:
         return False
+
+
+def has_head(line: str, number: int = 1) -> bool:
+    """Return whether a line is the head of an edge table: it names a column of sources and one of targets."""
+    heads = {re.sub(r"[\s_-]", "", field).lower() for field in _split(line, _separator(line), number)}
+    return not heads.isdisjoint(_SOURCES) and not heads.isdisjoint(_TARGETS)
+
+
+def headless_columns(text: str) -> Sequence[str]:
+    """Return the names of the columns of a table of edges without a head, two or three; () for other texts."""
+    lines = _content_lines(text)
+    separator = _separator(lines[0][1]) if lines else ""
+    try:
+        rows = [_split(line, separator, number) for number, line in lines]
+        num_columns = len(rows[0]) if rows else 0
+        for row in rows:
+            if len(row) != num_columns or not all(map(is_node_name, row[:2])):
+                return ()
+            if num_columns == 3:
+                read_sign(row[2], 0)
+    except NetworkError:
+        return ()
+    return ("source", "target", "sign")[:num_columns] if num_columns in (2, 3) else ()
+
+
+def add_head_advice(error: NetworkError, text: str) -> NetworkError:
+    """Return the error, with the first line to add if the text is a table of edges without a head."""
+    if not (columns := headless_columns(text)):
+        return error
+    signs = "" if "sign" in columns else ", with --sign both"
+    advice = f"a table of edges, which `family` reads{signs}, has a first line of names: {', '.join(columns)}"
+    return NetworkError(f"{error.problem}; {advice}", reason=error.reason, line=error.line, name=error.name)
 
 
 _OPEN_REGULATION = re.compile(r"\s-[>|?]\?\s")  # in aeon: a regulation that may be inessential
@@ -161,8 +192,12 @@ def _parse(text: str, stated_sign: StatedSign | None) -> EdgeTable:
     head = _read_header(_split(lines[0][1], separator, lines[0][0]), lines[0][0], stated_sign)
     if stated_sign is not None and (head is None or head.signs):
         raise NetworkError(SIGNS_ARE_STATED, reason="header")
-    rows = _sif_rows(lines) if head is None else _table_rows(lines[1:], head, separator)
-    return _collect(rows)
+    if head is not None:
+        return _collect(_table_rows(lines[1:], head, separator))
+    try:
+        return _collect(_sif_rows(lines))
+    except NetworkError as error:
+        raise add_head_advice(error, text) from None
 
 
 def _collect(rows: Iterable[tuple[int, str, tuple[int, ...], str]]) -> EdgeTable:

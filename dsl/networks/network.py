@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.networks import text_formats
+from calibrant.dsl.networks.edge_tables import add_head_advice, headless_columns
 from calibrant.dsl.networks.formulas import (
     MAX_TABLE_INPUTS,
     Decide,
@@ -84,7 +85,10 @@ def read_rules(content: bytes, file: str, chosen: str | None = None, names: str 
         text = _decode(content)
         if not chosen:
             raise _unrecognized(text)
-        return text_formats.TEXT_READERS[chosen](text)
+        try:
+            return text_formats.TEXT_READERS[chosen](text)
+        except NetworkError as error:
+            raise (add_head_advice(error, text) if chosen == "bnet" else error) from None
     except NetworkError as error:
         raise error.with_location(file=file) from None
 
@@ -106,7 +110,23 @@ def _unrecognized(text: str) -> NetworkError:
         return NetworkError("no line of a node", reason="empty")
     problem = f"no network of a format that is read ({', '.join(FORMATS)}): it begins with {short_repr(first)}"
     problem += "; take out lines that are no rules, or name one with --format"
-    return NetworkError(problem, reason="not-a-network")
+    return add_head_advice(NetworkError(problem, reason="not-a-network"), text)
+
+
+def edge_list_note(content: bytes, file: Path, network: Network) -> str:
+    """Return the note on a text of lines `a, b` that was read as bnet but may be a list of edges; empty for others.
+
+    Both forms are the same text if every target has one line, and in bnet b regulates a.
+    """
+    text = "" if network.format != "bnet" or file.suffix.lower() == ".bnet" else _decode(content)
+    edges = [edge for edge in network.edges() if edge.source != edge.target] if headless_columns(text) else []
+    if len(edges) < 2 or text_formats.has_bnet_head(text):
+        return ""
+    source, target, _ = edges[0]
+    return (
+        f"read as bnet, in which the line `{target}, {source}` is an edge from {source} to {target}; a list of edges"
+        " has a first line of names: source, target"
+    )
 
 
 # --- Networks ---------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.formulas.formula import Apply
+from calibrant.dsl.networks.edge_tables import has_head
 from calibrant.dsl.networks.formulas import (
     AEON,
     BNET,
@@ -43,6 +44,14 @@ def _is_series(lines: Sequence[str]) -> bool:
 def _begins_with_edge(lines: Sequence[str]) -> bool:
     first = next((line for line in lines if line and not line.startswith("#")), "")
     return _EDGE.match(first) is not None
+
+
+def _is_headed_table(lines: Sequence[str]) -> bool:
+    filled = [line for line in lines if line and not line.startswith("#")]
+    try:
+        return len(filled) > 1 and has_head(filled[0])
+    except NetworkError:
+        return False
 
 
 def _ends_in_number(lines: Sequence[str]) -> bool:
@@ -82,6 +91,7 @@ _TABLES: tuple[_OtherFormat, ...] = (
     ),
     ("a table of series", "calibrant family PRIOR FILE", _is_series),
     ("a prior network as SIF", "calibrant family FILE DATA", _begins_with_edge),
+    ("a table of edges", "calibrant family FILE DATA", _is_headed_table),
 )
 # formats that are refused; the first match counts
 _OTHER_FORMATS: tuple[_OtherFormat, ...] = (
@@ -187,6 +197,19 @@ def _parse_all(rules: Rules, texts: Mapping[str, tuple[int, str]], grammar: Gram
         _add_rule(rules, target, nodes, line)
 
 
+_BNET_HEADS = (["targets", "factors"], ["targets", "factors", "probabilities"])
+
+
+def _split_head(line: str) -> list[str]:
+    return [part.strip().lower() for part in line.split(",")]
+
+
+def has_bnet_head(text: str) -> bool:
+    """Return whether the first line of a bnet text names its columns."""
+    _, first = next(_content_lines(text, comment_behind=True), (0, ""))
+    return _split_head(first) in _BNET_HEADS
+
+
 def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
     """Return the rules of a bnet text, with lines `target, formula`."""
     rules = Rules("bnet", max_nodes=max_nodes)
@@ -194,8 +217,8 @@ def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
     is_probabilistic = is_headed = False
     for line, content in _content_lines(text, comment_behind=True):
         target, comma, formula = (part.strip() for part in content.partition(","))
-        heads = [part.strip().lower() for part in content.split(",")]
-        if not texts and not is_headed and heads in (["targets", "factors"], ["targets", "factors", "probabilities"]):
+        heads = _split_head(content)
+        if not texts and not is_headed and heads in _BNET_HEADS:
             is_headed, is_probabilistic = True, len(heads) == 3
             continue
         if not comma:

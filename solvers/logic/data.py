@@ -12,7 +12,7 @@ from calibrant.dsl.logic.files.networks import check_name
 from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, node_names
 from calibrant.dsl.logic.prompt import MAX_LISTED_NAMES
 from calibrant.dsl.networks.edge_tables import SIGNS_ARE_STATED, StatedSign, is_edge_table, parse_edges
-from calibrant.dsl.networks.network import first_names, recognize
+from calibrant.dsl.networks.network import edge_list_note, first_names, recognize
 from calibrant.dsl.parse_limits import decode_text, read_bytes
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
@@ -84,6 +84,7 @@ def read_prior(path: Path, sign: StatedSign | None = None) -> tuple[tuple[Edge, 
     dropped = [f"{name} in {target}" for target, names in network.inessential.items() for name in names]
     if dropped:
         notes.append(f"edges of the prior that change nothing, left out: {first_names(dropped)}")
+    notes += [note for note in [edge_list_note(content, path, network)] if note]
     if not edges:
         raise PoolError("a network without an edge", file=path.name)
     return tuple(dict.fromkeys(edges)), tuple(notes)

@@ -270,7 +270,7 @@ def _lines(
     clamps: Mapping[str, int] | None,
 ) -> Iterator[str]:
     """Yield the lines of the terminal."""
-    from calibrant.dsl.networks.network import first_names
+    from calibrant.dsl.networks.network import edge_list_note, first_names, read_file
     from calibrant.dsl.text import plural
 
     edges = [*network.edges()]
@@ -283,6 +283,7 @@ def _lines(
         ("unspecified", network.unspecified),
         ("start", [f"{name} = {value}" for name, value in sorted(network.start.items())]),
         ("notes", [NOTES[word] for word in network.notes]),
+        ("note", [note for note in [edge_list_note(read_file(files[0]), files[0], network)] if note]),
     ):
         if listed:
             yield f"{title:<12} {first_names(listed)}"

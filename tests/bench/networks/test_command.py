@@ -52,6 +52,51 @@ def test_functions_and_what_changes_nothing_are_shown(model: Path, capsys: pytes
     assert _run(capsys, model, "--fail-on", "declared")[0] == 0
 
 
+HEADED = "a table of edges, which `family` reads, has a first line of names: source, target, sign"
+UNSIGNED = HEADED.replace("reads,", "reads, with --sign both,").removesuffix(", sign")
+MIDAS = "TR:a,DA:c,DV:c\n1,0,0\n1,10,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("a,b,+\nb,c,-\n", HEADED),
+        ("a\tb\tactivates\nb\tc\t-1\n", HEADED),
+        ("a,b\na,c\n", UNSIGNED),
+        ("a b\na c\n", UNSIGNED),
+        ("source,target,sign\na,b,1\n", "it looks like a table of edges; what reads it: calibrant family FILE DATA"),
+    ],
+)
+def test_tables_of_edges_are_refused_with_the_head_that_they_lack(
+    text: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "edges.csv").write_text(text)
+    (tmp_path / "data.csv").write_text(MIDAS)
+    assert refused(capsys, "network", tmp_path / "edges.csv").endswith(advice)
+    if advice in (HEADED, UNSIGNED):
+        assert refused(capsys, "family", tmp_path / "edges.csv", tmp_path / "data.csv").endswith(advice)
+
+
+def test_a_list_of_edges_that_is_bnet_too_is_read_as_bnet_with_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, data, note = tmp_path / "edges.csv", tmp_path / "data.csv", "the line `a, b` is an edge from b to a;"
+    data.write_text(MIDAS)
+    for text, is_noted in (
+        ("a,b\nb,c\n", True),
+        ("targets,factors\na,b\nb,c\n", False),
+        ("a,b\n", False),
+        ("a,!b\nb,c\n", False),
+        ("a,1\nb,b\n", False),
+    ):
+        path.write_text(text)
+        assert (note in _run(capsys, path)[1]) == is_noted, text
+    path.write_text("c,a\na,b\n")
+    assert main(["family", str(path), str(data), "--time", "10"]) == 0
+    assert "the line `a, b` is an edge from b to a;" in capsys.readouterr().out
+    assert note not in _run(capsys, path.rename(tmp_path / "edges.bnet"))[1]
+
+
 def test_a_refuted_sign_is_shown_with_rows_that_prove_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.aeon"
     path.write_text(SIGNED)
