@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -12,7 +13,7 @@ import msgspec
 
 from calibrant.bench.core.responses import Answer, ReadAnswer, Reading, ReadingOptions, Response
 from calibrant.dsl.episode import ActionError, Step
-from calibrant.dsl.errors import short_repr
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.json_objects import last_object, without_think_pairs
 from calibrant.dsl.lenient_json import Shape
@@ -23,6 +24,17 @@ NO_MODEL = "(no model)"  # system of predictions that name no model
 PEOPLE = "human:"  # prefix of a participant's id in the name of a system
 PEOPLE_SYSTEM = "people"  # system of a group of participants in tables
 GROUP = "group"  # a participant's group: key in the options of records, and of a column of tables
+
+
+def refuse_entries(line: Mapping[str, Any], is_item: Callable[[str], bool]) -> None:
+    """Raise `CalibrantError` for an object around many answers, in a list or by item, with jq's query for them."""
+    queries = ["to_entries[] | {id: .key, response: .value}"] if any(map(is_item, line)) else []
+    for key, value in line.items():
+        first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
+        if any(isinstance(first.get(name), str) and is_item(first[name]) for name in ID_FIELDS):
+            queries.append(f".{json.dumps(key)}[]")
+    if queries:
+        raise CalibrantError(f"one object around many answers; give each as a line: jq -c '{queries[0]}' FILE")
 
 
 def participant_of(system: str) -> str:

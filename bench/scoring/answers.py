@@ -343,7 +343,7 @@ def _responses_in(value: Any, depth: int = 0) -> list[Response] | None:
     if isinstance(value, dict):
         if not _ANSWER_KEYS.isdisjoint(value):
             return [Response(answer=value)]
-        if value.get("role") == "assistant" and "content" in value:
+        if providers.is_assistant(value) and "content" in value:
             return [providers.message_response(value)]
         around = (_responses_in(value[key], depth + 1) for key in _AROUND if key in value)
         return next((answers for answers in around if answers is not None), None)
@@ -353,13 +353,13 @@ def _responses_in(value: Any, depth: int = 0) -> list[Response] | None:
 
 
 def _responses_of_list(values: list[Any], depth: int) -> list[Response] | None:
-    if all(isinstance(value, str) for value in values):
+    if all(isinstance(value, str | None) for value in values):
         return [Response(value) for value in values]
     if not all(isinstance(value, dict) for value in values):
         return None
-    if any("role" in value for value in values):
-        turns = [value for value in values if value.get("role") in ("assistant", "user")]
-        return [providers.last_assistant(values)] if turns and turns[-1].get("role") == "assistant" else None
+    if any("role" in value or providers.is_assistant(value) for value in values):
+        turns = [v for v in values if providers.is_assistant(v) or v.get("role", v.get("type")) in ("user", "human")]
+        return [providers.last_assistant(values)] if turns and providers.is_assistant(turns[-1]) else None
     content = providers.read_content(values)
     if content.text is not None or content.has_thoughts or content.is_refusal:
         reason = REFUSED if content.is_refusal else ""
@@ -471,7 +471,7 @@ class ResponseCounts:
     """Numbers of responses by reason and by kind of warning, each with line and item of the first.
 
     num_rated: responses in the rates; only: rule -> number of answers that it alone, or not all rules, read as right
-    nameless: excluded responses without a model, in a file with several models
+    nameless: excluded responses without a model, in a file that names none or several
     """
 
     def __init__(self) -> None:
@@ -543,8 +543,8 @@ class ResponseCounts:
                 else f"{self.nameless.number} failed requests name"
             )
             yield (
-                f"{subject} no model, and the file has several: under `(no model)` (first: {self.nameless.first}); "
-                "a file for each model, with --model NAME, names it"
+                f"{subject} no model, and the file names none or several: under `(no model)` (first: "
+                f"{self.nameless.first}); --model NAME names it, with a file for each model"
             )
         for kind, count in self.warnings.items():
             yield f"{kind} {count.number} (first: {count.first}): {WARNINGS[kind]}"

@@ -189,6 +189,10 @@ _USUAL_COLUMNS = (  # those of samples and times, with words in other names for 
     ),
     (("seconds",), frozenset(["seconds", "secs", "sec", "time", "duration", "elapsed", "latency", "took", "runtime"])),
 )
+_FAILURE_COLUMNS = (  # those of errors and stops, as above; stated only for a line that has one under another name
+    (("error",), frozenset(["error", "errors", "exception", "traceback"])),
+    (("finish_reason", "stop_reason"), frozenset(["finish", "truncated"])),
+)
 _ENTRY_KEYS = ("request_states", "samples")  # lists of entries in documents: HELM's scenario state, a log of Inspect
 
 
@@ -257,9 +261,11 @@ class PredictionFile:
         """
         if form == "format" and self._delimiter is None:  # all of its fields are known
             return ""
-        usual = [(names, words) for names, words in _USUAL_COLUMNS if line.keys().isdisjoint(names)]
+        unread = [name for name in line if name and name not in {*fields, *ID_FIELDS, *OPTIONAL_CELLS}]
+        present = {word for name in unread for word in _words(name)}
+        failures = [(names, words) for names, words in _FAILURE_COLUMNS if not present.isdisjoint(words)]
+        usual = [(names, words) for names, words in (*_USUAL_COLUMNS, *failures) if line.keys().isdisjoint(names)]
         named = {word for _, words in usual for word in words}
-        unread = [name for name in line if name not in {*fields, *ID_FIELDS, *OPTIONAL_CELLS}]
         is_number = _NUMBER.fullmatch if self._delimiter is not None else lambda text: None
         columns = [name for name in unread if not named.isdisjoint(_words(name)) or is_number(str(line[name]))]
         allowed = ", ".join(" or ".join(names) for names, _ in usual)
@@ -352,7 +358,18 @@ def _problem_of(raw: bytes) -> str:
         return f"{NO_OBJECT}, but a list"
     if text[:1].isalpha() and any(mark in text for mark in (b",", b"\t", b";")):
         return f"{NO_OBJECT}; a table is read if its name ends in .csv or .tsv"
-    return NO_OBJECT
+    if text[:1] != b"{":
+        return NO_OBJECT
+    try:
+        _, end = _scan(text.decode("utf-8"), 0)
+    except json.JSONDecodeError as error:
+        fault = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" at")
+        return f"{NO_OBJECT}: {fault} at character {error.pos + 1}"
+    except StopIteration as error:
+        return f"{NO_OBJECT}: no value at character {error.value + 1}"
+    except (ValueError, RecursionError):
+        return NO_OBJECT
+    return f"{NO_OBJECT} alone: text behind it from character {end + 1} on; a line holds one object"
 
 
 def read_document(path: Path) -> bytes:

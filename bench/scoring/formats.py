@@ -252,13 +252,7 @@ def _parse_helm(line: JsonMapping) -> ParsedLine:
 def _parse_every_eval(line: JsonMapping) -> ParsedLine:
     output = as_object(line.get("output"))
     raw = output.get("raw")
-    texts = (
-        [raw]
-        if isinstance(raw, str)
-        else [text for text in raw if isinstance(text, str)]
-        if isinstance(raw, list)
-        else []
-    )
+    texts = map(as_text, [] if raw is None else raw if isinstance(raw, list) else [raw])  # None for a null sample
     has_thoughts = has_thought_fields(output)
     responses = [Response(text, has_thoughts=has_thoughts) for text in texts] or [last_assistant(line.get("messages"))]
     reason = error_reason(line.get("error"))
@@ -269,9 +263,9 @@ def _parse_every_eval(line: JsonMapping) -> ParsedLine:
 def _parse_lm_eval(line: JsonMapping) -> ParsedLine:
     stated = line.get("resps") or line.get("filtered_resps")
     stated = stated if isinstance(stated, list) else [stated]
-    texts = [text for entry in stated for text in (entry if isinstance(entry, list) else [entry])]
-    responses = tuple(Response(text) for text in texts if isinstance(text, str))
-    return ParsedLine("lm-eval samples", responses or (Response(),), None, (), (as_object(line.get("arguments")),))
+    listed = [text for entry in stated for text in (entry if isinstance(entry, list) else [entry])]
+    responses = tuple(map(Response, map(as_text, listed))) or (Response(),)  # a sample that is no text counts as empty
+    return ParsedLine("lm-eval samples", responses, None, (), (as_object(line.get("arguments")),))
 
 
 def parse_inspect(sample: JsonMapping, model: str | None = None) -> ParsedLine:
@@ -410,7 +404,8 @@ LINES: Final = (
 _LINE_KEYS: Final = frozenset(
     {
         *("traces", "request", "schema_version", "doc_id", "epoch", "custom_id", "key", "result", "response", "prompt"),
-        *("choices", "message", "candidates", "promptFeedback", "output", "outputs", "done", "content", "object"),
+        *("choices", "message", "candidates", "promptFeedback", "prompt_feedback", "output", "outputs", "done"),
+        *("content", "object"),
         *("generated_text", "generation", "meta_info", "recordId"),
     }
 )

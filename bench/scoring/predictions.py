@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.responses import EXCLUDED, Reading, Response
-from calibrant.bench.core.scoring import ID_FIELDS, Prediction, shown_id
+from calibrant.bench.core.scoring import ID_FIELDS, Prediction, refuse_entries, shown_id
 from calibrant.bench.scoring.answers import (
     AGENT_FIELD,
     DEFAULT_RULES,
@@ -452,13 +452,11 @@ class Predictions:
         else:
             ids = {name: line[name] for name in ID_FIELDS if name in line}
         texts = [(name, value) for name, value in ids.items() if isinstance(value, str)]
-        for name, value in texts:
-            if self._holders(value):
-                return name, value
         if texts:
-            return texts[0]
+            return next((text for text in texts if self._holders(text[1])), texts[0])
         for name, value in ids.items():
             raise CalibrantError(f"{name} is {short_repr(value)}, not a text")
+        refuse_entries(line, lambda name: bool(self._holders(name)))
         message = f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does"
         raise UnnamedItemError(message, option=self._id_option(line))
 

@@ -52,8 +52,17 @@ _CALL_ITEMS: Final = (
     "custom_tool_call",
 )  # output items of OpenAI Responses: calls of the user's tools
 _ASSISTANTS: Final = ("assistant", "model")
+_STATED_STOPS: Final = ("finish_reason", "stop_reason", "done_reason")  # in LangChain's metadata
 _FINAL_CHANNEL: Final = "final"  # channel of messages in Harmony's format
 _DRAFT_CHANNELS: Final = ("analysis", "commentary")
+_SNAKE_CASE: Final = {
+    "functionCall": "function_call",
+    "responseId": "response_id",
+    "finishReason": "finish_reason",
+    "promptFeedback": "prompt_feedback",
+    "blockReason": "block_reason",
+    "modelVersion": "model_version",
+}
 
 
 def as_object(value: Any) -> JsonMapping:
@@ -72,11 +81,16 @@ def has_thought_fields(fields: JsonMapping) -> bool:
     return any(fields.get(name) for name in THOUGHT_FIELDS)
 
 
+def _of_gemini(value: JsonMapping, name: str) -> Any:
+    """Return the value of a key of Gemini, which its Python client writes in snake case; None if there is none."""
+    return value.get(name, value.get(_SNAKE_CASE[name]))
+
+
 def _response_id(value: JsonMapping) -> str:
     stated = value.get("id")
     if isinstance(stated, str) and stated.startswith(_RESPONSE_IDS):
         return stated
-    return as_text(value.get("responseId")) or ""
+    return as_text(_of_gemini(value, "responseId")) or ""
 
 
 class Content(NamedTuple):
@@ -103,8 +117,8 @@ def read_content(content: Any) -> Content:
             is_refusal = True
         elif kind == "tool_use":
             calls.append(part.get("input"))
-        elif isinstance(part.get("functionCall"), Mapping):
-            calls.append(part["functionCall"].get("args"))
+        elif isinstance(call := _of_gemini(part, "functionCall"), Mapping):
+            calls.append(call.get("args"))
         elif isinstance(part.get("toolUse"), Mapping):
             calls.append(part["toolUse"].get("input"))
         elif (kind in _TEXT_PARTS or kind is None) and isinstance(part.get("text"), str):
@@ -112,19 +126,26 @@ def read_content(content: Any) -> Content:
     return Content("".join(texts) if texts else None, tuple(calls), has_thoughts, is_refusal)
 
 
+def is_assistant(message: JsonMapping) -> bool:
+    """Return whether a message is the assistant's: by its role, or by LangChain's type."""
+    return message.get("role") in _ASSISTANTS or message.get("type") == "ai"
+
+
 def message_response(message: JsonMapping) -> Response:
-    """Return the response of a message of the assistant."""
+    """Return the response of a message of the assistant, LangChain's with its metadata."""
     content = read_content(message.get("content"))
+    further, about = (as_object(message.get(name)) for name in ("additional_kwargs", "response_metadata"))
     if message.get("channel") in _DRAFT_CHANNELS:
         arguments = [content.text] if isinstance(message.get("recipient"), str) else []
         return Response(calls=_calls(arguments), has_thoughts=True)
     calls = [*content.calls, *_call_arguments(message.get("tool_calls"))]
     calls += _call_arguments([message.get("function_call")])
-    is_refused = content.is_refusal or bool(message.get("refusal"))
+    is_refused = content.is_refusal or bool(message.get("refusal") or further.get("refusal"))
     return Response(
         content.text,
         calls=_calls(calls),
-        has_thoughts=content.has_thoughts or has_thought_fields(message),
+        has_thoughts=content.has_thoughts or has_thought_fields(message) or has_thought_fields(further),
+        stop=next((about[name] for name in _STATED_STOPS if isinstance(about.get(name), str)), ""),
         reason=REFUSED if is_refused else error_reason(message.get("error")),
     )
 
@@ -142,7 +163,7 @@ def _calls(arguments: Sequence[Any]) -> tuple[str | JsonMapping, ...]:
 
 def last_assistant(messages: Any) -> Response:
     """Return the response in the assistant's last (or final-channel) message; its other messages are thoughts."""
-    messages_of_assistant = [entry for entry in as_objects(messages) if entry.get("role") in _ASSISTANTS]
+    messages_of_assistant = [entry for entry in as_objects(messages) if is_assistant(entry)]
     if not messages_of_assistant:
         return Response()
     last = next(
@@ -190,7 +211,7 @@ def failed_line(line: JsonMapping) -> str:
 
 
 def _is_failed_status(status: Any) -> bool:
-    return type(status) is int and status >= 400
+    return str(status).isdecimal() and int(status) >= 400
 
 
 # --- Objects of providers: a line, or the value of one of its fields --------------------------------------------------
@@ -219,12 +240,14 @@ def _parse_gemini(value: JsonMapping) -> ParsedLine:
     for candidate in _by_index(value.get("candidates")):
         content = read_content(as_object(candidate.get("content")).get("parts"))
         response = Response(content.text, calls=_calls(content.calls), has_thoughts=content.has_thoughts)
-        responses.append(add_stop(response, candidate.get("finishReason")))
-    blocked = as_object(value.get("promptFeedback")).get("blockReason")
+        stop = _of_gemini(candidate, "finishReason")
+        # str() of the Python client's enumeration has its name before the value
+        responses.append(add_stop(response, stop.rpartition(".")[2] if isinstance(stop, str) else stop))
+    blocked = _of_gemini(as_object(_of_gemini(value, "promptFeedback")), "blockReason")
     responses = responses or [Response()]
     if blocked:
         responses = [response._replace(reason=REFUSED) for response in responses]
-    return _parsed("Gemini", value, responses, value.get("modelVersion"))
+    return _parsed("Gemini", value, responses, _of_gemini(value, "modelVersion"))
 
 
 def _parse_responses(value: JsonMapping) -> ParsedLine:
@@ -351,7 +374,11 @@ def _is_responses(value: JsonMapping) -> bool:
 PROVIDERS: Final = (
     Format("choices", _has_choices, _parse_choices),
     Format("Anthropic message", lambda value: value.get("type") == "message" and "content" in value, parse_anthropic),
-    Format("Gemini", lambda value: "candidates" in value or "promptFeedback" in value, _parse_gemini),
+    Format(
+        "Gemini",
+        lambda value: not {"candidates", "promptFeedback", "prompt_feedback"}.isdisjoint(value),
+        _parse_gemini,
+    ),
     Format("OpenAI Responses", _is_responses, _parse_responses),
     Format(
         "Cohere", lambda value: isinstance(value.get("message"), Mapping) and "finish_reason" in value, _parse_cohere

@@ -294,6 +294,43 @@ def test_any_damage_is_one_line_or_a_verdict(tmp_path: Path) -> None:
         assert said.isprintable()
 
 
+def test_objects_around_answers_are_refused_with_the_query_for_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, answer = tmp_path / "answers.json", {"id": IDS[0], "response": "{}"}
+    by_item = "to_entries[] | {id: .key, response: .value}"
+    for document, query in (
+        ({"results": [answer], "total": 1}, '."results"[]'),
+        ({IDS[0]: "{}"}, by_item),
+        ({IDS[0]: {"text": "{}"}}, by_item),
+    ):
+        file.write_text(json.dumps(document), "utf-8")
+        said = refused(capsys, "score", POOL, file)
+        assert f"one object around many answers; give each as a line: jq -c '{query}' FILE" in said
+    file.write_text(json.dumps({"messages": [{"role": "user", "content": "q"}], "choices": [{}]}), "utf-8")
+    assert "it names no item; its keys are messages, choices" in refused(capsys, "score", POOL, file)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{'id': 'I0'}", ": expecting property name enclosed in double quotes at character 2"),
+        ('{"id": "I0"}{"id": "I1"}', " alone: text behind it from character 13 on; a line holds one object"),
+        ('{"id": "I0"},', " alone: text behind it from character 13 on; a line holds one object"),
+        ('{"id": undefined}', ": no value at character 8"),
+        ('{"id": "a\tb"}', ": invalid control character at character 10"),
+        ("null", ""),
+    ],
+)
+def test_lines_that_are_no_json_state_the_first_fault(
+    line: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text(f"{json.dumps({'id': IDS[0], 'response': '{}'})}\n{line}\n", "utf-8")
+    said = refused(capsys, "score", POOL, file)
+    assert f"answers.jsonl: line 2: not a JSON object in UTF-8{reason}; the line before it is good" in said
+
+
 # --- Small files that hold more than memory: one line on standard error, exit code 2, bounded memory and time ---------
 INSTANCE = benchmark("replayscm").items.read_pool(POOL).items[0].id
 MAX_PEAK = 400  # megabytes; a line of the largest size, undecoded, beside the 150 of the program

@@ -353,9 +353,18 @@ def test_columns_of_numbers_that_are_not_read_are_named(
         ({}, "; not read: runIndex, elapsed_ms (columns that are: sample or epoch, seconds)\n"),
         ({"sample": 0}, "; not read: elapsed_ms (columns that are: seconds)\n"),
         ({"sample": 0, "seconds": 1.5}, "response (text)\n"),
+        ({"sample": 0, "seconds": 1.5, "error_message": "m"}, "; not read: error_message (columns that are: error)\n"),
+        ({"sample": 0, "seconds": 1.5, "error": None, "errors": []}, "response (text)\n"),
+        (
+            {"sample": 0, "seconds": 1, "finishReason": ""},
+            "finishReason (columns that are: finish_reason or stop_reason)\n",
+        ),
     ):
         assert main(["score", str(pool), str(jsonl(tmp_path / "p.jsonl", line | extra))]) == 0
         assert note in capsys.readouterr().err
+    file.write_text(",id,response\n0,I0,{}\n", "utf-8")  # the index of a frame, which has no name
+    assert main(["score", str(pool), str(file)]) == 0
+    assert "not read" not in capsys.readouterr().err
 
 
 def test_seconds_are_kept_and_shown(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def _chat(stop: str = "stop", response_id: str = "chatcmpl-1", **message: Any) -
     return {"id": response_id, "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
 
 
-def _batch(body: Any, status: int = 200, error: Any = None) -> dict[str, Any]:
+def _batch(body: Any, status: int | str = 200, error: Any = None) -> dict[str, Any]:
     response = {"status_code": status, "request_id": "r", "body": body}
     return {"id": "batch_req_1", "custom_id": ITEM.id, "response": response, "error": error}
 
@@ -103,6 +103,16 @@ def _gemini(stop: str, *parts: dict[str, Any]) -> dict[str, Any]:
 
 def _call(arguments: str) -> dict[str, Any]:
     return {"id": "c", "type": "function", "function": {"name": "submit", "arguments": arguments}}
+
+
+def _python_gemini(stop: str | None, *parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Return a response as google-genai's `model_dump` writes it: keys in snake case, null where nothing is stated."""
+    candidate = {"content": {"parts": [*parts] or None, "role": "model"}, "finish_reason": stop, "index": None}
+    return {"key": ITEM.id, "response": {"candidates": [candidate], "model_version": "m", **fields}}
+
+
+def _langchain(content: Any, **metadata: Any) -> dict[str, Any]:
+    return {"type": "ai", "content": content, "additional_kwargs": {}, "response_metadata": metadata, "tool_calls": []}
 
 
 TEXT, THINKING = {"type": "text", "text": GOLD}, {"type": "thinking", "thinking": DRAFT, "signature": "s"}
@@ -219,6 +229,19 @@ GEMINI = [
     Shape("malformed call", [_gemini("MALFORMED_FUNCTION_CALL")], [TOOL]),
     Shape("other", [_gemini("OTHER")], [EMPTY], {"unknown_stop": 1}),
     Shape("call", [_gemini("STOP", {"functionCall": {"name": "submit", "args": json.loads(GOLD)}})], [RIGHT]),
+    Shape("Python client", [_python_gemini("STOP", {"text": DRAFT, "thought": True}, {"text": GOLD})], [RIGHT]),
+    Shape("Python client, limit", [_python_gemini("MAX_TOKENS")], [CUT_OFF]),
+    Shape("Python client, name of its enumeration", [_python_gemini("FinishReason.SAFETY")], [REFUSED]),
+    Shape(
+        "Python client, blocked",
+        [_python_gemini(None, prompt_feedback={"block_reason": "SAFETY"}, candidates=None)],
+        [REFUSED],
+    ),
+    Shape(
+        "Python client, call",
+        [_python_gemini("STOP", {"function_call": {"name": "submit", "args": json.loads(GOLD)}})],
+        [RIGHT],
+    ),
     Shape("failed, by its status", [{"key": ITEM.id, "status": "JOB_STATE_FAILED"}], [FAILED]),
     Shape("input of a batch", [{"key": ITEM.id, "request": {"contents": []}}], [NOT_RUN]),
     Shape(
@@ -288,6 +311,32 @@ OTHERS = [
     Shape("vLLM, error body", [_batch({"object": "error", "message": "m", "code": 400}, 400)], [FAILED]),
     Shape("pipeline with its prompt", [{"generated_text": f"{PROMPT}\n{GOLD}"}], [RIGHT], {"prompt_removed": 1}),
     Shape("plain, status", [_own({"status_code": 500, "response": None})], [FAILED]),
+    Shape("status as a text", [_batch(None, "500")], [FAILED]),
+    Shape("LangChain", [_own({"response": _langchain(GOLD, finish_reason="stop")})], [RIGHT]),
+    Shape("LangChain, limit", [_own({"response": _langchain("", finish_reason="length")})], [CUT_OFF]),
+    Shape("LangChain, refusal", [_own({"response": _langchain([], stop_reason="refusal")})], [REFUSED]),
+    Shape(
+        "LangChain, conversation with a call",
+        [
+            _own(
+                {
+                    "messages": [
+                        {"type": "human", "content": "q"},
+                        _langchain("")
+                        | {"tool_calls": [{"name": "submit", "args": json.loads(GOLD), "type": "tool_call"}]},
+                    ]
+                }
+            )
+        ],
+        [RIGHT],
+        {"tool_call_read": 1},
+    ),
+    Shape(
+        "conversation of Gemma",
+        [_own({"messages": [{"role": "user", "content": "q"}, {"role": "model", "content": GOLD}]})],
+        [RIGHT],
+    ),
+    Shape("samples, one null", [_own({"response": [GOLD, None]})], [RIGHT, EMPTY]),
     Shape("plain, no success", [_own({"success": False, "response": ""})], [FAILED]),
     Shape("plain, empty errors", [_own({"error": "", "response": GOLD})], [RIGHT]),
     Shape("plain, error in the response", [_own({"response": {"error": {"type": "rate_limit"}}})], [FAILED]),
@@ -341,6 +390,7 @@ OTHER_TYPES = [  # what is no text where a text belongs: read as if it were abse
     *(Shape("type of a part", [_batch(_chat(content=[{"type": kind}, TEXT]))], [RIGHT]) for kind in LISTS),
     *(Shape("type of an item", [_responses({"type": kind}, _output_text(GOLD))], [RIGHT]) for kind in ("", "b")),
     Shape("responses of lm-eval", [_own({"doc_id": 1, "resps": 3})], [EMPTY]),
+    Shape("null sample of lm-eval", [_own({"doc_id": 1, "resps": [[GOLD, None]]})], [RIGHT, EMPTY]),
     Shape("one response of lm-eval", [_own({"doc_id": 1, "resps": GOLD})], [RIGHT]),
 ]
 GROUPS = {
