@@ -39,7 +39,8 @@ class OutcomeTable:
     """Outcomes by item and system.
 
     rates: [item, system], share of right answers, NaN for items without an answer of the system
-        strata: stratum of each item; keys: identity of each item over pools
+    num_answers: [item, system], number of answers of which `rates` has the mean
+    strata: stratum of each item; keys: identity of each item over pools
     """
 
     benchmark: Benchmark[Any]
@@ -48,6 +49,7 @@ class OutcomeTable:
     strata: tuple[str, ...]
     systems: tuple[str, ...]
     rates: FloatArray
+    num_answers: IntArray
 
     def binary(self) -> tuple[tuple[int, ...], np.ndarray[Any, np.dtype[np.int64]]]:
         """Return the rows that all systems answered, and [row, system]: 1 if at least half of answers are right."""
@@ -79,11 +81,13 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
     systems = tuple(sorted(configs))
     texts = system_names(configs)
     rates = np.full((len(keys), len(systems)), np.nan)
+    num_answers = np.zeros(rates.shape, np.int64)
     for row, key in enumerate(keys):
         for column, system in enumerate(systems):
             answers = sums.get((key, system))
             if answers:
                 rates[row, column] = exact_mean(answers)
+                num_answers[row, column] = len(answers)
     return OutcomeTable(
         bench,
         keys,
@@ -91,6 +95,7 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
         tuple(strata[key] for key in keys),
         tuple(texts[key] for key in systems),
         rates,
+        num_answers,
     )
 
 
@@ -138,7 +143,7 @@ EPSILON = 1e-6  # least distance of probabilities from 0 and 1 in the log loss
 class Coefficient:
     """Change of the log odds of a right answer per standard deviation of a feature, over all systems.
 
-    mean, deviation: of the feature over answers
+    mean, deviation: of the feature over items
     """
 
     feature: str
@@ -153,7 +158,7 @@ class HeldOut:
 
     auc: probability that a right answer has a higher prediction than a wrong one; mean over systems with both, None
         without any
-    log_loss: mean over answers, natural logarithm
+    log_loss: mean over outcomes, natural logarithm
     """
 
     auc: float | None
@@ -167,6 +172,7 @@ class DifficultyFit:
     coefficients: by decreasing size; by_features, by_stratum: quality of held-out prediction by features and by the
         stratum's rate alone
     num_items, num_answers: numbers of fitted items and answers
+    num_outcomes: number of fitted outcomes, one for each item and system: the mean of its answers
     left_out: first missing feature -> number of items without it
     """
 
@@ -175,8 +181,14 @@ class DifficultyFit:
     by_stratum: HeldOut
     num_items: int
     num_answers: int
+    num_outcomes: int
     systems: tuple[str, ...]
     left_out: Mapping[str, int]
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether an outcome is the mean of several answers."""
+        return self.num_answers > self.num_outcomes
 
 
 def fit_difficulty(table: OutcomeTable, features: Sequence[Mapping[str, float]]) -> DifficultyFit:
@@ -224,6 +236,7 @@ def fit_difficulty(table: OutcomeTable, features: Sequence[Mapping[str, float]])
         _held_out(by_features, rates, system, len(table.systems)),
         _held_out(by_stratum, rates, system, len(table.systems)),
         len(rows),
+        int(table.num_answers[rows].sum()),
         len(rates),
         table.systems,
         left_out,

@@ -35,6 +35,7 @@ def difficulty_page(
         "fit": fit,
         "meanings": models.MEANINGS,
         "reason": difficulty_reason(fit),
+        "samples": samples_line(fit) if fit.has_samples else "",
         "bars": Markup(coefficient_bars(fit)),
         "scatter": Markup(success_plot(table, features, fit)),
         "responses": [] if responses is None else _response_rows(table, responses),
@@ -59,6 +60,11 @@ def difficulty_reason(fit: models.DifficultyFit) -> str:
         f"Items with a larger {best.feature} are {more}. Features predict a system that was left out {words} than the"
         f" stratum alone: log loss {fit.by_features.log_loss:.3f} against {fit.by_stratum.log_loss:.3f}."
     )
+
+
+def samples_line(fit: models.DifficultyFit) -> str:
+    """Return how several answers of a system to an item count."""
+    return f"of several answers of a system to an item their mean counts: {plural(fit.num_outcomes, 'means')}"
 
 
 def coefficient_bars(fit: models.DifficultyFit) -> str:
@@ -119,6 +125,8 @@ class Explained:
         fit = self.fit
         answers, systems = plural(fit.num_answers, "answers"), plural(len(fit.systems), "systems")
         yield f"{answers} of {systems} to {plural(fit.num_items, 'items')}"
+        if fit.has_samples:
+            yield samples_line(fit)
         for name, number in fit.left_out.items():
             yield f"left out: {plural(number, 'items')} without {name}"
         yield ""
@@ -141,6 +149,8 @@ class Explained:
     def _response_lines(self, model: models.ResponseModel) -> Iterator[str]:
         title = "Rasch difficulties" if model.name == "rasch" else "Difficulties and discriminations"
         yield f"{title}, hardest first; abilities of systems are standard normal"
+        if self.fit.has_samples:
+            yield "an item is right of a system of which at least half of the answers to it are"
         order = sorted(range(len(model.items)), key=lambda k: -model.difficulty[k])
         rows = [
             [self.table.keys[model.items[k]][1], f"{model.difficulty[k]:+.2f}", f"{model.standard_error[k]:.2f}"]
@@ -159,6 +169,7 @@ class Explained:
         record: dict[str, Any] = {
             "items": fit.num_items,
             "answers": fit.num_answers,
+            "means": fit.num_outcomes,
             "systems": list(fit.systems),
             "left_out": dict(fit.left_out),
             "coefficients": [asdict(c) | {"meaning": models.MEANINGS.get(c.feature, "")} for c in fit.coefficients],

@@ -48,6 +48,7 @@ def _table(answers: IntArray) -> OutcomeTable:
         ("all",) * num_items,
         tuple(f"s{k:02}" for k in range(num_systems)),
         answers.astype(np.float64),
+        np.ones_like(answers),
     )
 
 
@@ -144,6 +145,26 @@ def test_the_command_explains_and_writes_a_page(scored: tuple[Path, Path], tmp_p
     assert "needs 30 items and 100 systems" in refused.stderr
 
 
+def test_samples_are_counted_as_answers_and_fitted_as_their_mean(scored: tuple[Path, Path], tmp_path: Path) -> None:
+    """Page, text and JSON have one number each of answers and of means; equal samples change no coefficient."""
+    pool, verdicts = scored
+    lines, twice = (pool.parent / "answers.jsonl").read_text("utf-8").splitlines(), tmp_path / "twice.jsonl"
+    (tmp_path / "answers.jsonl").write_text("\n".join([*lines, *lines[:100]]) + "\n", encoding="utf-8")
+    assert called("score", pool, tmp_path / "answers.jsonl", "--out", twice).returncode == 0
+    page, words = tmp_path / "page.html", ["difficulty", twice, "--pools", pool]
+    printed = called(*words, "--html", page).stdout.splitlines()
+    sentence = "f several answers of a system to an item their mean counts: 288 means"
+    assert printed[:2] == ["388 answers of 9 systems to 32 items", f"o{sentence}"]
+    text = page.read_text("utf-8")
+    assert "<li>388 answers</li>" in text
+    assert f"O{sentence}." in text
+    record = json.loads(called(*words, "--json").stdout)
+    assert (record["answers"], record["means"]) == (388, 288)
+    single = json.loads(called("difficulty", verdicts, "--pools", pool, "--json").stdout)
+    assert record["coefficients"] == single["coefficients"]
+    assert (single["answers"], single["means"]) == (288, 288)
+
+
 def test_a_subset_of_a_pool_is_a_pool(scored: tuple[Path, Path], tmp_path: Path) -> None:
     pool, verdicts = scored
     small = tmp_path / "small.jsonl"
@@ -184,5 +205,5 @@ def test_the_page_calls_items_harder_only_where_features_predict_better_than_a_g
     auc: float | None, reason: str
 ) -> None:
     coefficients = (Coefficient("least_size", 4.0, 1.0, -0.5),)
-    fit = DifficultyFit(coefficients, HeldOut(auc, 0.6), HeldOut(0.5, 0.7), 30, 300, ("a", "b"), {})
+    fit = DifficultyFit(coefficients, HeldOut(auc, 0.6), HeldOut(0.5, 0.7), 30, 300, 300, ("a", "b"), {})
     assert difficulty_reason(fit).startswith(reason)
