@@ -21,6 +21,7 @@ LOGS = {"metric_type": "blickets"}  # field in the first line of a log (a file w
 ITEM_FIELDS = {"sealed", "training", "variables", "task"}  # fields of items that no prediction has
 HEADER_EXAMPLE = '{"format": "calibrant-pool", "version": 1, "name": "mine"}'
 LINE_FIELDS = {"item", *ID_FIELDS}  # fields of predictions, records and traces that no header of a pool has
+PUBLIC_FIELDS = {"id", "prompt", "digest", "canary"}  # fields of the items that suites and data sets publish
 DEFAULT = "replayscm"  # benchmark of files that name none: the published YAML, native files older than the field
 
 
@@ -120,6 +121,12 @@ def _stated_benchmark(path: Path) -> Any:
 
         if is_config(header):
             return "causalab"
+    if isinstance(header, dict) and header.keys() >= PUBLIC_FIELDS:
+        problem = (
+            "no pool, but the public items of a suite or data set: each line holds what to send, in the fields system"
+            " and prompt, and answers name its id; the pool is with who made it"
+        )
+        raise PoolError(problem, file=path.name)
     if isinstance(header, dict) and "format" not in header and not LINE_FIELDS.isdisjoint(header):
         keys = short_repr(", ".join(header)).strip("'\"")
         remedy = f"; a pool begins with a header: put a line before it such as {HEADER_EXAMPLE}"

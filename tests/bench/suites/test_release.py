@@ -63,6 +63,16 @@ def test_nothing_public_names_items_seeds_or_answers(suite: Path) -> None:
     }
 
 
+def test_the_public_items_are_named_where_a_pool_is_read(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for items in sorted((suite / "public").glob("*/items.jsonl")):
+        message = refused(capsys, "prompts", items, "--out", tmp_path / "prompts.jsonl")
+        assert message.startswith("items.jsonl: no pool, but the public items of a suite or data set: each line holds")
+        fields = message.partition("in the fields ")[2].partition(",")[0].split(" and ")
+        assert json.loads(items.read_text("utf-8").splitlines()[0]).keys() >= {*fields, "id"}
+
+
 def test_each_item_opens_the_commitment_and_no_changed_one_does(suite: Path) -> None:
     root = read_manifest(suite).root
     for line in _lines(suite / "gold" / "openings.jsonl"):
