@@ -241,8 +241,25 @@ class Values:
 
 
 def is_missing(word: str, missing: frozenset[str]) -> bool:
-    """Return whether a cell has no value. missing: further words without one, compared as values are."""
-    return word.lower() in MISSING or (bool(missing) and (word in missing or value_of(word) in map(value_of, missing)))
+    """Return whether a cell has no value. missing: further words without one; a number stands for all its spellings."""
+    return word.lower() in MISSING or (bool(missing) and any(_is_same(word, stated) for stated in missing))
+
+
+def _is_same(word: str, stated: str) -> bool:
+    """Return whether a word is one that --missing states, or the same number with a decimal point or comma."""
+    if word == stated or has_unclear_comma(word) or has_unclear_comma(stated):
+        return word == stated
+    number = measure_of(word)
+    return number is not None and number == measure_of(stated)
+
+
+def check_missing_words(columns: Iterable[RawColumn], missing: frozenset[str], source: str) -> None:
+    """Raise `CalibrantError` for a word of --missing that no cell has: it is misspelled, or the table another one."""
+    words = {word for column in columns for word in column.words} if missing else set[str]()
+    for stated in sorted(missing):
+        if stated.lower() not in MISSING and not any(_is_same(word, stated) for word in words):
+            problem = f"{source}: no cell is {readable_repr(stated)} (--missing)"
+            raise CalibrantError(f"{problem}; write the word as the table has it, or leave the option out")
 
 
 def values_of(column: RawColumn, missing: frozenset[str]) -> Values:

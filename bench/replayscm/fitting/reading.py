@@ -24,6 +24,7 @@ from calibrant.bench.replayscm.fitting.columns import (
     RawColumn,
     RawTable,
     binarize_column,
+    check_missing_words,
     make_column,
     notes_on,
     reasons_left_out,
@@ -225,6 +226,7 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     flags = {} if options.do_flags is None else flag_columns(others, options.do_flags, source)
     raws = {column.name: column for column in raw.columns}
     rules = options.rules(names, source)
+    check_missing_words(raw.columns, options.missing_words, source)
     do_columns = [raws[name] for name in options.do_columns]
     columns, origin, head = _code_columns(raw, raws, options, purpose, flags)
     lone = {c.name: c.num_missing for c in columns if c.kind in ("empty", "constant") and c.name in raws}

@@ -196,6 +196,25 @@ def test_words_of_other_languages_are_coded_and_the_alphabet_is_named_where_it_d
     assert order not in called("fit", file, "--target", "a", "--drop", "level").stdout
 
 
+def test_a_number_without_a_value_has_any_spelling_and_occurs() -> None:
+    data = {
+        "A": ["1", "9", "0", "1"],
+        "B": ["9.0", "0", "1", "9,0"],
+        "C": ["x", "1,234", "y", "x"],
+        "D": ["", "a", "b", "b"],
+    }
+    tables = [read_table(data, missing=["1,234", number]) for number in ("9", "9.0", "9,0", "9e0")]
+    for table in tables:
+        assert (table.bits["A"], table.bits["B"], table.bits["C"]) == ("1-01", "-01-", "0-10")
+    assert (
+        read_table(data, missing=["9", "NA", "1,234"]).bits["D"] == "-011"
+    )  # always missing, whether it occurs or not
+    for absent in ("99", "X", "1.234", "1234"):  # 1,234 may stand for either number, so only itself names it
+        message = rf"^the data: no cell is '{absent}' \(--missing\); write the word as the table has it"
+        with pytest.raises(calibrant.CalibrantError, match=message):
+            read_table(data, missing=["9", absent])
+
+
 def test_a_million_rows_are_counted_by_pattern() -> None:
     bits = np.random.default_rng(5).integers(0, 2, (200_000, 6))
     table = read_table(bits)
