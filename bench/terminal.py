@@ -139,6 +139,20 @@ class HintedError(CalibrantError):
         super().__init__(message)
 
 
+_FIELD_ADVICE = {
+    "--id-field names the one that does": "name the item in the field id",
+    "--text-field names the one that holds it": "put it into the field response",
+}
+
+
+def without_options(error: CalibrantError) -> str:
+    """Return the message on a line, for commands and boards that have no options of fields."""
+    message = str(error)
+    for option, advice in _FIELD_ADVICE.items():
+        message = message.replace(option, advice)
+    return message
+
+
 def hint_for(error: Exception, arguments: Sequence[str], command: Any) -> str:
     """Return a command to paste that would work in place of these arguments; empty if none is known.
 

@@ -214,7 +214,7 @@ def _predictions(source: Path, scorer: PoolScorer, fields: FieldNames | None, te
     """Yield the predictions about known items, then tell of the skipped lines."""
     predictions = Predictions(source, scorer, skip_unknown=True, fields=fields)
     yield from predictions
-    for line in predictions.skipped_lines():
+    for line in predictions.skipped_lines("read"):
         tell(f"{source.name}: {line}")
 
 

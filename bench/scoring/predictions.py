@@ -44,7 +44,7 @@ from calibrant.bench.scoring.answers import (
     stated_template,
 )
 from calibrant.bench.scoring.files import BROKEN, NO_OBJECT, FileEntry, PredictionFile, prediction_object, shown_name
-from calibrant.bench.terminal import HintedError
+from calibrant.bench.terminal import HintedError, without_options
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
 
@@ -235,15 +235,15 @@ class Predictions:
         if not num_rated and self.num_scored:
             raise NothingRunError(self._file, self.counts)
 
-    def skipped_lines(self) -> Iterator[str]:
-        """Yield a line for each of the first skipped lines, then one with their number; nothing if none was skipped."""
+    def skipped_lines(self, verb: str = "scored") -> Iterator[str]:
+        """Yield a line for each of the first skipped lines, then one with their number and that of answers; if any."""
         for number, problem in self.skipped[:MAX_SKIPPED_SHOWN]:
             yield f"skipped line {number}: {in_one_line(problem)}"
         if self.skipped:
             more = len(self.skipped) - MAX_SKIPPED_SHOWN
             listed = f" ({more} more are not listed)" if more > 0 else ""
-            read, scored = self.recognised.lines, self.num_scored
-            yield f"{read} lines read, {len(self.skipped)} skipped{listed}, {scored} answers scored"
+            read, answers = plural(self.recognised.lines, "lines"), plural(self.num_scored, "answers")
+            yield f"{read} read, {len(self.skipped)} skipped{listed}, {answers} {verb}"
 
     def _refuse(self, entry: FileEntry, error: CalibrantError) -> None:
         """Raise the error of a line, or skip the line."""
@@ -252,7 +252,7 @@ class Predictions:
         if self._rules.on_error == "skip":
             self.skipped.append((entry.number, str(error)))
             return
-        message = f"{self._file}: {entry.where}: {error}"
+        message = f"{self._file}: {entry.where}: {error if self._has_options else without_options(error)}"
         if good := self.recognised.lines - 1:
             message += f"; {'the line before it is' if good == 1 else f'the {good} before it are'} good"
         may_skip = self._rules == DEFAULT_RULES and self._with_excluded and self._has_options

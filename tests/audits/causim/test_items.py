@@ -317,7 +317,14 @@ def test_completions_are_selected_from_what_score_reads(pool: Path, tmp_path: Pa
         (["--select", "first-correct"], "give both --responses and --select"),
         (["--responses", "r.jsonl", "--select", "best"], "unknown selection 'best'"),
         (["--responses", "r.jsonl", "--select", "first-correct"], "has no instance 'x'"),
-        (["--responses", "bad.jsonl", "--select", "first-correct"], "bad.jsonl: line 1: "),
+        (
+            ["--responses", "bad.jsonl", "--select", "first-correct"],
+            "bad.jsonl: line 1: no answer in it; its keys are instanceId; put it into the field response",
+        ),
+        (
+            ["--responses", "nameless.jsonl", "--select", "first-correct"],
+            "nameless.jsonl: line 1: it names no item; its keys are item, response; name the item in the field id",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -330,7 +337,8 @@ def test_what_does_not_go_together_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     jsonl(Path("r.jsonl"), {"instanceId": "x", "response": "{}"})
-    jsonl(Path("bad.jsonl"), {"instanceId": "x"})
+    jsonl(Path("bad.jsonl"), {"instanceId": json.loads(pool.read_text("utf-8").splitlines()[1])["id"]})
+    jsonl(Path("nameless.jsonl"), {"item": "x", "response": "{}"})
     assert reason in refused(capsys, "training", pool, "--out", "out", *words)
     assert not Path("out").exists()
 

@@ -223,6 +223,7 @@ def test_show_takes_predictions_with_steps(pool: Path, tmp_path: Path, capsys: p
     shown = capsys.readouterr()
     assert "m on static" in shown.out
     assert "p.jsonl: skipped line 1: no answer in it" in shown.err
+    assert "p.jsonl: 2 lines read, 1 skipped, 1 answer read" in shown.err
     file.write_text('{"id": "static"}\n', "utf-8")
     assert "all 1 lines are left out; first: no answer" in refused(capsys, "show", pool, "static", "--run", file)
 
