@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -38,6 +38,7 @@ from calibrant.dsl.text import known_names, plural
 MAX_ROWS = 1_000_000
 MAX_COLUMNS: Mapping[str, int] = {"formulas": 60, "networks": 62}  # used ones
 MAX_HEAD = 10_000  # columns of a file, used or not
+MAX_NAMED_ROWS = 3  # of those that have another length than the head
 CHUNK = 20_000  # rows of a file that are converted at a time
 FRAMES = "a path, a data frame, a mapping of columns, a list of mappings or an array of two dimensions"
 Purpose = Literal["formulas", "networks"]
@@ -552,7 +553,10 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
         if wrong is not None:
             values = f"{plural(len(wrong[1]), 'values')} under {plural(len(names), 'names')}"
             advice = _advise_row(names, wrong[1], reader.dialect.delimiter)
-            raise CalibrantError(f"{source}, row {wrong[0]} (lines of the file): {values}; {advice}")
+            different = [n for n, row in chain(chunk, numbered) if len(row) != len(names)]
+            listed = ", ".join(map(str, different[:MAX_NAMED_ROWS])) + ", ..." * (len(different) > MAX_NAMED_ROWS)
+            more = f"; {len(different):,} such rows: lines {listed}" if len(different) > 1 else ""
+            raise CalibrantError(f"{source}, row {wrong[0]} (lines of the file): {values}; {advice}{more}")
         lines += [number for number, _ in chunk]
         _check_rows(len(lines), source)
         for k, column in enumerate(zip(*(row for _, row in chunk), strict=True)):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant.bench.replayscm.fitting import reading
 from calibrant.bench.replayscm.fitting.reading import read_table
 from tests.support.commands import called
 from tests.support.replayscm.table_vectors import fit_complete, table_vectors
@@ -194,6 +195,24 @@ def test_words_of_other_languages_are_coded_and_the_alphabet_is_named_where_it_d
     assert order not in called("fit", file, "--target", "a", "--one", "level=niedrig").stdout
     assert order not in called("fit", file, "--score", "bde").stdout
     assert order not in called("fit", file, "--target", "a", "--drop", "level").stdout
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        (["0,1,1", "0,1"], ""),
+        (["0", "0,1,1", "0,1"], "; 2 such rows: lines 2, 4"),
+        (["0,1", "0,1,1", "", "0,1,1,1", "0,1", "1,1,1", "0"], "; 4 such rows: lines 2, 5, 6, ..."),
+    ],
+)
+def test_rows_of_another_length_are_counted_and_the_first_three_are_named(
+    rows: list[str], lines: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "CHUNK", 2)
+    (tmp_path / "t.csv").write_text("\n".join(["A,B,Y", *rows]), "utf-8")
+    message = rf"^t.csv, row \d \(lines of the file\): \d values? under 3 names; a row has one value a name{lines}$"
+    with pytest.raises(calibrant.CalibrantError, match=message):
+        read_table(tmp_path / "t.csv")
 
 
 def test_a_number_without_a_value_has_any_spelling_and_occurs() -> None:
