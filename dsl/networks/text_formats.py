@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.formulas.formula import Apply
-from calibrant.dsl.networks.edge_tables import has_head
+from calibrant.dsl.networks.edge_tables import has_head, read_sign
 from calibrant.dsl.networks.formulas import (
     AEON,
     BNET,
@@ -33,6 +33,7 @@ from calibrant.dsl.parse_limits import split_lines
 # --- Recognition ------------------------------------------------------------------------------------------------------
 _AEON_LINE = re.compile(r"\s*(?:[A-Za-z0-9_{}]+\s*-[>|?]\??\s*[A-Za-z0-9_{}]+\s*$|\$[A-Za-z0-9_{}]+\s*:)")
 _UPDATE = re.compile(r"\*\s*=")
+_VALUES = {"0", "1", "-", ""}
 _EDGE = re.compile(r"[^\s,=]+\s+[+-]?1\s+[^\s,=]+", re.I)
 
 
@@ -42,8 +43,15 @@ def _is_series(lines: Sequence[str]) -> bool:
 
 
 def _begins_with_edge(lines: Sequence[str]) -> bool:
+    """Return whether the first line is an edge of a SIF with a number or a word for its sign; arrows are aeon's too."""
     first = next((line for line in lines if line and not line.startswith("#")), "")
-    return _EDGE.match(first) is not None
+    fields = first.split()
+    if _EDGE.match(first) is not None:
+        return True
+    try:
+        return len(fields) == 3 and fields[1].isalpha() and bool(read_sign(fields[1], 1))
+    except NetworkError:
+        return False
 
 
 def _is_headed_table(lines: Sequence[str]) -> bool:
@@ -66,6 +74,13 @@ def _has_arrow_formula(lines: Sequence[str]) -> bool:
         ("&" in body or "^" in body) and "," not in body and "=" not in body and len(target.split()) == 1
         for body, _, target in parts
     )
+
+
+def _is_headed_truth_table(lines: Sequence[str]) -> bool:
+    """Return whether all lines below the first have the same cells of 0, 1, - or nothing, at least three of them."""
+    rows = [line.split(",") for line in lines if line and not line.startswith("#")]
+    width = len(rows[0]) if len(rows) > 1 else 0
+    return width > 2 and all(len(row) == width and {cell.strip(' "') for cell in row} <= _VALUES for row in rows[1:])
 
 
 def _is_truth_table(lines: Sequence[str]) -> bool:
@@ -92,11 +107,12 @@ _TABLES: tuple[_OtherFormat, ...] = (
     ("a table of series", "calibrant family PRIOR FILE", _is_series),
     ("a prior network as SIF", "calibrant family FILE DATA", _begins_with_edge),
     ("a table of edges", "calibrant family FILE DATA", _is_headed_table),
+    ("a table of values", "calibrant fit FILE --target NAME", _is_headed_truth_table),
 )
 # formats that are refused; the first match counts
 _OTHER_FORMATS: tuple[_OtherFormat, ...] = (
     *_TABLES,
-    ("MaBoSS (`Node A {`)", "MaBoSS; its rates are not read here", _any_line(r"node\s+[^\s{]+\s*\{")),
+    ("MaBoSS (`Node A {`)", "MaBoSS; its rates are not read here", _any_line(r"node\s+[^\s{=,:]+\s*(?:\{|$)")),
     ("BLIF", "ABC or SIS", _any_line(r"\.(?:model|names|latch)\b")),
     ("cnet", "bns or BooleanNet; bioLQM converts it to bnet", _any_line(r"\.v\s+[0-9]+")),
     ("a PLA truth table", "calibrant fit FILE.pla", _any_line(r"\.(?:i|o|ilb|ob|type)\b")),
@@ -197,7 +213,8 @@ def _parse_all(rules: Rules, texts: Mapping[str, tuple[int, str]], grammar: Gram
         _add_rule(rules, target, nodes, line)
 
 
-_BNET_HEADS = (["targets", "factors"], ["targets", "factors", "probabilities"])
+# BoolNet takes two words for the second column
+_BNET_HEADS = [["targets", word, *third] for word in ("factors", "functions") for third in ([], ["probabilities"])]
 
 
 def _split_head(line: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -287,6 +288,7 @@ def _lines(
     ):
         if listed:
             yield f"{title:<12} {first_names(listed)}"
+    yield from _some("check", _marked_names(network))
     yield from _some("inessential", [f"{', '.join(names)} in {node}" for node, names in network.inessential.items()])
     yield from _some(
         "declared", [line for contradiction in network.declared for line in _proof(network, contradiction)]
@@ -298,6 +300,16 @@ def _lines(
         yield from _some("", _functions(network))
     if clamps is not None:
         yield from _dynamics_lines(network, clamps)
+
+
+def _marked_names(network: BooleanNetwork) -> list[str]:
+    """Return a line for each name without a rule that is another node's with marks around it, as of another syntax."""
+    bare = {name: re.sub(r"^\W+|\W+$", "", name) for name in network.no_rule}
+    return [
+        f"{name} has no rule and is a node of its own, beside {other}; the marks are no operators of {network.format}"
+        for name, other in bare.items()
+        if other != name and other in network.nodes
+    ]
 
 
 NOTES: Mapping[str, str] = {

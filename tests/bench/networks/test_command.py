@@ -65,6 +65,10 @@ MIDAS = "TR:a,DA:c,DV:c\n1,0,0\n1,10,1\n"
         ("a,b\na,c\n", UNSIGNED),
         ("a b\na c\n", UNSIGNED),
         ("source,target,sign\na,b,1\n", "it looks like a table of edges; what reads it: calibrant family FILE DATA"),
+        ("a activates b\n", "it looks like a prior network as SIF; what reads it: calibrant family FILE DATA"),
+        ("a,b,c\n0,0,1\n0,1,-\n", "it looks like a table of values; what reads it: calibrant fit FILE --target NAME"),
+        ('"","a","b"\n"1",0,1\n', "it looks like a table of values; what reads it: calibrant fit FILE --target NAME"),
+        ("node a\n{\n logic = b;\n}\n", "MaBoSS (`Node A {`); what reads it: MaBoSS; its rates are not read here"),
     ],
 )
 def test_tables_of_edges_are_refused_with_the_head_that_they_lack(
@@ -75,6 +79,34 @@ def test_tables_of_edges_are_refused_with_the_head_that_they_lack(
     assert refused(capsys, "network", tmp_path / "edges.csv").endswith(advice)
     if advice in (HEADED, UNSIGNED):
         assert refused(capsys, "family", tmp_path / "edges.csv", tmp_path / "data.csv").endswith(advice)
+
+
+@pytest.mark.parametrize("head", ["targets, factors", "Targets,functions", "targets, functions, probabilities"])
+def test_heads_of_boolnet_are_no_nodes(head: str, tmp_path: Path) -> None:
+    last = ", 1" if head.endswith("probabilities") else ""
+    (tmp_path / "model.bnet").write_text(f"{head}\na, !b{last}\nb, a{last}\n")
+    assert sorted(calibrant.read_network(tmp_path / "model.bnet").nodes) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "others"),
+    [
+        ("a* = b;\nb* = a;\n", ("a;", "b;"), ("a", "b")),
+        ("a* = b and not c.\nb* = a\nc* = b\n", ("c.",), ("c",)),
+        ("a, ~b & c\nb, a\nc, c\n", ("~b",), ("b",)),
+        ("a, Ca2+ & c\nc, c\n", (), ()),
+    ],
+)
+def test_names_with_marks_of_another_syntax_are_named(
+    text: str, marked: tuple[str, ...], others: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.txt").write_text(text)
+    code, out, _ = _run(capsys, tmp_path / "model.txt")
+    lines = [line for line in out.splitlines() if "has no rule and is a node of its own" in line]
+    assert code == 0
+    assert len(lines) == len(marked)
+    for line, name, other in zip(lines, marked, others, strict=True):
+        assert f" {name} has no rule and is a node of its own, beside {other};" in line
 
 
 def test_a_list_of_edges_that_is_bnet_too_is_read_as_bnet_with_a_note(
