@@ -11,10 +11,10 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -215,12 +215,53 @@ def read_text(path: Path) -> str:
     return decode_text(read_bytes(path), path.name)
 
 
+_WORKBOOK: Final = "it looks like a workbook; save the sheet as CSV in UTF-8"
+# first bytes -> what a file is that holds no text in UTF-8, and what to do
+_NO_TEXT: Final[Mapping[bytes, str]] = {
+    b"\xff\xfe": "text in UTF-16; save it in UTF-8",
+    b"\xfe\xff": "text in UTF-16; save it in UTF-8",
+    b"\x1f\x8b": "compressed with gzip; give the file as it was: gunzip FILE",
+    b"\x28\xb5\x2f\xfd": "compressed with Zstandard; give the file as it was: zstd -d FILE",
+    b"BZh91AY": "compressed with bzip2; give the file as it was: bunzip2 FILE",
+    b"\xfd7zXZ": "compressed with xz; give the file as it was: unxz FILE",
+    b"PK\x03\x04": _WORKBOOK,
+    b"\xd0\xcf\x11\xe0": _WORKBOOK,
+}
+
+
+def describe_no_text(beginning: bytes) -> str:
+    """Return what a file is that begins like no text in UTF-8, and what to do; "" for a text.
+
+    A text has no NUL, which UTF-16 without a byte order mark and binary files have.
+    """
+    stated = next((problem for magic, problem in _NO_TEXT.items() if beginning.startswith(magic)), "")
+    return stated or ("no text in UTF-8, for it has a NUL; save it as text in UTF-8" if b"\0" in beginning else "")
+
+
 def decode_text(content: bytes, file: str) -> str:
     """Return the text of bytes; `PoolError` if they are not UTF-8."""
+    text, fault = "", ""
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PoolError(f"byte {error.start} is not UTF-8; save the file as UTF-8", file=file) from None
+        fault = f"byte {error.start} is not UTF-8; save the file as UTF-8"
+    if fault or "\0" in text:
+        raise PoolError(describe_no_text(content) or fault, file=file)
+    return text
+
+
+def describe_blanks(lines: Sequence[str]) -> str:
+    """Return what to do about cells between blanks, "" without them: all lines have as many words.
+
+    All but the first may have one more: R's write.table separates so, and begins each row with its name.
+    """
+    bare = [re.sub(r'"[^"]*"', "x", line) for line in lines]
+    widths = [len(line.split()) for line in bare]
+    is_even = len(set(widths[1:])) == 1 and widths[1] - widths[0] in (0, 1)
+    if not is_even or widths[0] < 2 or any(mark in line for line in bare for mark in ",;\t|"):
+        return ""
+    remedy = "write commas, semicolons or tabs; R does by write.csv(DATA, FILE, row.names = FALSE)"
+    return f"cells are separated by blanks; {remedy}"
 
 
 def split_lines(text: str) -> list[str]:

@@ -79,9 +79,6 @@ def read_rules(content: bytes, file: str, chosen: str | None = None, names: str 
             return read_zginml(content)
         if chosen in ("sbml-qual", "ginml"):
             return read_xml(content, names)
-        if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-            problem = "it looks like an Excel workbook; save the sheet as text"
-            raise NetworkError(problem, reason="not-a-network")
         text = _decode(content)
         if not chosen:
             raise _unrecognized(text)

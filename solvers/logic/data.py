@@ -103,9 +103,11 @@ def _pair_note(pairs: list[tuple[str, str]]) -> Iterator[str]:
 def _require_match(task: Task, prior_file: str, data_file: str) -> None:
     """`PoolError` for a prior without an edge of the class, or without a stimulus or readout of the data."""
     names = node_names(task.prior)
+    if not task.setup.stimuli:
+        raise PoolError("no stimulus; a column TR:X of 0 and 1 is one", file=data_file)
     for role, role_names in (("stimulus", task.setup.stimuli), ("readout", task.setup.readouts)):
         if not names & set(role_names):
-            examples = ", ".join(role_names[:MAX_LISTED_NAMES]) or "none"
+            examples = ", ".join(role_names[:MAX_LISTED_NAMES])
             problem = (
                 f"no {role} of {data_file} is a node of the prior ({examples}); names must be equal, case included"
             )

@@ -28,17 +28,23 @@ from calibrant.bench.replayscm.fitting.columns import (
     make_column,
     notes_on,
     reasons_left_out,
+    remark_on_words,
 )
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
+from calibrant.dsl.parse_limits import describe_blanks, describe_no_text
 from calibrant.dsl.text import known_names, plural
 
 MAX_ROWS = 1_000_000
 MAX_COLUMNS: Mapping[str, int] = {"formulas": 60, "networks": 62}  # used ones
 MAX_HEAD = 10_000  # columns of a file, used or not
+<<<<<<< HEAD
 MAX_NAMED_ROWS = 3  # of those that have another length than the head
+=======
+NUM_PROBED_LINES = 50  # lines by which a file with cells separated by blanks is recognised
+>>>>>>> bdc2ac0c (Name tables between blanks, workbooks and lone words among numbers)
 CHUNK = 20_000  # rows of a file that are converted at a time
 FRAMES = "a path, a data frame, a mapping of columns, a list of mappings or an array of two dimensions"
 Purpose = Literal["formulas", "networks"]
@@ -251,11 +257,12 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     }
     layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter, ruled)
     notes = notes_on(columns, codes, set_masks, counts)
+    remarks = (*raw.remarks, *remark_on_words(columns, raws, raw.lines))
     has_targets = bool(options.do_columns or flags)
     hand = (*options.do_columns, *flags)
     left_out = reasons_left_out(columns, options.dropped(names, source), hand, len(raw.lines))
     return Table(source, raw.counting, tuple(columns), notes, codes, set_masks, counts, first, pattern_of_row,
-                 raw.lines, has_targets, layout, raw.remarks, (), options.record(purpose), left_out)  # fmt: skip
+                 raw.lines, has_targets, layout, remarks, (), options.record(purpose), left_out)  # fmt: skip
 
 
 def _code_columns(
@@ -296,8 +303,8 @@ def _code_columns(
 
 
 def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
-    if not names:
-        raise CalibrantError(f"{source} has no columns")
+    if not names or not num_rows:
+        raise CalibrantError(f"{source} has no {'rows' if names else 'columns'}")
     broken = next((name for name in names if "\n" in name or "\r" in name), None)
     if broken is not None:
         raise CalibrantError(f"{source}, column {readable_repr(broken)}: a name has a line break; write it on one line")
@@ -306,8 +313,6 @@ def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
         if name in names_before:
             raise CalibrantError(f"{source} has two columns {readable_repr(name)}; rename one of them")
         names_before.add(name)
-    if not num_rows:
-        raise CalibrantError(f"{source} has no rows")
 
 
 def _check_columns(
@@ -498,6 +503,8 @@ def _read_csv(path: Path) -> RawTable:
             beginning = file.read(1 << 16)
         if beginning[:2] in (b"\xff\xfe", b"\xfe\xff"):
             encoding = "utf-16"
+        elif problem := describe_no_text(beginning):
+            raise CalibrantError(f"{path.name}: {problem}")
         try:
             return _read_text(path, encoding, ())
         except UnicodeDecodeError:
@@ -518,6 +525,9 @@ def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
             raise CalibrantError(
                 f"{path.name} is JSON lines, no CSV; of a pool, see its items by: calibrant list {path.name}, then show"
             )
+        file.seek(0)
+        if problem := describe_blanks([line for line in islice(file, NUM_PROBED_LINES) if line.strip()]):
+            raise CalibrantError(f"{path.name}: {problem}")
         if not first:
             raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
         stated = re.fullmatch(r"sep=([,;\t])", first.rstrip("\r\n"))  # Excel's line above the names

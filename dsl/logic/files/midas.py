@@ -275,11 +275,15 @@ def _sort_column(column: _Column, header: _Header, file: str, nodes: set[str]) -
         if bare != column.name and bare in nodes and column.name not in nodes:
             header.counts["p-prefix"] += 1
             column = column._replace(name=bare)
+        if kind == "DA:" and column.name.upper() == ALL_READOUTS and column.name not in nodes:
+            column = column._replace(name=ALL_READOUTS)
         if column.name != ALL_READOUTS or kind == "DV:":
             _checked_name(column, column.name, file, header.line)
         (header.times if kind == "DA:" else header.values).append(column)
     else:
         problem = f"columns begin with TR:, DA:, DV: or ID: (ID: is not read); {_CELL_LINE_COLUMN}"
+        if not column.header.strip():
+            problem = f"column {column.position + 1} has no name; take out names of rows, or call their column ID:row"
         raise _of_column(problem, "column-kind", column.header, file, header.line)
 
 

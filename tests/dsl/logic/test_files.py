@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from calibrant.dsl.logic.files.midas import (
     parse_midas,
     parse_setup,
     read_candidates,
+    read_midas,
 )
 from calibrant.dsl.logic.files.networks import (
     bnet_text,
@@ -211,6 +213,27 @@ def test_published_dialects_of_midas_are_read_with_a_line() -> None:
         parse_midas(text + rows, 10, prior, "d.csv", None, "C")
     with pytest.raises(PoolError, match="no time '20'; there are: 10, 30"):
         parse_midas(text + rows, "10,20", prior, "d.csv", None, "A")
+    for everything in ("All", "all"):
+        assert parse_midas(f"TR:a,DA:{everything},DV:x\n1,10,1\n", 10, prior).values == ((1.0,),)
+    named = parse_midas("TR:a,DA:all,DA:x,DV:all,DV:x\n1,10,30,1,0\n", 10, (Edge("a", 1, "all"), Edge("a", 1, "x")))
+    assert named.values == ((1.0, None),)  # a readout that is called all has a time of its own
+    with pytest.raises(PoolError, match="column 1 has no name; take out names of rows, or call their column ID:row"):
+        parse_midas("'',TR:a,DA:x,DV:x\n1,1,10,1\n".replace("''", '""'), 10, prior)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"PK\x03\x04\x14\0\xff", "it looks like a workbook; save the sheet as CSV in UTF-8"),
+        ("TR:a,DA:x,DV:x\n".encode("utf-16"), "text in UTF-16; save it in UTF-8"),
+        ("TR:a,DA:x,DV:x\n".encode("utf-16-be"), "no text in UTF-8, for it has a NUL; save it as text in UTF-8"),
+        (b"TR:\xe9,DA:x,DV:x\n", "byte 3 is not UTF-8; save the file as UTF-8"),
+    ],
+)
+def test_files_that_are_no_text_are_named(content: bytes, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes(content)
+    with pytest.raises(PoolError, match=re.escape(problem)):
+        read_midas(tmp_path / "data.csv", 10, ())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shlex
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import calibrant
 from calibrant.bench.replayscm.fitting import reading
 from calibrant.bench.replayscm.fitting.reading import read_table
+from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import called
 from tests.support.replayscm.table_vectors import fit_complete, table_vectors
 
@@ -251,6 +253,42 @@ def test_files_in_other_encodings_and_with_line_breaks_in_cells_are_read(tmp_pat
     assert table.remarks == ("read as Windows-1252: notes.csv is not UTF-8",)
     file.write_bytes("a,b\n0,1\n1,0\n".encode("utf-16"))
     assert read_table(file).bits == {"a": "01", "b": "10"}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"A B C\n0 1 1\n1 0 1\n", "cells are separated by blanks; write commas, semicolons or tabs"),
+        (b'"A" "B c"\n"1" 0 1\n"2" 1 0\n', "cells are separated by blanks; write commas, semicolons or tabs"),
+        (b"A   B\n0   1\n1   0\n", "cells are separated by blanks; write commas, semicolons or tabs"),
+        (b"PK\x03\x04\x14\0\xff", "it looks like a workbook; save the sheet as CSV in UTF-8"),
+        (gzip.compress(b"A,B\n0,1\n"), "compressed with gzip; give the file as it was: gunzip FILE"),
+        ("A,B\n0,1\n".encode("utf-16-le"), "no text in UTF-8, for it has a NUL"),
+    ],
+)
+def test_files_that_are_no_table_are_named(content: bytes, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_bytes(content)
+    with pytest.raises(CalibrantError, match=re.escape(f"table.csv: {problem}")):
+        read_table(file)
+
+
+def test_one_column_of_words_is_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("what it was\nyes\nno\nno it was not\nyes\n", encoding="utf-8")
+    assert read_table(file, purpose="networks").columns[0].kind == "categories"
+
+
+@pytest.mark.parametrize("word", ["#N/A", "missing", ".", "Total"])
+def test_one_word_among_numbers_is_named_with_the_option_that_makes_it_a_gap(word: str, tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(f"A,B,C\n0,1,yes\n{word},0,no\n1,1,?\n0,2.0,other\n", encoding="utf-8")
+    option = f"--missing {shlex.quote(word)}"
+    table = read_table(file, purpose="networks")
+    assert table.remarks == (f"A has numbers and one word, {word!r} in row 3; {option} if it stands for no value",)
+    gapped = read_table(file, purpose="networks", missing=shlex.split(option)[1])
+    assert gapped.remarks == ()
+    assert gapped.bits["A"] == "0-10"
 
 
 def test_parquet_files_are_the_same_table(tmp_path: Path) -> None:
