@@ -11,15 +11,15 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import inspect
 
-from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.errors import CalibrantError, PoolError, readable_repr, short_repr
 
 MAX_DEPTH = 200  # pool files are ten levels deep
 MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB
@@ -250,18 +250,38 @@ def decode_text(content: bytes, file: str) -> str:
     return text
 
 
-def describe_blanks(lines: Sequence[str]) -> str:
+NUM_PROBED_LINES = 50  # lines by which cells between blanks are recognised
+
+
+def describe_blanks(file: Iterable[str]) -> str:
     """Return what to do about cells between blanks, "" without them: all lines have as many words.
 
     All but the first may have one more: R's write.table separates so, and begins each row with its name.
     """
-    bare = [re.sub(r'"[^"]*"', "x", line) for line in lines]
+    bare = [re.sub(r'"[^"]*"', "x", line) for line in islice(file, NUM_PROBED_LINES) if line.strip()]
     widths = [len(line.split()) for line in bare]
     is_even = len(set(widths[1:])) == 1 and widths[1] - widths[0] in (0, 1)
     if not is_even or widths[0] < 2 or any(mark in line for line in bare for mark in ",;\t|"):
         return ""
     remedy = "write commas, semicolons or tabs; R does by write.csv(DATA, FILE, row.names = FALSE)"
     return f"cells are separated by blanks; {remedy}"
+
+
+def advise_row(names: Sequence[str], row: Sequence[str], delimiter: str) -> str:
+    """Return what to do about a row of another length than the head. delimiter: by which both were split."""
+    if names[0].startswith("#"):
+        return "take out the lines above the names"
+    if row and row[0].lstrip().startswith("#"):
+        return "take out lines that are comments"
+    for separator in ",;\t":
+        counts = [delimiter.join(cells).count(separator) for cells in (names, row)]
+        if separator != delimiter and counts[0] == counts[1] > 0:
+            return (
+                f"if {readable_repr(separator)} separates, quote the name that has {readable_repr(delimiter)} before it"
+            )
+    if len(row) > len(names):
+        return f"take out lines above the names, or quote values that have {readable_repr(delimiter)}"
+    return "a row has one value a name"
 
 
 def split_lines(text: str) -> list[str]:

@@ -34,17 +34,13 @@ from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, fla
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
-from calibrant.dsl.parse_limits import describe_blanks, describe_no_text
+from calibrant.dsl.parse_limits import advise_row, describe_blanks, describe_no_text
 from calibrant.dsl.text import known_names, plural
 
 MAX_ROWS = 1_000_000
 MAX_COLUMNS: Mapping[str, int] = {"formulas": 60, "networks": 62}  # used ones
 MAX_HEAD = 10_000  # columns of a file, used or not
-<<<<<<< HEAD
 MAX_NAMED_ROWS = 3  # of those that have another length than the head
-=======
-NUM_PROBED_LINES = 50  # lines by which a file with cells separated by blanks is recognised
->>>>>>> bdc2ac0c (Name tables between blanks, workbooks and lone words among numbers)
 CHUNK = 20_000  # rows of a file that are converted at a time
 FRAMES = "a path, a data frame, a mapping of columns, a list of mappings or an array of two dimensions"
 Purpose = Literal["formulas", "networks"]
@@ -526,7 +522,7 @@ def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
                 f"{path.name} is JSON lines, no CSV; of a pool, see its items by: calibrant list {path.name}, then show"
             )
         file.seek(0)
-        if problem := describe_blanks([line for line in islice(file, NUM_PROBED_LINES) if line.strip()]):
+        if problem := describe_blanks(file):
             raise CalibrantError(f"{path.name}: {problem}")
         if not first:
             raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
@@ -562,7 +558,7 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
         wrong = next(((n, row) for n, row in chunk if len(row) != len(names)), None)
         if wrong is not None:
             values = f"{plural(len(wrong[1]), 'values')} under {plural(len(names), 'names')}"
-            advice = _advise_row(names, wrong[1], reader.dialect.delimiter)
+            advice = advise_row(names, wrong[1], reader.dialect.delimiter)
             different = [n for n, row in chain(chunk, numbered) if len(row) != len(names)]
             listed = ", ".join(map(str, different[:MAX_NAMED_ROWS])) + ", ..." * (len(different) > MAX_NAMED_ROWS)
             more = f"; {len(different):,} such rows: lines {listed}" if len(different) > 1 else ""
@@ -573,23 +569,6 @@ def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ..
             cells[k].append(np.fromiter(map(words[k].__getitem__, column), np.int32, len(chunk)))
     raws = [_trim(name, list(w), parts) for name, w, parts in zip(names, words, cells, strict=True)]
     return RawTable(source, raws, np.array(lines, np.int64), "lines of the file", delimiter, None, remarks)
-
-
-def _advise_row(names: Sequence[str], row: Sequence[str], delimiter: str) -> str:
-    """Return what to do about a row of another length than the head. delimiter: by which both were split."""
-    if names[0].startswith("#"):
-        return "take out the lines above the names"
-    if row and row[0].lstrip().startswith("#"):
-        return "take out lines that are comments"
-    for separator in ",;\t":
-        counts = [delimiter.join(cells).count(separator) for cells in (names, row)]
-        if separator != delimiter and counts[0] == counts[1] > 0:
-            return (
-                f"if {readable_repr(separator)} separates, quote the name that has {readable_repr(delimiter)} before it"
-            )
-    if len(row) > len(names):
-        return f"take out lines above the names, or quote values that have {readable_repr(delimiter)}"
-    return "a row has one value a name"
 
 
 def _trim(name: str, words: Sequence[str], parts: Sequence[npt.NDArray[np.int32]]) -> RawColumn:
