@@ -3,21 +3,22 @@
 Written for clarity; dsl.blickets.episode gives the same readings faster. Source: arXiv:2604.20039, sections 3 and 4;
 fields of `Task` and `Sealed` decide what the paper leaves open.
 
-* Moves (place, remove) are numbered t = 1, 2, ...; refused ones too. A reading of t = 0 exists where the detector
-  starts with objects on it; they count as placed in list order.
+* Moves (place, remove) are numbered t = 1, 2, ...; refused ones too. If the detector starts with objects on it, there
+  is a reading of t = 0, and these objects count as placed in list order.
 * The reading with activation N, the switch point, is the last one under the old rule.
-* With count = edge only an ACTIVE reading after an INACTIVE one, or after none, counts. A refusal is no reading.
+* With count = edge, an ACTIVE reading counts as an activation only if the reading before it was INACTIVE or if there
+  was none. A refusal is no reading.
 * A graded detector reads "ACTIVE k" with k blickets of the rule in force on it, instead of ACTIVE.
-* A refused move costs a step and draws nothing. Once the budget is spent a move is refused, costs nothing, and closes
-  the episode; a check is free and still accepted.
-* A check without a valid rule is refused, costs nothing and leaves the episode open. A check that comes too early is
-  refused and costs a step, so that waiting is not free.
+* A refused move costs a step and gives no reading. Once the budget is spent, a move is refused, costs nothing, and
+  closes the episode; a check costs nothing and is still accepted.
+* A check is a submission. Without a valid rule it is refused, costs nothing and leaves the episode open. If it comes
+  too early, it is refused and costs a step, so that waiting is not free.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from calibrant.dsl.blickets import item as blickets_item
@@ -70,7 +71,8 @@ class Moment:
     t: number of moves so far, this step included
     reading: None for refusals and checks
     refused: reason of a refusal, else empty
-    activations: number so far, this step included
+    cost: number of moves that the step takes from the budget
+    activations: number of activations so far, this step included
     placed: objects on the detector after the step, first placed first
     phase: index of the mechanism that gave the reading; None without a reading
     """
@@ -86,7 +88,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A whole episode; phase: index of the mechanism in force at the end."""
+    """A whole episode; answer: accepted rule, None without one; phase: index of the mechanism in force at the end."""
 
     moments: tuple[Moment, ...]
     ending: Ending
@@ -112,11 +114,13 @@ def satisfies(mechanism: blickets_item.Mechanism, placed: tuple[str, ...], item:
         )
     sequence = [objects[index] for index in mechanism.order]
     if item.task.order_reading is blickets_item.OrderReading.CONTIGUOUS:
-        return any(list(placed[at : at + len(sequence)]) == sequence for at in range(len(placed)))
+        return any(list(placed[first : first + len(sequence)]) == sequence for first in range(len(placed)))
     return [name for name in placed if name in blickets] == sequence
 
 
 class _Detector:
+    """An item in the course of an episode."""
+
     def __init__(self, item: blickets_item.BlicketItem) -> None:
         self.item = item
         self.draws = blickets_item.Draws(item.sealed)
@@ -137,7 +141,7 @@ class _Detector:
 
     def take(self, action: Action) -> None:
         if self.ending is not Ending.OPEN:
-            self._record(None, "the episode is over", 0)
+            self._record(None, "the episode is over", cost=0)
             return
         try:
             if is_submission(action):
@@ -148,7 +152,7 @@ class _Detector:
                 raise ActionError("the budget is spent")
             placed = self._after_move(verb, action[verb])
         except MalformedCheckError as error:
-            self._record(None, str(error), 0)
+            self._record(None, str(error), cost=0)
             return
         except ActionError as error:
             self._refuse(str(error))
@@ -170,13 +174,14 @@ class _Detector:
 
     def _check(self, action: Action) -> None:
         answer = submitted_rule(action, self.item.task.objects)
-        if not self._is_exposed():
+        if not self._accepts_submissions():
             raise ActionError("a submission is not accepted yet")
         self.answer = answer
         self.ending = Ending.ANSWERED
-        self._record(None, "", 0)
+        self._record(None, "", cost=0)
 
-    def _is_exposed(self) -> bool:
+    def _accepts_submissions(self) -> bool:
+        """Return whether the item's conditions on submissions hold (`Exposure`); they end with the budget."""
         sealed = self.item.sealed
         if self.t < min(sealed.exposure.moves, self.item.task.budget):
             return False
@@ -191,13 +196,14 @@ class _Detector:
             self.ending = Ending.TIMEOUT
         else:
             self.t += 1
-        self._record(None, why, 0 if spent else 1)
+        self._record(None, why, cost=0 if spent else 1)
 
     def _phase(self) -> int:
         return self.item.sealed.phase(self.activations, self.t)
 
     def _take_reading(self, *, cost: int) -> None:
         sealed = self.item.sealed
+        # the mechanism in force before this move
         phase = 0 if self.t == 0 else sealed.phase(self.activations, self.t - 1)
         rule_holds = satisfies(sealed.mechanisms[phase], self.placed, self.item)
         works = sealed.p == 1 or self.draws[self.t] < sealed.p
@@ -209,8 +215,7 @@ class _Detector:
         if is_active(reading) and counts:
             self.activations += 1
         self.last_reading = reading
-        self._record(reading, "", cost)
-        self.moments[-1] = replace(self.moments[-1], phase=phase)
+        self._record(reading, "", cost=cost, phase=phase)
 
-    def _record(self, reading: str | None, refused: str, cost: int) -> None:
-        self.moments.append(Moment(self.t, reading, refused, cost, self.activations, self.placed, None))
+    def _record(self, reading: str | None, refused: str, *, cost: int, phase: int | None = None) -> None:
+        self.moments.append(Moment(self.t, reading, refused, cost, self.activations, self.placed, phase))

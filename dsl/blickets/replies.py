@@ -33,13 +33,13 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json
 #     RULE_TYPE: conjunctive
 #     BLICKETS: A, E
 #
-# mean the same everywhere. Texts are untrusted: they are read in linear time, and of two answers that differ none is
-# chosen. Source of the lines: arXiv 2604.20039, Panel 1 and A.1.
+# mean the same everywhere. Texts are untrusted, so they are read in linear time. Source of the lines: arXiv 2604.20039,
+# Panel 1 and A.1.
 #
 # An answer is an object with the keys `rule` and `blickets`, alone, anywhere in a text or inside another object, or the
-# same in words. A response that states two different rules has no answer: which of them is meant
-# is not ours to choose. Texts come without thoughts (dsl.answer_text).
-MAX_LINE = 1_000  # characters of a line that is read as words
+# same in words. A response that states two different rules has no answer; none of them is chosen. Texts come without
+# thoughts (dsl.answer_text).
+MAX_LINE_CHARS = 1_000  # longer lines are not read as words
 _MARK = re.compile(
     r"^[ \t*_#>`-]{0,16}(REASONING|ACTION|TRANSITION|RULE[_ -]?TYPE|BLICKETS)[ \t*_`]{0,16}:[*_`]{0,8}",
     re.MULTILINE | re.IGNORECASE,
@@ -64,9 +64,9 @@ def marked_parts(text: str) -> dict[str, list[str]]:
 
 
 def stated_action(text: str, objects: Sequence[str]) -> Action | None:
-    """Return the one action of a reply: behind `ACTION:`, in labelled lines, or the whole reply; None if there is none.
+    """Return the action of a reply: behind `ACTION:`, in labelled lines, or the whole reply; None without one.
 
-    `ActionError` if there are several, or if one was meant and cannot be read.
+    `ActionError` if there are several, or if a label announces one that cannot be read.
     """
     parts = marked_parts(text)
     actions = list(marked_actions(parts, objects))
@@ -78,21 +78,21 @@ def stated_action(text: str, objects: Sequence[str]) -> Action | None:
 
 
 def marked_actions(parts: Mapping[str, list[str]], objects: Sequence[str]) -> Iterator[Action]:
-    """Yield the actions behind `ACTION:` and in labelled lines; `ActionError` for what was meant as one and is none.
+    """Yield the actions behind `ACTION:` and in labelled lines; `ActionError` for a label without an action.
 
-    One label without the other counts only where nothing else is an action: it may be part of the reasoning.
+    RULE_TYPE without BLICKETS, or the reverse, is an error only without an `ACTION:`: it may be part of the reasoning.
     """
     actions = [action for part in parts["ACTION"] for action in _actions(part, objects)]
-    labelled = bool(parts["RULETYPE"] and parts["BLICKETS"])
+    has_both_labels = bool(parts["RULETYPE"] and parts["BLICKETS"])
     yield from actions
-    if labelled or (not parts["ACTION"] and (parts["RULETYPE"] or parts["BLICKETS"])):
+    if has_both_labels or (not parts["ACTION"] and (parts["RULETYPE"] or parts["BLICKETS"])):
         yield {"check": labelled_rule(parts, objects)}
     elif parts["ACTION"] and not actions:
         raise ActionError(f"expected an action after `ACTION:`, found {short_repr(_first_line(parts['ACTION'][0]))}")
 
 
 def labelled_rule(parts: Mapping[str, list[str]], objects: Sequence[str]) -> dict[str, Any]:
-    """Return the rule of the lines `RULE_TYPE:` and `BLICKETS:`, which have to stand once each."""
+    """Return the rule of the lines `RULE_TYPE:` and `BLICKETS:`; `ActionError` unless each occurs once."""
     for name, label in (("RULETYPE", "RULE_TYPE"), ("BLICKETS", "BLICKETS")):
         if len(parts[name]) != 1:
             raise ActionError(f"{'no line' if not parts[name] else 'several lines'} `{label}:`")
@@ -103,7 +103,7 @@ def labelled_rule(parts: Mapping[str, list[str]], objects: Sequence[str]) -> dic
 
 
 def _first_line(part: str) -> str:
-    """Return the first line with a letter or another character that is no decoration, without white space around it."""
+    """Return the first line that is more than decoration, stripped; else the first that is not blank; else ""."""
     lines = (line.strip() for line in part.splitlines())
     shown_lines = [line for line in lines if line and not line.startswith("```")]
     return next((line for line in shown_lines if line.strip(_DECORATION)), shown_lines[0] if shown_lines else "")
@@ -121,7 +121,7 @@ def _actions(part: str, objects: Sequence[str]) -> list[Action]:
 
 
 def loose_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
-    """Return a JSON action with its names and words as the item spells them; what is no action comes back as it is."""
+    """Return a JSON action in the spelling of the item; a copy of the object if it is no action."""
     if is_rule(action):
         return {"check": spelled_rule(action, objects)}
     if action.keys() == {"check"} and isinstance(action["check"], Mapping) and is_rule(action["check"]):
@@ -144,7 +144,7 @@ def _in_words(line: str, objects: Sequence[str]) -> list[Action]:
 
 def rule_in_words(line: str, objects: Sequence[str]) -> dict[str, Any] | None:
     """Return the rule that a line states, such as `check conjunctive A, E`; None if it states none."""
-    if len(line) > MAX_LINE:
+    if len(line) > MAX_LINE_CHARS:
         return None
     match = _RULE.fullmatch(_strip_label(line))
     return None if match is None else {"rule": match[1].lower(), "blickets": names_in_words(match[2], objects)}
@@ -152,7 +152,7 @@ def rule_in_words(line: str, objects: Sequence[str]) -> dict[str, Any] | None:
 
 def _strip_label(line: str) -> str:
     """Strip decoration and a leading label from a line."""
-    text = line[: MAX_LINE + 1].strip(_DECORATION)
+    text = line[: MAX_LINE_CHARS + 1].strip(_DECORATION)
     label = _LABEL.match(text)
     return text[label.end() :].strip(_DECORATION) if label else text
 
@@ -160,13 +160,13 @@ def _strip_label(line: str) -> str:
 def names_in_words(text: str, objects: Sequence[str]) -> list[str]:
     """Return the objects that a list such as `A, B and C` or `[A B]` names, as the item spells them.
 
-    Without objects to compare with, every word is a name. What is no object stays as it is, for the rule to be refused.
+    Without `objects`, every word is a name. An unknown name is returned unchanged, so that the rule is refused.
     """
     if not objects:
-        return _WORD.findall(text[:MAX_LINE])
+        return _WORD.findall(text[:MAX_LINE_CHARS])
     names: list[str] = []
     for part in (
-        [text] if _match_object(text.strip(_DECORATION), objects) in objects else _BETWEEN.split(text[:MAX_LINE])
+        [text] if _match_object(text.strip(_DECORATION), objects) in objects else _BETWEEN.split(text[:MAX_LINE_CHARS])
     ):
         exact_name = _match_object(part.strip(_DECORATION), objects)
         words = [exact_name] if exact_name in objects else [word.strip(_DECORATION) for word in part.split()]
@@ -175,7 +175,7 @@ def names_in_words(text: str, objects: Sequence[str]) -> list[str]:
 
 
 def _match_object(name: Any, objects: Sequence[str]) -> Any:
-    """Return the object of that name, ignoring case where that is unambiguous; else the name."""
+    """Return the object of that name, case ignored if that is unambiguous; else the name unchanged."""
     if not isinstance(name, str) or name in objects:
         return name
     alike = [candidate for candidate in objects if candidate.casefold() == name.casefold()]
@@ -190,7 +190,7 @@ def _has_space(name: str) -> bool:
 
 
 def is_rule(value: Mapping[str, Any]) -> bool:
-    """Return whether an object has a rule and blickets, each key once in any spelling; further keys do not matter."""
+    """Return whether a JSON object has the keys rule and blickets once each, in any spelling; others do not matter."""
     return len(value) > 1 and sorted(name for key in value if (name := _key(key))) == ["blickets", "rule"]
 
 
@@ -199,7 +199,7 @@ def _key(key: object) -> str:
 
 
 def spelled_rule(value: Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
-    """{"rule": ..., "blickets": [...]} of an object that `is_rule`, with names and words as the item spells them."""
+    """Return {"rule": ..., "blickets": [...]} of an object that `is_rule`, in the spelling of the item."""
     parts = {name: part for key, part in value.items() if (name := _key(key))}
     form, names = parts["rule"], parts["blickets"]
     if isinstance(form, str) and form.strip().lower() in list(Form):
@@ -212,7 +212,7 @@ def spelled_rule(value: Mapping[str, Any], objects: Sequence[str]) -> dict[str, 
 
 
 def stated_rules(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[Rule, dict[str, Any]]:
-    """Return the different rules that a response states, as it states them; `ActionError` for one that is none."""
+    """Return the different rules that a response states, each with its JSON; `ActionError` for an invalid one."""
     rules: dict[Rule, dict[str, Any]] = {}
     for stated in _all_stated(response, objects):
         rules.setdefault(rule_from_json(stated, objects), stated)
@@ -220,7 +220,7 @@ def stated_rules(response: str | Mapping[str, Any], objects: Sequence[str]) -> d
 
 
 def is_one_rule(response: str | Mapping[str, Any], objects: Sequence[str]) -> bool:
-    """Return whether a response states exactly one rule, whether or not the item can take it."""
+    """Return whether a response states exactly one rule, valid for the item or not."""
     try:
         stated = [(str(rule["rule"]), comparable(rule["blickets"])) for rule in _all_stated(response, objects)]
     except ActionError:
@@ -248,7 +248,7 @@ def _all_stated(response: str | Mapping[str, Any], objects: Sequence[str]) -> It
 
 
 def _whole_object(text: str) -> Mapping[str, Any] | None:
-    """Return the object that a whole text spells."""
+    """Return the JSON object that the whole text is; None if it is none."""
     stripped = text.strip()
     if not stripped.startswith("{"):
         return None
@@ -276,15 +276,15 @@ def _stated_in_text(text: str, objects: Sequence[str]) -> Iterator[dict[str, Any
 
 
 class NoRuleError(ActionError):
-    """A text states no rule, legal or not."""
+    """A text states no rule, not even an invalid one."""
 
 
 def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
-    """{"rule": ..., "blickets": [names]} as the response states it; `ActionError` says why it states none."""
+    """Return {"rule": ..., "blickets": [names]} as the response states it; `ActionError` without exactly one rule."""
     rules = stated_rules(response, objects)
     if len(rules) > 1:
-        listed = " and ".join(short_repr(rule.in_words(objects)) for rule in list(rules)[:2])
-        raise ActionError(f"{len(rules)} different rules in the text: {listed}")
+        examples = " and ".join(short_repr(rule.in_words(objects)) for rule in list(rules)[:2])
+        raise ActionError(f"{len(rules)} different rules in the text: {examples}")
     if rules:
         return next(iter(rules.values()))
     if isinstance(response, str):
@@ -292,7 +292,7 @@ def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict
             "no JSON object with the keys rule and blickets in the text, no lines `RULE_TYPE:` and `BLICKETS:`, and no"
             " line such as `conjunctive A, B`"
         )
-    rule_from_json(response, objects)  # states why
+    rule_from_json(response, objects)  # raises `ActionError` with the reason
     return dict(response)
 
 
@@ -315,10 +315,10 @@ SHAPE = Shape(_shaped_rule, _rule_of_lines)
 
 # --- Reader of the public blicket text game's results (github.com/mandanasmi/blicket-text-game, BSD-3-Clause) ---------
 # A line of its results.jsonl with `metric_type` "trial" tells in prose what an explorer saw, and how many yes/no
-# questions about the objects somebody then answered rightly. Both spellings of its configurations are read. Ids, paths
-# and times are left behind.
+# questions about the objects a model or person then answered rightly. Configurations have the keys of either version
+# (`expl_cfg` or `expl_traj_config`, `qa_cfg` or `qa_config`). Ids, paths and times are not read.
 _LIGHT = re.compile(r"The light on the machine is (now on|currently off)")
-_PLACE = re.compile(r"(?:^|[:,] )([^:,]+?) is (on top of the machine|on the floor)(?=[,.])")
+_LOCATION = re.compile(r"(?:^|[:,] )([^:,]+?) is (on top of the machine|on the floor)(?=[,.])")
 _PUT = re.compile(r"You put (.+?) on the machine\.")
 _TOOK = re.compile(r"You took (.+?) off of the machine\.")
 _COMMANDS = {
@@ -329,13 +329,12 @@ _COMMANDS = {
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """One question run.
+    """One trial of the text game.
 
-    objects: their names
-    rule: the truth
+    objects: names of the objects; rule: the true rule
     steps: the first reading ({"start": [...]}), then every command; refused commands have no reading
     right: whether all questions were answered rightly
-    explorer, answered_by: who explored, who answered; empty if the line does not say
+    explorer, answered_by: the agent that explored and the model that answered; empty if the line does not state it
     """
 
     objects: tuple[str, ...]
@@ -347,11 +346,11 @@ class TextRun:
 
     @property
     def setting(self) -> str:
-        """The group that such runs are counted in."""
+        """Group of the run in tables: number of objects and form of the rule."""
         return f"{len(self.objects)} objects, {self.rule.form}"
 
     def item(self, name: str) -> BlicketItem:
-        """Return the item that was played: the rule, as many moves as were made, and these objects at the start."""
+        """Return the item that was played; its budget is the number of moves made."""
         start = tuple(self.objects.index(present) for present in self.steps[0].action["start"])
         task = Task(self.objects, sum(step.cost for step in self.steps))
         sealed = Sealed((Mechanism(self.rule),), start_on=start)
@@ -359,7 +358,7 @@ class TextRun:
         return BlicketItem(name, Condition(self.rule.form), task, sealed, {"stratum": stratum})
 
     def readings(self) -> Iterator[tuple[tuple[int, ...], bool]]:
-        """Yield the readings: what was on the machine, first placed first (object numbers); was it active."""
+        """Yield for each reading the objects on the machine (numbers, first placed first), and whether it is active."""
         placed: list[int] = []
         for step in self.steps:
             ((verb, operand),) = step.action.items()
@@ -379,7 +378,7 @@ def text_runs(lines: Iterable[str], file: str = "") -> Iterator[TextRun]:
 
     `PoolError` names line and field of one that cannot be read.
     """
-    for number, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
@@ -387,7 +386,7 @@ def text_runs(lines: Iterable[str], file: str = "") -> Iterator[TextRun]:
             if raw.get("metric_type") == "trial":
                 yield text_run(raw)
         except PoolError as error:
-            raise error.with_location(file=file, instance=f"line {number}") from None
+            raise error.with_location(file=file, instance=f"line {line_number}") from None
 
 
 def _object(line: str) -> dict[str, Any]:
@@ -403,7 +402,7 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def text_run(raw: Mapping[str, Any]) -> TextRun:
-    """One trial; `PoolError` names the field of what cannot be read."""
+    """Return the trial of a decoded line; `PoolError` names the invalid field."""
     objects = _objects(raw.get("obj_name_list"))
     explored = _mapping(raw, "expl_cfg", "expl_traj_config")
     settings = _mapping(explored, "env_kwargs")
@@ -473,17 +472,17 @@ def _steps(history: object, objects: tuple[str, ...]) -> Iterator[Step[str]]:
     if not isinstance(history, str):
         raise PoolError(f"expected a text, found {short_repr(history)}", field="history_obs")
     first, *moves = re.split(r"^> ?", history, flags=re.MULTILINE)
-    places = {name.strip(): place for name, place in _PLACE.findall(first)}
-    if places.keys() != set(objects):
+    locations = {name.strip(): location for name, location in _LOCATION.findall(first)}
+    if locations.keys() != set(objects):
         raise PoolError("the first paragraph does not say where each object is", field="history_obs")
-    on = [name for name in objects if places[name] == "on top of the machine"]
+    on = [name for name in objects if locations[name] == "on top of the machine"]
     yield Step({"start": list(on)}, _reading(first, "before the first move"), "", 0)
     for number, move in enumerate(moves, 1):
         yield _step(move, on, objects, f"move {number}")
 
 
 def _step(move: str, on: list[str], objects: tuple[str, ...], where: str) -> Step[str]:
-    """One command and its effect; `on` is changed as the effect says."""
+    """Return the step of one command; `on`, the objects on the machine, is updated by its effect."""
     command, _, effect = move.partition("\n")
     for verb, done in (("place", _PUT), ("remove", _TOOK)):
         match = done.match(effect)
@@ -509,5 +508,5 @@ def _parse_command(command: str) -> dict[str, str]:
 def _reading(text: str, where: str) -> str:
     light = _LIGHT.search(text)
     if light is None:
-        raise PoolError(f"the light is not told {where}", field="history_obs")
+        raise PoolError(f"the text does not state whether the light is on {where}", field="history_obs")
     return ACTIVE if light[1] == "now on" else INACTIVE

@@ -1,4 +1,4 @@
-"""Grades of episodes: the verdict and episode classes of the paper (arXiv:2604.20039, section 4), and our figures.
+"""Grades of episodes: verdict and classes of the paper (arXiv:2604.20039, section 4), and further statistics.
 
 A grade depends on the item and the actions alone, which the reference interpreter replays.
 """
@@ -18,8 +18,8 @@ from calibrant.dsl.episode import Step, TranscriptError
 class Exposed(StrEnum):
     """Class of an episode by its end relative to the last switch reached, or to the first if none was reached.
 
-    With a activations, or moves where the rule switches by moves, and switch point N: a < N, a = N, a > N
-    ("reasoning-eligible" in the paper).
+    With a = activations (moves, if the mechanism switches by moves) and switch point N: a < N, a = N, a > N. RE is
+    "reasoning-eligible" in the paper.
     """
 
     PRE = "pre"
@@ -49,10 +49,10 @@ class Fault(StrEnum):
 class Grade:
     """Grade of an episode.
 
-    correct: the answer's type and blickets are those of the rule in force at submission; None of an open episode
+    correct: the answer's type and blickets are those of the rule in force at submission; None while the episode is open
     faults: errors of the answer, empty if it is correct
     strict: correct, and the blickets are listed in the mechanism's order if it has one; the verdict ignores the order
-    rule_in_force: at the end of the episode
+    rule_in_force: the rule in force at the end
     ending, steps, refused, activations: course of the episode; `steps` counts moves, refused ones included
     exposed, split: classes of the episode; None if the mechanism has no switch
     post_evidence: number of readings under the last rule reached, 0 if that is the first; None if it has no switch
@@ -98,9 +98,9 @@ class Grade:
 
 def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
     """Return the grade of a transcript; `TranscriptError` names the first step that a replay does not reproduce."""
-    opening = 0 if item.sealed.start_on is None else 1
-    history = run(item, (step.action for step in steps[opening:]))
-    # each action has a moment, so has the opening reading: numbers differ only if the transcript is empty
+    num_opening_steps = 0 if item.sealed.start_on is None else 1
+    history = run(item, (step.action for step in steps[num_opening_steps:]))
+    # every action and the opening reading give a moment, so the lengths differ only for an empty transcript
     if len(history.moments) != len(steps):
         raise TranscriptError(0, "missing; the episode begins with a reading of its own")
     _compare_start(item, steps)
@@ -121,7 +121,7 @@ def _compare_start(item: BlicketItem, steps: Sequence[Step[str]]) -> None:
 def _listed_order(item: BlicketItem, steps: Sequence[Step[str]]) -> tuple[int, ...]:
     """Return the blickets of the accepted answer in the order in which they were listed."""
     for step in steps:
-        if "check" in step.action and not step.refused:
+        if "check" in step.action and not step.refused:  # the action that submits
             return tuple(item.task.objects.index(name) for name in step.action["check"]["blickets"])
     return ()
 

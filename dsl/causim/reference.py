@@ -17,9 +17,10 @@ class Worked:
     """Answers and properties of a question.
 
     worlds: number of worlds that agree with the fixed noise; fitting: number of these that agree with the evidence
-    answers: right answers by their texts; probabilities: of the answers, given fixed noise and evidence
-    effect_all, effect_some: whether in all, in some fitting worlds a variable outside `do` changes; None without `do`
-        or if no world fits
+    answers: right answers by their texts; probabilities: probability of each answer, given fixed noise and evidence
+    trivial: whether `do` sets every variable that is asked for
+    effect_all, effect_some: whether `do` changes a variable outside `do` in all, in some fitting worlds; None without
+        `do` or if no world fits
     copy: whether the evidence overwritten by `do` is a right answer; None except for counterfactuals
     """
 
@@ -43,9 +44,9 @@ def worlds(model: Model, fixed: Assignment) -> Iterator[tuple[dict[str, Symbol],
     for node in model.nodes:
         weighted_values = list(zip(node.support, node.weights, strict=True))
         choices.append([pair for pair in weighted_values if node.noise not in fixed or pair[0] == fixed[node.noise]])
-    for picked in product(*choices):
-        noise = {node.noise: value for node, (value, _) in zip(model.nodes, picked, strict=True)}
-        yield noise, prod((weight for _, weight in picked), start=Fraction(1))
+    for combination in product(*choices):
+        noise = {node.noise: value for node, (value, _) in zip(model.nodes, combination, strict=True)}
+        yield noise, prod((weight for _, weight in combination), start=Fraction(1))
 
 
 def work_out(model: Model, question: Question) -> Worked:
@@ -67,15 +68,15 @@ def work_out(model: Model, question: Question) -> Worked:
         answers[text] = answer
         weights[text] = weights.get(text, Fraction(0)) + weight
     total = sum(weights.values(), start=Fraction(0))
-    has_effect = bool(question.do) and num_fitting > 0
+    may_change = bool(question.do) and num_fitting > 0
     is_copied = assignment_text(copy_evidence(question)) in answers if question.form.may_copy else None
     return Worked(
-        num_worlds,
-        num_fitting,
-        {text: answers[text] for text in sorted(answers)},
-        {text: weights[text] / total for text in sorted(answers)},
-        question.is_trivial(model),
-        num_changed == num_fitting if has_effect else None,
-        num_changed > 0 if has_effect else None,
-        is_copied,
+        worlds=num_worlds,
+        fitting=num_fitting,
+        answers={text: answers[text] for text in sorted(answers)},
+        probabilities={text: weights[text] / total for text in sorted(answers)},
+        trivial=question.is_trivial(model),
+        effect_all=num_changed == num_fitting if may_change else None,
+        effect_some=num_changed > 0 if may_change else None,
+        copy=is_copied,
     )

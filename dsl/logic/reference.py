@@ -31,9 +31,9 @@ CONSTANT = "constant formula"  # 1 for all stimuli, after substitution of merged
 
 def clauses_into(edges: Sequence[Edge], max_clause: int) -> list[Clause]:
     """Return the clauses over edges into one node: no source twice, at most `max_clause` literals (0: any number)."""
-    longest = max_clause or len(edges)
+    max_literals = max_clause or len(edges)
     clauses = []
-    for size in range(1, min(longest, len(edges)) + 1):
+    for size in range(1, min(max_literals, len(edges)) + 1):
         for chosen in combinations(sorted(edges), size):
             if len({edge.source for edge in chosen}) == size:
                 clauses.append(clause(chosen[0].target, [(edge.source, edge.sign) for edge in chosen]))
@@ -51,20 +51,21 @@ def formulas_over(clauses: Sequence[Clause]) -> Iterator[frozenset[Clause]]:
 
 
 def _extensions(clauses: Sequence[Clause], first: int, chosen: tuple[Clause, ...]) -> Iterator[frozenset[Clause]]:
+    """Yield the antichains that consist of `chosen` and of clauses from index `first` on."""
     yield frozenset(chosen)
-    for number in range(first, len(clauses)):
-        candidate = clauses[number]
+    for index in range(first, len(clauses)):
+        candidate = clauses[index]
         if not any(contains(candidate, earlier) or contains(earlier, candidate) for earlier in chosen):
-            yield from _extensions(clauses, number + 1, (*chosen, candidate))
+            yield from _extensions(clauses, index + 1, (*chosen, candidate))
 
 
 def class_violation(model: Iterable[Clause], task: Task) -> str:
     """Return the first rule of the class that a set of clauses violates; empty for a model of the class."""
     clauses = set(model)
     edges = set(task.edges)
-    longest = task.options.max_clause
+    max_clause = task.options.max_clause  # 0: any number of literals
     for member in clauses:
-        if not edges.issuperset(member.edges) or (longest and len(member.literals) > longest):
+        if not edges.issuperset(member.edges) or (max_clause and len(member.literals) > max_clause):
             return UNKNOWN
     formulas: dict[str, list[Clause]] = {}
     for member in clauses:
@@ -141,17 +142,22 @@ def all_models(task: Task) -> Iterator[Model]:
             yield candidate
 
 
-def _combinations(formulas: Sequence[Sequence[Model]], number: int, chosen: Model) -> Iterator[Model]:
-    if number == len(formulas):
+def _combinations(formulas: Sequence[Sequence[Model]], index: int, chosen: Model) -> Iterator[Model]:
+    """Yield `chosen` extended by one formula of each list from `index` on, if the union is acyclic."""
+    if index == len(formulas):
         yield chosen
         return
-    for formula in formulas[number]:
+    for formula in formulas[index]:
         if is_acyclic(chosen | formula):
-            yield from _combinations(formulas, number + 1, chosen | formula)
+            yield from _combinations(formulas, index + 1, chosen | formula)
 
 
 def family(task: Task) -> list[tuple[int, int, Model]]:
-    """Return misfit, size and clauses of every member of the family, by enumeration of all models."""
+    """Return (misfit, size, clauses) of every model of the family, by enumeration of all models.
+
+    The family has the models within the tolerances `task.tolerance` of the least misfit and of the least size among
+    the models of least misfit; a tolerance of None admits all.
+    """
     models = [(misfit(model, task), model_size(model), model) for model in all_models(task)]
     least_misfit, least_size = min((cost, size) for cost, size, _ in models)
     limit = fit_limit(least_misfit, task.tolerance.fit)

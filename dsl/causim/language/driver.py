@@ -33,11 +33,11 @@ from calibrant.dsl.parse_limits import possessive
 
 # --- The statements of a module, parsed one by one so that nothing but the text is ever looked at ---------------------
 MAX_SOURCE: Final = 200_000
-MAX_CACHED_CHARS: Final = 2_000  # characters of a statement whose tree is kept; nobody changes a tree
+MAX_CACHED_CHARS: Final = 2_000  # longest statement whose tree is cached; trees are never modified
 
-# What decides where a statement ends: strings, comments, brackets, continued lines, line ends.
+# Tokens that decide where a statement ends: strings, comments, brackets, continued lines, line ends.
 _PIECES: Final = re.compile(
-    r'"{3}(?:[^\\]|\\.)*?(?:"{3}|\Z)|'  # an open one goes to the end, so that no text is gone through twice
+    r'"{3}(?:[^\\]|\\.)*?(?:"{3}|\Z)|'  # an unclosed one extends to the end, so that no text is scanned twice
     r"'{3}(?:[^\\]|\\.)*?(?:'{3}|\Z)|"
     r'"(?:[^"\\\n]|\\.)*"?|'
     r"'(?:[^'\\\n]|\\.)*'?|"
@@ -45,12 +45,12 @@ _PIECES: Final = re.compile(
     re.DOTALL,
 )
 _EMPTY_LINES: Final = re.compile(possessive(r"[ \t\f]*(?:#[^\n]*)?\n", "*"))
-# A form feed at the beginning of a line sets the indentation back to nothing (Python reference, 2.1.8).
+# A form feed at the beginning of a line resets the indentation to 0 (Python reference, 2.1.8).
 _BEGINNING: Final = re.compile(r"(?:[ \t\f]*+(?<=\f))?(?![ \t\f\n#])")
 
 
 class InvalidSyntax(Unsupported):
-    """The source is no Python text. line: the line of the fault, counted from 1; None where it has no place."""
+    """The source is no Python text. line: line of the fault, counted from 1; None if the parser names none."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -71,18 +71,18 @@ def located_statements(source: str) -> list[tuple[int, ast.stmt]]:
     text = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
     body: list[tuple[int, ast.stmt]] = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an odd escape in a string is no concern of ours
+        warnings.simplefilter("ignore")  # such as an invalid escape in a string
         for line, part in _parts(text):
             body.extend((line + statement.lineno, statement) for statement in _parse_part(part, line))
     return body
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Each statement with the number of lines before it.
+    """Yield each statement with the number of lines before it.
 
-    Blank lines and comments before the first one belong to none, later ones to the statement before them.
+    Blank lines and comments belong to the statement before them; those before the first statement are dropped.
     """
-    start = _EMPTY_LINES.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
+    start = _EMPTY_LINES.match(text).end()  # type: ignore[union-attr]  # the pattern also matches the empty string
     line = lines_before = text.count("\n", 0, start)
     depth = 0
     for piece in _PIECES.finditer(text, start):
@@ -125,12 +125,12 @@ _cached_tree = lru_cache(maxsize=512)(_tree)  # versions of a program have most 
 
 # --- From source text to functions and the data flow of `run_once`: the noise and parents that each mechanism is given
 DRIVER: Final = "run_once"
-SAMPLER, MECHANISM = "U_", "f_"  # with which their names begin
+SAMPLER, MECHANISM = "U_", "f_"  # prefixes of function names
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a mechanism: what each parameter is given, a noise function or a mechanism."""
+    """One call of a mechanism; sources: for each parameter the function whose result it gets, U_* or f_*."""
 
     mechanism: str
     sources: tuple[str, ...]

@@ -20,12 +20,12 @@ from calibrant.dsl.causim.language.randomness import Choices, Uniform, Unsupport
 
 # --- Execution limits of an interpreted program: fuel per call, sizes of the values it builds, depth of nesting -------
 MAX_STEPS: Final = 20_000  # per call
-# steps of a program while it is read, that is, turned into tables: about 2 s; the largest test vector takes 22,512
+# steps of a program while its tables are computed: about 2 s; the largest test vector takes 22,512
 MAX_WORK: Final = 2_000_000
 MAX_ENTRIES: Final = 20_000_000  # of all tables of a program together
 MAX_SUPPORT: Final = 10_000  # values of a sampler
 MEMBERS_PER_STEP: Final = 64  # members or characters that one step copies
-STEPS_PER_CALL: Final = 20
+STEPS_PER_CALL: Final = 20  # added to the steps of each call
 MAX_SIZE: Final = 10_000  # characters of a string, members of a container
 MAX_INTEGER: Final = 10**12
 MAX_WEIGHT: Final = 20_000  # members of a container and of those nested in it; shared ones count at each occurrence
@@ -37,7 +37,7 @@ CONTAINERS: Final = (list, tuple, set, dict)
 
 
 class Deferred(dict[str, Any]):
-    """Values by name in a call; a value that was not assigned is chosen by `read` when it is first looked up."""
+    """Values by name in a call; `read` supplies the value of a name that is looked up before it is assigned."""
 
     __slots__ = ("_chosen", "_read")
 
@@ -100,7 +100,7 @@ class StepBudget:
             raise TooManyCombinations(f"the tables have more than {MAX_ENTRIES} combinations of arguments together")
 
     def charge_text(self, text: str) -> None:
-        """Charge the text of a value: 16 characters a step, for writing, storing and parsing it."""
+        """Charge one step for each 16 characters of a value's text, which is written, stored and parsed."""
         self.charge(len(text) // 16)
 
 
@@ -181,7 +181,7 @@ def require_ordered(frame: Frame, value: Any) -> Any:
 
 
 def list_members(frame: Frame, value: Any) -> list[Any]:
-    """Return the members of an iterable, of which there may be MAX_SIZE, and charge them."""
+    """Charge and return the members of an iterable; `Unsupported` for more than MAX_SIZE."""
     if type(value) is Uniform:
         raise Unsupported("a continuous random number is not a collection")
     elements = list(islice(require_ordered(frame, value), MAX_SIZE + 1))
@@ -192,7 +192,7 @@ def list_members(frame: Frame, value: Any) -> list[Any]:
 
 
 def text_of(frame: Frame, value: Any) -> str:
-    """`str(value)`, for values whose text does not depend on the machine."""
+    """Return `str(value)`; `Unsupported` if the text could depend on the machine or the hash seed."""
     kind = type(value)
     if kind is str:
         text: str = value

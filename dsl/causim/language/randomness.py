@@ -1,8 +1,8 @@
 """Every outcome of a sampler with its exact probability: the sampler is run once for each sequence of random choices.
 
-A continuous number is an interval. A comparison with a threshold inside it is a choice between its two parts, so `r <
-0.3` costs one branch however it is written; a threshold is the nearest fraction with a denominator up to a thousand
-million, so 0.3 means 3/10. Choices of probability zero are not taken.
+A continuous random number is represented by an interval. A comparison with a threshold inside the interval is a random
+choice between the two parts. A threshold is replaced by the nearest fraction with a denominator up to 10**9, so 0.3
+means 3/10. Choices of probability zero are not taken.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from typing import Any, Final, TypeVar
 from calibrant.dsl.causim.model import ModelError
 
 T = TypeVar("T")
-MAX_OUTCOMES: Final = 65_536
-MAX_OPTIONS: Final = 10_000
-_DENOMINATOR: Final = 10**9
-_FRACTION_STEPS: Final = 40  # of nearest fractions and quotients, measured: a step is about a microsecond
+MAX_OUTCOMES: Final = 65_536  # sequences of random choices of a sampler
+MAX_OPTIONS: Final = 10_000  # options of one choice
+MAX_DENOMINATOR: Final = 10**9
+# costs in steps of the budget, measured: a step is about a microsecond
+_FRACTION_STEPS: Final = 40  # of a nearest fraction or a quotient
 _COMPARISON_STEPS: Final = 10
 
 
 class Unsupported(ModelError):  # noqa: N818  # the word that the specification uses
-    """A program is outside the language, or leaves its limits; it was not run."""
+    """A program is outside the language or exceeds its limits; Python never executes it."""
 
 
 class _Branch:
-    """One choice of a path: its options of positive probability, and the one that is taken.
+    """One choice of a path.
 
-    weights: a probability for each option, or the same for all
-    before: the probability of the path up to this choice; after: with it
+    options: those of positive probability; taken: index in `options` of the one that the path takes
+    weights: probability of each option, or one number that holds for all
+    before, after: probability of the path without and with this choice
     """
 
     __slots__ = ("after", "before", "options", "taken", "weights")
@@ -41,9 +43,9 @@ class _Branch:
         self.before = before
         self.take(0)
 
-    def take(self, number: int) -> None:
-        self.taken = number
-        self.after = self.before * (self.weights if isinstance(self.weights, Fraction) else self.weights[number])
+    def take(self, index: int) -> None:
+        self.taken = index
+        self.after = self.before * (self.weights if isinstance(self.weights, Fraction) else self.weights[index])
 
 
 class Choices:
@@ -62,7 +64,7 @@ class Choices:
     def pick(self, weigh: Callable[[], Sequence[Fraction]]) -> int:
         """Return the option that this run takes; `Unsupported` for more options than MAX_OPTIONS.
 
-        weigh: gives the probabilities of the options; called where no earlier run came this way
+        weigh: returns the probabilities of the options; called when a path reaches this choice for the first time
         """
         if self._at == len(self._path):
             probabilities = weigh()
@@ -71,13 +73,13 @@ class Choices:
             self._append(options, [probabilities[i] for i in options])
         return self._next()
 
-    def evenly(self, number: int) -> int:
-        """One of that many equally likely options."""
-        if number < 1:
+    def evenly(self, num_options: int) -> int:
+        """Return one of `num_options` equally likely options; `Unsupported` unless there are 1 to MAX_OPTIONS."""
+        if num_options < 1:
             raise Unsupported("a random choice from nothing")
         if self._at == len(self._path):
-            _check_options(number)
-            self._append(range(number), Fraction(1, number))
+            _check_options(num_options)
+            self._append(range(num_options), Fraction(1, num_options))
         return self._next()
 
     def _append(self, options: Sequence[int], weights: Sequence[Fraction] | Fraction) -> None:
@@ -97,7 +99,7 @@ class Choices:
         return self._path[-1].after if self._path else Fraction(1)
 
     def advance(self) -> bool:
-        """Go to the next path; False when all were run."""
+        """Advance to the next path; return False after the last one."""
         while self._path:
             last = self._path[-1]
             if last.taken + 1 < len(last.options):
@@ -108,14 +110,14 @@ class Choices:
         return bool(self._path)
 
 
-def _check_options(number: int) -> None:
-    if number > MAX_OPTIONS:
+def _check_options(num_options: int) -> None:
+    if num_options > MAX_OPTIONS:
         raise Unsupported(f"a random choice between more than {MAX_OPTIONS} options")
 
 
-def price_of(number: Fraction) -> int:
-    """Return the steps that an operation with a fraction costs: products and divisors of long integers."""
-    words = number.denominator.bit_length() // 64
+def price_of(fraction: Fraction) -> int:
+    """Return the steps charged for an operation with a fraction: quadratic in the 64-bit words of its denominator."""
+    words = fraction.denominator.bit_length() // 64
     return words * words // 4
 
 
@@ -135,7 +137,7 @@ def outcomes(
 
 
 class Uniform:
-    """A number drawn evenly from 0 to 1 of which only comparisons with numbers may be asked."""
+    """A uniform random number from 0 to 1, which may only be compared with numbers; `Unsupported` for any other use."""
 
     __slots__ = ("_choices", "_high", "_low")
     __hash__ = None  # type: ignore[assignment]
@@ -176,7 +178,7 @@ class Uniform:
 
     def __eq__(self, other: object) -> bool:
         _number(other)
-        return False  # of probability one
+        return False  # equality has probability 0
 
     def __bool__(self) -> bool:
         raise Unsupported(_ESCAPES)
@@ -184,7 +186,7 @@ class Uniform:
 
 @lru_cache(maxsize=4096)
 def _exact(number: int | float) -> Fraction:
-    return Fraction(number).limit_denominator(_DENOMINATOR)
+    return Fraction(number).limit_denominator(MAX_DENOMINATOR)
 
 
 _ESCAPES: Final = "a continuous random number is used other than in a comparison with a number"

@@ -1,17 +1,17 @@
 """Mechanisms as tables over all combinations of arguments, and as decision diagrams without such a table.
 
-An argument is chosen when it is first read, and after each statement of the body only the names that are still read
-count: runs that agree on those go on as one. So a chain of gates costs a run for each way through it, and a counter
-over nine parents a run for each count, instead of one for each of the combinations. Limits are those of a call.
+Tables come from a forward dynamic programme over the statements of the body. The value of an argument is chosen when
+the argument is first read. After each statement, runs that agree on the live variables (those that a later statement
+reads) are merged. So a chain of gates costs one run for each path through it, and a counter over nine parents one run
+for each count, instead of one for each combination of arguments. The limits of a run are those of a call.
 
-The ways of a tabulation from state to state are the diagram: an argument is read at most once on a
-path. So a sum of fifteen items costs its partial sums and not its 10^10 combinations. `Decisions` compares
-diagrams.
+The states of this programme and the edges between them form the mechanism's diagram, which reads an argument at
+most once on a path. So a sum of fifteen items costs its partial sums and not its 10^10 combinations.
 
-A mechanism's diagram asks for arguments in the order of its statements. Here all functions ask in
-one order, equal parts are shared, and what makes no difference is not asked (R. E. Bryant, Graph-Based Algorithms for
-Boolean Function Manipulation, 1986; here arguments have any number of values). So a sum is the same in any order of its
-terms, and has as many parts as partial sums.
+`Decisions` compares diagrams. It converts them to reduced ordered decision diagrams (R. E. Bryant, Graph-Based
+Algorithms for Boolean Function Manipulation, 1986; here arguments have any number of values): all functions test their
+arguments in one order, equal nodes are shared, and arguments without effect are not tested. So a sum has the same
+diagram for any order of its terms, with as many nodes as partial sums.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from calibrant.dsl.causim.model import Symbol
 
 # --- The table of a mechanism over all combinations of its arguments, without running it once for each ----------------
 Codes: TypeAlias = NDArray[np.int32]
-Positions: TypeAlias = tuple[int | None, ...]  # per parameter; None where any value leads here
+Positions: TypeAlias = tuple[int | None, ...]  # per parameter: index of its value; None if it was not read
 
 
 class _CannotFork(Exception):  # noqa: N818  # a signal between the functions of this module
-    """Something is kept between statements that cannot be copied."""
+    """A state has a value that cannot be copied for each run that continues from it."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,12 @@ class _State:
 
 
 @dataclass(frozen=True)
-class Way:
-    """From a state through one statement: the arguments read there, and the value returned or the state after it."""
+class Edge:
+    """Transition from a state by one statement: the arguments that it reads, and the returned value or the next state.
+
+    positions: for each parameter the index of the value that the statement read; None if it read none
+    returned: None if the statement does not return
+    """
 
     positions: Positions
     returned: Symbol | None
@@ -68,9 +72,11 @@ class Way:
 def table(
     function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: StepBudget
 ) -> tuple[Codes, tuple[Symbol, ...]]:
-    """Codes of shape (number of values of each parameter), and the symbol of each code.
+    """Return codes, of shape (number of values of each parameter), and the symbol of each code.
 
-    `Unsupported` where some combination raises or leaves its limits, and for more than MAX_ENTRIES combinations.
+    values: for each parameter its possible values
+
+    `Unsupported` if some combination raises or exceeds its limits; `TooManyCombinations` above MAX_ENTRIES of them.
     """
     size = prod(map(len, values))
     if size > MAX_ENTRIES:
@@ -84,10 +90,10 @@ def table(
 
 def explore(
     function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: StepBudget
-) -> list[dict[object, list[Way]]]:
-    """Return for each statement the ways from each state, without a table; the state at the beginning is None.
+) -> list[dict[object, list[Edge]]]:
+    """Return for each statement the edges from each state, without a table; the key of the first state is None.
 
-    `Unsupported` where some combination raises or leaves its limits.
+    `Unsupported` if some combination raises or exceeds its limits.
     """
     try:
         return _Tabulation(function, values, encode, work).explore(function.parts, function.live)[0]
@@ -104,34 +110,34 @@ class _Tabulation:
         self.values = values
         self.encode = encode
         self.work = work
-        self.place = {name: k for k, name in enumerate(function.parameters)}
+        self.parameter_index = {name: k for k, name in enumerate(function.parameters)}
         self.codes: dict[Symbol, int] = {}
         self._unique = count()
 
     def run(self, parts: Sequence[Run], live: Sequence[frozenset[str]]) -> tuple[Codes, tuple[Symbol, ...]]:
-        """`live[i]`: the names that statement i or a later one reads."""
-        ways, ends = self.explore(parts, live)
-        ones = (1,) * len(self.values)
+        """Return codes and symbols, as `table`; `live[i]`: the names that statement i or a later one reads."""
+        edges, ends = self.explore(parts, live)
+        scalar_shape = (1,) * len(self.values)
         below: dict[object, Codes] = {}
         if ends:
-            nothing = self._code(self.encode(None))
-            below = {key: np.full(ones, nothing, dtype=np.int32) for key in ends}
-        for level in reversed(ways):
+            none_code = self._code(self.encode(None))  # a body without a return returns None
+            below = {key: np.full(scalar_shape, none_code, dtype=np.int32) for key in ends}
+        for level in reversed(edges):
             below = {key: self._join_branches(branches, below) for key, branches in level.items()}
         codes = np.broadcast_to(below[None], tuple(map(len, self.values)))
         return codes, tuple(self.codes)
 
     def explore(
         self, parts: Sequence[Run], live: Sequence[frozenset[str]]
-    ) -> tuple[list[dict[object, list[Way]]], Collection[object]]:
-        """Return the ways from each state of each statement, and the states at the end."""
+    ) -> tuple[list[dict[object, list[Edge]]], Collection[object]]:
+        """Return the edges from each state of each statement, and the keys of the states after the last one."""
         levels: list[dict[object, _State]] = [{None: _State({}, MAX_STEPS)}]
-        ways: list[dict[object, list[Way]]] = []
+        edges: list[dict[object, list[Edge]]] = []
         for part, needed in zip(parts, live[1:], strict=True):
             after: dict[object, _State] = {}
-            ways.append({key: list(self._through(part, state, needed, after)) for key, state in levels[-1].items()})
+            edges.append({key: list(self._edges_from(part, state, needed, after)) for key, state in levels[-1].items()})
             levels.append(after)
-        return ways, levels[-1].keys()
+        return edges, levels[-1].keys()
 
     def _code(self, symbol: Symbol) -> int:
         code = self.codes.get(symbol)
@@ -140,19 +146,24 @@ class _Tabulation:
             code = self.codes[symbol] = len(self.codes)
         return code
 
-    def _through(self, part: Run, state: _State, needed: frozenset[str], after: dict[object, _State]) -> Iterator[Way]:
-        """Every way through one statement, by the arguments that it reads first."""
-        path: list[list[int]] = []  # parameter and position of each argument read, in the order of reading
-        fork = not all(map(_is_fixed, state.names.values()))
+    def _edges_from(
+        self, part: Run, state: _State, needed: frozenset[str], after: dict[object, _State]
+    ) -> Iterator[Edge]:
+        """Yield every edge from a state by a statement, one for each combination of the arguments that it reads.
+
+        after: states after the statement by key, to which new ones are added
+        """
+        path: list[list[int]] = []  # parameter and value index of each argument read, in the order of reading
+        fork = not all(map(_is_immutable, state.names.values()))
         while True:
             depth = 0
 
             def read_name(name: str) -> Any:
                 nonlocal depth
-                if name not in self.place:
+                if name not in self.parameter_index:
                     raise UnboundLocalError(name)
                 if depth == len(path):
-                    path.append([self.place[name], 0])
+                    path.append([self.parameter_index[name], 0])
                 parameter, position = path[depth]
                 depth += 1
                 return self.values[parameter][position]
@@ -167,12 +178,12 @@ class _Tabulation:
             for parameter, position in path:
                 positions[parameter] = position
             if signal is RETURN:
-                yield Way(tuple(positions), self.encode(frame.result), None)
+                yield Edge(tuple(positions), self.encode(frame.result), None)
             else:
                 live_names = {name: value for name, value in names.all_values().items() if name in needed}
                 key = self._key(live_names, frame.left)
                 after.setdefault(key, _State(live_names, frame.left))
-                yield Way(tuple(positions), None, key)
+                yield Edge(tuple(positions), None, key)
             while path and path[-1][1] + 1 == len(self.values[path[-1][0]]):
                 path.pop()
             if not path:
@@ -180,20 +191,23 @@ class _Tabulation:
             path[-1][1] += 1
 
     def _key(self, names: dict[str, Any], steps_left: int) -> object:
-        """Equal for states that go on alike; states that hold what can change are never taken for alike."""
-        if not all(_is_fixed(value) for value in names.values()):
+        """Return a key that is equal for equal states; a state with mutable values gets a key of its own."""
+        if not all(_is_immutable(value) for value in names.values()):
             return next(self._unique)
         texts = tuple(sorted((name, repr(value)) for name, value in names.items()))
         self.work.charge(sum(len(text) for _, text in texts) // 16)
         return steps_left, texts
 
-    def _join_branches(self, ways: Sequence[Way], below: dict[object, Codes]) -> Codes:
-        """Join the codes of the branches; an axis has length one where the argument makes no difference."""
+    def _join_branches(self, edges: Sequence[Edge], below: dict[object, Codes]) -> Codes:
+        """Join the codes of the edges from a state; the axis of an argument without effect has length 1."""
         parts = [
-            (way.positions, below[way.state])
-            if way.returned is None
-            else (way.positions, np.full((1,) * len(self.values), self._code(way.returned), dtype=np.int32))
-            for way in ways
+            (edge.positions, below[edge.state])
+            if edge.returned is None
+            else (
+                edge.positions,
+                np.full((1,) * len(self.values), self._code(edge.returned), dtype=np.int32),
+            )
+            for edge in edges
         ]
         shape = []
         for k, domain in enumerate(self.values):
@@ -205,21 +219,21 @@ class _Tabulation:
         return joined
 
 
-def _is_fixed(value: object) -> bool:
-    return type(value) in SCALARS or (type(value) is tuple and all(map(_is_fixed, value)))
+def _is_immutable(value: object) -> bool:
+    return type(value) in SCALARS or (type(value) is tuple and all(map(_is_immutable, value)))
 
 
 def _copy_names(names: dict[str, Any], work: StepBudget) -> dict[str, Any]:
-    """Copy the containers of a state; no two names share one, none nests one."""
+    """Copy the containers of a state; `_CannotFork` if two names share one or if one is nested."""
     copies: dict[str, Any] = {}
     changing: list[Any] = []
     for name, value in names.items():
-        if _is_fixed(value):
+        if _is_immutable(value):
             copies[name] = value
             continue
         if type(value) not in (list, set, dict) or any(value is container for container in changing):
             raise _CannotFork
-        if not all(map(_is_fixed, value.values() if type(value) is dict else value)):
+        if not all(map(_is_immutable, value.values() if type(value) is dict else value)):
             raise _CannotFork
         changing.append(value)
         work.charge(len(value) // 16)
@@ -232,89 +246,98 @@ def _copy_names(names: dict[str, Any], work: StepBudget) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Diagram:
-    """levels: of each statement the ways from each state; default: the value of a run that returns none."""
+    """A mechanism as a graph of states.
 
-    levels: Sequence[Mapping[object, Sequence[Way]]]
+    levels: for each statement the edges from each state; default: value of a run without a return
+    """
+
+    levels: Sequence[Mapping[object, Sequence[Edge]]]
     default: Symbol
 
     @cached_property
     def values(self) -> frozenset[Symbol]:
         """The values that some combination of arguments gives."""
-        ways = [way for level in self.levels for ways in level.values() for way in ways]
-        last = [way for ways in (self.levels[-1].values() if self.levels else ()) for way in ways]
-        returned = frozenset(way.returned for way in ways if way.returned is not None)
-        falls_through = not self.levels or any(way.returned is None for way in last)
+        edges = [edge for level in self.levels for edges in level.values() for edge in edges]
+        last = [edge for edges in (self.levels[-1].values() if self.levels else ()) for edge in edges]
+        returned = frozenset(edge.returned for edge in edges if edge.returned is not None)
+        falls_through = not self.levels or any(edge.returned is None for edge in last)
         return returned | ({self.default} if falls_through else set())
 
-    def reordered(self, places: Sequence[int]) -> Diagram:
-        """Return the diagram with its parameter `places[k]` as parameter k; those at -1 are new and never read."""
+    def reordered(self, source_parameters: Sequence[int]) -> Diagram:
+        """Return the diagram with parameter `source_parameters[k]` as parameter k; -1 adds one that is never read."""
 
-        def moved(way: Way) -> Way:
-            return Way(tuple(None if k < 0 else way.positions[k] for k in places), way.returned, way.state)
+        def moved(edge: Edge) -> Edge:
+            positions = tuple(None if k < 0 else edge.positions[k] for k in source_parameters)
+            return Edge(positions, edge.returned, edge.state)
 
-        levels = [{key: [moved(way) for way in ways] for key, ways in level.items()} for level in self.levels]
+        levels = [{key: [moved(edge) for edge in edges] for key, edges in level.items()} for level in self.levels]
         return Diagram(levels, self.default)
 
 
 def diagram(
     function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: StepBudget
 ) -> Diagram:
-    """Return the diagram of a mechanism; `Unsupported` where some combination raises or leaves its limits."""
+    """Return the diagram of a mechanism; `Unsupported` if some combination raises or exceeds its limits."""
     return Diagram(_merge_states(explore(function, values, encode, work)), encode(None))
 
 
-def _merge_states(levels: Sequence[Mapping[object, Sequence[Way]]]) -> list[dict[object, list[Way]]]:
-    """Merge the states of a level from which the same ways go: they differ in remaining steps, or in names unread."""
-    merged: list[dict[object, list[Way]]] = []
+def _merge_states(levels: Sequence[Mapping[object, Sequence[Edge]]]) -> list[dict[object, list[Edge]]]:
+    """Merge the states of a level that have the same outgoing edges; they differ in steps left or unread names."""
+    merged: list[dict[object, list[Edge]]] = []
     representative: dict[object, object] = {}
     for level in reversed(levels):
-        states: dict[object, list[Way]] = {}
-        by_ways: dict[tuple[Way, ...], object] = {}
-        of_level: dict[object, object] = {}
-        for key, ways in level.items():
-            moved = [Way(way.positions, way.returned, representative.get(way.state)) for way in ways]
-            first = of_level[key] = by_ways.setdefault(tuple(moved), key)
+        states: dict[object, list[Edge]] = {}
+        by_edges: dict[tuple[Edge, ...], object] = {}
+        level_representative: dict[object, object] = {}
+        for key, edges in level.items():
+            moved = [Edge(edge.positions, edge.returned, representative.get(edge.state)) for edge in edges]
+            first = level_representative[key] = by_edges.setdefault(tuple(moved), key)
             if first is key:
                 states[key] = moved
         merged.append(states)
-        representative = of_level
+        representative = level_representative
     return merged[::-1]
 
 
 # --- Functions of a few arguments as reduced ordered decision diagrams: equal functions are equal numbers -------------
-MAX_BRANCHES = 5_000_000  # that the comparisons of a program look at, about 6 s
+MAX_BRANCHES = 5_000_000  # branches that the comparisons of a program visit, about 6 s
 MAX_ARGUMENTS = 200  # each is a level of recursion
 
 
 class TooManyDecisions(Unsupported):
-    """Comparisons look at more than MAX_BRANCHES: nothing is known."""
+    """Comparisons would visit more than MAX_BRANCHES, so nothing was decided."""
 
 
 class DecisionBudget:
-    """Branches that the comparisons of a program may still look at."""
+    """Number of branches that the comparisons of a program may still visit."""
 
     __slots__ = ("left",)
 
     def __init__(self) -> None:
         self.left = MAX_BRANCHES
 
-    def spend(self, number: int) -> None:
-        self.left -= number
+    def spend(self, num_branches: int) -> None:
+        self.left -= num_branches
         if self.left < 0:
             raise TooManyDecisions(f"it takes more than {MAX_BRANCHES} branches of decisions")
 
 
 class Difference(NamedTuple):
-    """choices: arguments, by position of their values; values: what the two functions give for them."""
+    """Arguments for which two functions differ.
+
+    choices: argument -> index of its value; values: the values of the two functions for these arguments
+    """
 
     choices: Mapping[int, int]
     values: tuple[Symbol, Symbol]
 
 
-class _Part(NamedTuple):
-    """A function: its value, or the argument that it asks for first and the functions that follow.
+class _DiagramNode(NamedTuple):
+    """Node of a decision diagram, which stands for a function.
 
-    rank: place of that argument in the order
+    rank: position, in the order, of the argument that it tests; the number of arguments if it is a constant
+    branches: for each value of that argument the id of the remaining function; empty for a constant
+    value: value of a constant
     """
 
     rank: int
@@ -323,9 +346,9 @@ class _Part(NamedTuple):
 
 
 class Decisions:
-    """Functions of the same arguments, each a number.
+    """Functions of the same arguments as reduced ordered decision diagrams; equal functions have equal ids.
 
-    sizes: number of values of each argument; order: arguments that are asked for first; others come after them
+    sizes: number of values of each argument; order: arguments that are tested first; others come after them
     """
 
     def __init__(self, sizes: Sequence[int], order: Sequence[int], budget: DecisionBudget) -> None:
@@ -335,28 +358,28 @@ class Decisions:
         self._rank = {argument: rank for rank, argument in enumerate(self._order)}
         self._sizes = sizes
         self._budget = budget
-        self._parts: list[_Part] = []
-        self._numbers: dict[_Part, int] = {}
+        self._nodes: list[_DiagramNode] = []
+        self._ids: dict[_DiagramNode, int] = {}
         self._choices: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def function_of(self, diagram: Diagram) -> int:
-        """Return the function of a diagram, whose parameters are the arguments."""
+        """Return the id of the function of a diagram, whose parameters are the arguments."""
         after: dict[object, int] = {}
         end = self._constant(diagram.default)
         for level in reversed(diagram.levels):
-            after = {key: self._function_of_ways(ways, after or {None: end}) for key, ways in level.items()}
+            after = {key: self._function_of_state(edges, after or {None: end}) for key, edges in level.items()}
         return after[None] if diagram.levels else end
 
     def arguments_of(self, function: int) -> set[int]:
-        """Return the arguments that make a difference."""
+        """Return the arguments that a function depends on."""
         arguments: set[int] = set()
         waiting, visited = [function], {function}
         while waiting:
-            part = self._parts[waiting.pop()]
-            if part.branches:
-                arguments.add(self._order[part.rank])
-                waiting += set(part.branches) - visited
-                visited.update(part.branches)
+            node = self._nodes[waiting.pop()]
+            if node.branches:
+                arguments.add(self._order[node.rank])
+                waiting += set(node.branches) - visited
+                visited.update(node.branches)
         return arguments
 
     def find_difference(self, first: int, second: int) -> Difference | None:
@@ -364,25 +387,29 @@ class Decisions:
         if first == second:
             return None
         choices: dict[int, int] = {}
-        while (rank := min(self._parts[first].rank, self._parts[second].rank)) < len(self._order):
+        while (rank := min(self._nodes[first].rank, self._nodes[second].rank)) < len(self._order):
             argument = self._order[rank]
             pairs = [
                 (self._branch(first, rank, k), self._branch(second, rank, k)) for k in range(self._sizes[argument])
             ]
             choices[argument] = next(k for k, (a, b) in enumerate(pairs) if a != b)
             first, second = pairs[choices[argument]]
-        return Difference(choices, (self._parts[first].value, self._parts[second].value))
+        return Difference(choices, (self._nodes[first].value, self._nodes[second].value))
 
-    def _function_of_ways(self, ways: Sequence[Way], after: Mapping[object, int]) -> int:
-        """Return the function of a state: the ways from it read the same argument first, and so on below."""
+    def _function_of_state(self, edges: Sequence[Edge], after: Mapping[object, int]) -> int:
+        """Return the id of the function from a state on; after: function ids by key of the states of the next level."""
         return self._join(
             [
-                (_read_positions(way), after[way.state] if way.returned is None else self._constant(way.returned))
-                for way in ways
+                (
+                    _read_positions(edge),
+                    after[edge.state] if edge.returned is None else self._constant(edge.returned),
+                )
+                for edge in edges
             ]
         )
 
     def _join(self, targets: Sequence[tuple[dict[int, int], int]]) -> int:
+        """Return the function that is `targets[k][1]` if the arguments have the value indices `targets[k][0]`."""
         shared = set.intersection(*(set(read) for read, _ in targets))
         if not shared:
             ((_, function),) = targets
@@ -394,12 +421,12 @@ class Decisions:
         return self._choose(argument, tuple(self._join(group) for group in groups))
 
     def _choose(self, argument: int, functions: tuple[int, ...]) -> int:
-        """Return the function that is `functions[k]` where the argument has its value k."""
+        """Return the function that is `functions[k]` if the argument has its value k."""
         if len(set(functions)) == 1:
             return functions[0]
-        number = self._choices.get((argument, functions))
-        if number is None:
-            rank = min(self._rank[argument], *(self._parts[function].rank for function in functions))
+        chosen = self._choices.get((argument, functions))
+        if chosen is None:
+            rank = min(self._rank[argument], *(self._nodes[function].rank for function in functions))
             is_first = rank == self._rank[argument]
             self._budget.spend(len(functions) * (1 if is_first else self._sizes[self._order[rank]]))
             if is_first:
@@ -410,37 +437,37 @@ class Decisions:
                     for k in range(self._sizes[self._order[rank]])
                 )
             is_equal = len(set(branches)) == 1
-            number = self._choices[argument, functions] = (
-                branches[0] if is_equal else self._number(_Part(rank, branches, ""))
+            chosen = self._choices[argument, functions] = (
+                branches[0] if is_equal else self._node_id(_DiagramNode(rank, branches, ""))
             )
-        return number
+        return chosen
 
     def _branch(self, function: int, rank: int, position: int) -> int:
-        """Return a function where the argument of that rank, which it asks for first or not at all, has a value."""
-        part = self._parts[function]
-        return part.branches[position] if part.rank == rank else function
+        """Restrict a function to a value of the argument of that rank, which it tests first or not at all."""
+        node = self._nodes[function]
+        return node.branches[position] if node.rank == rank else function
 
     def _constant(self, value: Symbol) -> int:
-        return self._number(_Part(len(self._order), (), value))
+        return self._node_id(_DiagramNode(len(self._order), (), value))
 
-    def _number(self, part: _Part) -> int:
-        number = self._numbers.get(part)
-        if number is None:
-            number = self._numbers[part] = len(self._parts)
-            self._parts.append(part)
-        return number
+    def _node_id(self, node: _DiagramNode) -> int:
+        node_id = self._ids.get(node)
+        if node_id is None:
+            node_id = self._ids[node] = len(self._nodes)
+            self._nodes.append(node)
+        return node_id
 
 
 def reading_order(diagram: Diagram) -> list[int]:
     """Return the parameters in the order in which the statements of a diagram read them."""
     order: dict[int, None] = {}
     for level in diagram.levels:
-        for ways in level.values():
-            for way in ways:
-                order.update(dict.fromkeys(_read_positions(way)))
+        for edges in level.values():
+            for edge in edges:
+                order.update(dict.fromkeys(_read_positions(edge)))
     return list(order)
 
 
-def _read_positions(way: Way) -> dict[int, int]:
-    """Return the positions of the arguments that a way reads."""
-    return {k: position for k, position in enumerate(way.positions) if position is not None}
+def _read_positions(edge: Edge) -> dict[int, int]:
+    """Return the value indices of the arguments that an edge reads."""
+    return {k: position for k, position in enumerate(edge.positions) if position is not None}
