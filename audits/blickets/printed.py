@@ -18,7 +18,6 @@ from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 # --- The statistics that the extended blicket benchmark reports (arXiv 2604.20039, sections 4 and 5), as defined there
 TIE = 1e-7  # relative: tables this close to the observed one in probability count as equally probable
-Z = 1.96  # standard errors on either side of an estimate in a 95 % interval, rounded as the paper's are
 
 
 class UndefinedStatisticError(CalibrantError):
@@ -32,14 +31,6 @@ class TwoByTwo(NamedTuple):
     no: int
     other_yes: int
     other_no: int
-
-
-class Estimate(NamedTuple):
-    """A point and its two-sided 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 class FisherTest(NamedTuple):

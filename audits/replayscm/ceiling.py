@@ -31,7 +31,6 @@ from itertools import count
 from random import Random
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.audits.replayscm.bounded import latent_scm
 from calibrant.dsl.replayscm.evaluator import replays
@@ -68,7 +67,6 @@ def simulate(model: Scm, world: World) -> World:
 
 
 # --- Classes of members that behave alike in given rows, heaviest first -----------------------------------------------
-U64 = npt.NDArray[np.uint64]
 
 NUM_DRAWS = 12  # members sampled from a part to find rows in which they differ
 

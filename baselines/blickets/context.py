@@ -7,7 +7,6 @@ Source: arXiv 2604.20039, section 3.3. Which behaviours there are, when they may
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -484,7 +483,3 @@ _CONDITIONS: dict[str, Callable[[Sequence[Observation], int], bool]] = {
     "DB3": repetition_made_a_difference,
     "DB4": confirmed_rule_failed,
 }
-
-# --- by a language model ----------------------------------------------------------------------------------------------
-
-_NUMBER = re.compile(r"(?<![\d.])(10(?:\.0{1,9})?|\d(?:\.\d{1,9})?)(?![\d.]*\d)")

@@ -116,7 +116,6 @@ def essential_graphs(dags: I64, separated: I64, graphs: I64) -> None:
 # --- Kernels: greedy search over DAGs, step for step as bnlearn does it -----------------------------------------------
 # Dimension letters: v = variables, l = length of the tabu list.
 # A DAG is an array [v] of parent masks. A move is (kind, from, to) with the arc from -> to as it was before the move.
-U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 
 NO_MOVE, ADD, DROP, REVERSE = -1, 0, 1, 2

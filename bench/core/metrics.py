@@ -233,19 +233,6 @@ def weighted_mean(values: Weighted) -> float | None:
     return float(total / count)
 
 
-def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_items: int | None = None) -> str:
-    """Return the mean as tables print it.
-
-    num_items: number of items in the mean; by default the number of values
-    """
-    return mean_text(
-        weighted_mean(values),
-        conditional=conditional,
-        decimals=decimals,
-        num_items=sum(values.values()) if num_items is None else num_items,
-    )
-
-
 def mean_text(mean: float | None, *, conditional: bool, decimals: int, num_items: int | Fraction) -> str:
     """Return a mean over `num_items` items as tables print it."""
     if mean is None:

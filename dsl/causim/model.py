@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -101,11 +101,6 @@ def symbols(values: Mapping[str, object]) -> dict[str, Symbol]:
         except ModelError as error:
             raise ModelError(f"{short_repr(name)}: {error}") from None
     return by_name
-
-
-def in_order(values: Iterable[Symbol]) -> tuple[Symbol, ...]:
-    """Return the distinct values, sorted by text."""
-    return tuple(sorted(set(values)))
 
 
 def _encode(value: object, depth: int) -> object:

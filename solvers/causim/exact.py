@@ -26,7 +26,7 @@ from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import Assignment, Model, ModelError, Symbol, System, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
 from calibrant.dsl.causim.reference import worlds
-from calibrant.dsl.causim.score import Reason, answer_of, extract, reasons
+from calibrant.dsl.causim.score import Reason, answer_of, reasons
 from calibrant.dsl.json_objects import last_object
 from calibrant.solvers.causim.elimination import Factor, equation_factor, restrict, sum_of_products
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
@@ -500,13 +500,6 @@ class Judge:
         question, effect = self.task.question, self.members.effect
         trivial = question.is_trivial(self.task.model) if question.do else None
         return Flags(trivial, self.members.copy, None if effect is None else not effect[1])
-
-    def judge_reply(self, text: str) -> Judgement:
-        """Judge a reply of a system under test."""
-        extraction = extract(text, self.members.keys)
-        if extraction.answer is None:
-            return Judgement(0, extraction.failure, None)
-        return self.judge_answer(extraction.answer)
 
     def judge_text(self, text: str) -> Judgement:
         """Judge an answer text, of which no part is thoughts."""

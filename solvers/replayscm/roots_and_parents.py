@@ -13,7 +13,6 @@ from itertools import chain
 from math import comb
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.item import Task
@@ -24,8 +23,6 @@ from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm._kernels_parents import list_determining_sets
 
 MAX_PARENTS = 6  # 2**6 rows of a table fill one word
-
-U64 = npt.NDArray[np.uint64]
 
 
 @dataclass(slots=True)

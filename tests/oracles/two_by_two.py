@@ -7,12 +7,21 @@ from fractions import Fraction
 from math import asin, erfc, exp, sqrt
 from typing import Any, NamedTuple
 
-from calibrant.audits.blickets.printed import Estimate, TwoByTwo, UndefinedStatisticError, Z, _library, _require_counts
+from calibrant.audits.blickets.printed import TwoByTwo, UndefinedStatisticError, _library, _require_counts
 
 CONTINUITY = 0.5
+Z = 1.96  # standard errors on either side of an estimate in a 95 % interval, rounded as the paper's are
 
 
 HALF = 0.5  # added to every cell of a table with an empty one
+
+
+class Estimate(NamedTuple):
+    """A point and its two-sided 95 % interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 class StratifiedTest(NamedTuple):

@@ -308,7 +308,6 @@ ELSEWHERE = {
     "causalab:_step_means": "steps of runs",
     "causim:CausimTraining": "nodes of one answer",
     "causim:class_shares": "classes of wrong answers, of which an answer has one",
-    "core:rate_text": "a multiset of values",
     "core:_mean_values": "equally good answers of one record",
     "core:share": "items of a pool",
     "difficulty:success_plot": "systems, on one item",

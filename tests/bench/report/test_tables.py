@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.metrics import InvalidHandling, rate_text
+from calibrant.bench.core.metrics import InvalidHandling, mean_text, weighted_mean
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.pages.terminal_tables import aligned, table_text
 from calibrant.bench.replayscm.paper import CORE, DISTANCE
@@ -280,7 +280,8 @@ def test_outcomes_and_seconds() -> None:
     ("values", "shown"), [({}, DASH), ({1.0: 1, 0.0: 2}, "0.333"), ({0.1: 3}, "0.100"), ({1 / 3: 1, 2 / 3: 1}, "0.500")]
 )
 def test_rates_are_rounded_once(values: dict[float, int], shown: str) -> None:
-    assert rate_text(values, conditional=False) == shown
+    mean = weighted_mean(values)
+    assert mean_text(mean, conditional=False, decimals=3, num_items=sum(values.values())) == shown
 
 
 def test_column_keys_are_distinct() -> None:

@@ -67,7 +67,7 @@ def asked(program: Program) -> Asked:
                 digest.update(msgspec.json.encode(record_of_item(item)) + b"\n")
                 judge = Judge(item.task)
                 found = judge.members.pick()
-                right = isinstance(found, Found) and judge.judge_reply(assignment_text(found.value)).reward == 1
+                right = isinstance(found, Found) and judge.judge_text(assignment_text(found.value)).reward == 1
                 counts.update({"questions": 1, "right": int(right)})
                 for flag in FLAGS:
                     value = getattr(judge.flags, flag)

@@ -26,6 +26,7 @@ from calibrant.dsl.causim.question import TYPES, Question, project, record_of
 from calibrant.dsl.causim.records import read_pool, record_of_item, write_pool
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.errors import PoolError
+from calibrant.dsl.json_objects import without_think_pairs
 from calibrant.solvers.causim.exact import AnswerSet, Judge
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.causim.generation import (
@@ -308,7 +309,7 @@ def test_replies_of_the_vectors_get_their_rewards() -> None:
     for record in vectors("verdict"):
         judging = judge(record["question"])
         for reply in record["replies"]:
-            verdict = judging.judge_reply(reply["text"])
+            verdict = judging.judge_text(without_think_pairs(reply["text"]))
             assert verdict.reward == reply["reward"], reply["why"]
             assert (verdict.why is None) is bool(reply["reward"])
             compared += 1
