@@ -34,8 +34,8 @@ class BlicketSuites(Drawable[BlicketItem]):
     def parts(self, count: int) -> Sequence[range]:
         return [range(first, min(first + PART_ITEMS, count)) for first in range(0, count, PART_ITEMS)]
 
-    def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[BlicketItem]:
-        return _draw(SUITE_PLANS[suite], suite, seed, places)
+    def iterate_part(self, suite: str, seed: int, indices: range) -> Iterator[BlicketItem]:
+        return _draw(SUITE_PLANS[suite], suite, seed, indices)
 
 
 def _draw(plan: Plan, suite: str, seed: int, indices: range) -> Iterator[BlicketItem]:
@@ -95,9 +95,9 @@ def _mechanism_changes(plan: Plan, options: GeneratedItems) -> dict[str, Any]:
     return changes
 
 
-def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Iterator[BlicketItem]:
+def draw_with_options(suite: str, seed: int, indices: range, options: GeneratedItems) -> Iterator[BlicketItem]:
     """Sample the items of a suite at these indices."""
-    return _draw(plan_with_options(suite, options), suite, seed, places)
+    return _draw(plan_with_options(suite, options), suite, seed, indices)
 
 
 SUITES = BlicketSuites()

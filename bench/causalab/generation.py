@@ -37,11 +37,11 @@ class LabSuites(Drawable[LabItem]):
         """Sample the items of suites, with their sealed difficulty labels."""
         return tuple(item for suite in suites for item in self.draw_part(suite, seed, range(count)))
 
-    def draw_part(self, suite: str, seed: int, places: range) -> Sequence[LabItem]:
+    def draw_part(self, suite: str, seed: int, indices: range) -> Sequence[LabItem]:
         """Sample the items at these indices. Topologies of earlier items are sampled too, but labels take the time."""
         from calibrant.audits.causalab.items import generate_labelled
 
-        return tuple(generate_labelled(PLANS[suite], seed, places.stop, places.start))
+        return tuple(generate_labelled(PLANS[suite], seed, indices.stop, indices.start))
 
     def parts(self, count: int) -> Sequence[range]:
         size = max(MIN_PART_ITEMS, -(-count // MAX_PARTS))
@@ -83,11 +83,11 @@ def _noise_plan(noise: NoisePlan | None, options: GeneratedItems) -> NoisePlan |
     return replace(noise or NoisePlan(options.noise or 1), **stated)
 
 
-def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[LabItem]:
+def draw_with_options(suite: str, seed: int, indices: range, options: GeneratedItems) -> Sequence[LabItem]:
     """Sample the items of a suite at these indices, with their labels."""
     from calibrant.audits.causalab.items import generate_labelled
 
-    return tuple(generate_labelled(plan_with_options(suite, options), seed, places.stop, places.start))
+    return tuple(generate_labelled(plan_with_options(suite, options), seed, indices.stop, indices.start))
 
 
 def variant_of(options: ConvertedItems) -> Variant:

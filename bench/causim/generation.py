@@ -334,10 +334,10 @@ class CausimSuites(Drawable[CausimItem]):
         """
         return tuple(item for name in suites for item in self.iterate_part(name, seed, range(count)))
 
-    def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[CausimItem]:
+    def iterate_part(self, suite: str, seed: int, indices: range) -> Iterator[CausimItem]:
         units = self.units(suite)
         items = built_in_items(seed, suite) if units is None else units.iterate(seed)
-        return islice(items, places.start, places.stop)
+        return islice(items, indices.start, indices.stop)
 
     def units(self, suite: str, options: GeneratedItems | None = None) -> SuiteUnits[CausimItem] | None:
         """Return the programs of a topology; None for a built-in model."""
@@ -353,17 +353,17 @@ class CausimSuites(Drawable[CausimItem]):
         return SuiteUnits("programs", size, MAX_EMPTY, draw_program)
 
 
-def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Iterator[CausimItem]:
+def draw_with_options(suite: str, seed: int, indices: range, options: GeneratedItems) -> Iterator[CausimItem]:
     """Yield the items of a suite with these indices, about generated programs or a built-in model."""
     units = SUITES.units(suite, options)
     if units is not None:
-        return islice(units.iterate(seed), places.start, places.stop)
+        return islice(units.iterate(seed), indices.start, indices.stop)
     plan, versions = question_plan(options), versions_of(options.versions)
     if options.vocabulary is not None or options.per_type is not None:
         raise refused_plan(ValueError(f"suite {suite}: vocabulary and each apply to generated programs"))
     if versions and (suite != NIHSS or min(versions) < 2):
         raise refused_plan(ValueError(f"suite {suite}: versions are those of nihss, from 2 on"))
-    return islice(built_in_items(seed, suite, versions, plan), places.start, places.stop)
+    return islice(built_in_items(seed, suite, versions, plan), indices.start, indices.stop)
 
 
 class CausimGenerator(SuiteGenerator):

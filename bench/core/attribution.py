@@ -10,17 +10,18 @@ from calibrant.bench.core.metrics import Metric
 if TYPE_CHECKING:
     from calibrant.audits.attribution import Attribution
 
-KEY = "attribution"  # of a record, and of a score that a table reads
+KEY = "attribution"  # field of records, and of scores that tables read
 KIND_MEANINGS = {
     "earned": "decided and right",
     "missed": "decided and wrong",
     "lucky": "undecided and right",
     "short": "undecided and wrong",
 }
-KINDS = tuple(KIND_MEANINGS)  # as in audits.attribution, which is not imported to score alone; index: see `_kind`
+KINDS = tuple(KIND_MEANINGS)  # repeats audits.attribution, which scoring alone does not import; `_kind` needs the order
 RIGHT, WRONG = "right", "wrong"  # valid answers whose evidence was not counted
 INVALID, NONE = "invalid", "none"  # a refused answer, a missing answer
-CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed", INVALID, NONE)  # in bars: accuracy is where right ends
+# order of the parts of bars: right answers come first, so that their end shows the accuracy
+CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed", INVALID, NONE)
 RIGHT_CLASSES = ("earned", "lucky", RIGHT)
 SHARE_BY_CLASS = {kind: kind for kind in CLASSES} | dict.fromkeys((RIGHT, WRONG), "uncounted") | {NONE: "no_answer"}
 SHARE_MEANINGS = {  # they add up to 1
@@ -34,16 +35,16 @@ SHARE_MEANINGS = {  # they add up to 1
 }
 SHARES = tuple(SHARE_MEANINGS)
 POSTERIOR = "posterior"
-POSTERIOR_UPPER = "posterior_upper"  # where a more probable answer is not excluded
+POSTERIOR_UPPER = "posterior_upper"  # upper bound, recorded where another answer may be more probable
 UNDEFINED_VERDICT = "neither right nor wrong: nothing is held out"
-LEVELS = (0.95, 0.99, 0.999)  # least posteriors of an answer at which noisy readings may count as deciding
-DEFAULT_LEVEL = 0.99  # that of audits.attribution, with which records are written
-LEVEL = "level"  # field of an attribution that `decided_from` has decided by another level
+LEVELS = (0.95, 0.99, 0.999)  # noisy readings decide a question if one answer's posterior is at least the chosen level
+DEFAULT_LEVEL = 0.99  # as in audits.attribution; records are written with it
+LEVEL = "level"  # field of an attribution: the level by which `decided_from` decided it again
 _AT_DEFAULT_LEVEL = ("decided_at", "premature", "wasted")  # counts of steps, recorded for the default level alone
 
 
 def attribution_record(attribution: Attribution) -> dict[str, Any]:
-    """Return the attribution as records keep it; the number of members as text, for it may exceed 64 bits."""
+    """Return the attribution as records hold it; `members` is a text, because the count may exceed 64 bits."""
     record = {
         "kind": str(attribution.kind),
         "decided": attribution.decided,
@@ -56,7 +57,7 @@ def attribution_record(attribution: Attribution) -> dict[str, Any]:
 
 
 def attribution_of_tie(recorded: Mapping[str, Any], *, correct: bool) -> dict[str, Any]:
-    """Return the attribution of an answer that fits the same evidence equally well as a recorded one."""
+    """Return the recorded attribution with the kind of another, equally good answer to the same item."""
     return {**recorded, "kind": _kind(recorded["decided"], is_right=correct)}
 
 
@@ -65,9 +66,9 @@ def _kind(decided: bool, *, is_right: bool) -> str:
 
 
 def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
-    """Return a recorded attribution, with its parts, where a posterior of at least `level` decides.
+    """Return a recorded attribution and its parts, decided again: decided if the posterior is at least `level`.
 
-    Unchanged where it has no posterior: all readings are exact, or it was recorded before there was one.
+    An attribution without a posterior is unchanged: its readings are exact, or older records lack it.
     """
     parts = {key: decided_from(value, level) for key, value in recorded.items() if isinstance(value, Mapping)}
     is_same = all(part["decided"] == recorded[key]["decided"] for key, part in parts.items())
@@ -81,12 +82,12 @@ def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
 
 
 def has_posterior(score: Any) -> bool:
-    """Return whether a posterior states if the evidence decides, as it does where readings are noisy."""
+    """Return whether an attribution has a posterior, as with noisy readings."""
     return POSTERIOR in _recorded_attribution(score)
 
 
 def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
-    """Return a note for each level of posteriors among these answers; none if all readings are exact."""
+    """Return a note for each level by which answers were decided; empty if all readings are exact."""
     levels = sorted(
         {_recorded_attribution(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)}
     )
@@ -139,6 +140,7 @@ def answer_status(score: Any) -> str:
         return "none"
     if verdict.get("reason"):  # why a response holds no answer, the closed list of bench.core.responses
         return "none"
+    # validity fields of the benchmarks, with the value of a valid answer; the first one that a score has decides
     flags = {"valid": True, "answered": True, "closed": "answered", "submitted": 1.0}
     is_valid = next((verdict[key] == value for key, value in flags.items() if key in verdict), True)
     if is_valid:
@@ -147,11 +149,11 @@ def answer_status(score: Any) -> str:
 
 
 def answer_class(score: Any, *, is_right: bool = False, part: str = "") -> str:
-    """Return the one of CLASSES that an answer is in; decided here alone, so that shares add up to 1 everywhere.
+    """Return the one of CLASSES that an answer is in; no other function decides it, so shares add up to 1 everywhere.
 
-    A refused or a missing answer has a class of its own, whatever the evidence decided.
+    A refused or a missing answer is INVALID or NONE, whatever the evidence decided.
 
-    is_right: the benchmark's verdict, read only where the attribution has no kind
+    is_right: the benchmark's verdict, read only if the attribution has no kind
     part: key of a part of the attribution; empty for the whole
     """
     attribution = _recorded_attribution(score)
@@ -163,9 +165,9 @@ def answer_class(score: Any, *, is_right: bool = False, part: str = "") -> str:
 
 
 def share_key(score: Any, *, part: str = "") -> str | None:
-    """Return the one of SHARES that an answer counts in; None if its score has no attribution, not even an empty one.
+    """Return the one of SHARES that an answer counts in; None if its score lacks the field `attribution`.
 
-    part: as of `answer_class`
+    part: key of a part of the attribution; empty for the whole
     """
     verdict = score.score if hasattr(score, "score") else score
     return SHARE_BY_CLASS[answer_class(score, part=part)] if KEY in verdict else None
@@ -177,12 +179,12 @@ def share_words(key: str) -> str:
 
 
 def shown_shares(present: Container[str]) -> list[str]:
-    """Return the shares that have a column: the four kinds, and those others that some answer counts in."""
+    """Return the shares that get a column: the four kinds, and others that are among `present`."""
     return [key for key in SHARES if key in KINDS or key in present]
 
 
 def share_reader(key: str, *, part: str = "") -> Callable[[Any], float | None]:
-    """Return a reader: 1 if an answer counts in the share, else 0; None without an attribution; part: as above."""
+    """Return a reader: score -> 1 if the answer counts in the share, else 0; None without an attribution."""
 
     def value(score: Any) -> float | None:
         share = share_key(score, part=part)
@@ -232,11 +234,11 @@ def _expectation(key: str) -> Callable[[Any], float | None]:
     return lambda score: expectations(score).get(key)
 
 
-MIN_ROOM = 1e-9  # least sum of best less chance; below it is rounding, and skill, a share of it, is undefined
+MIN_ROOM = 1e-9  # least sum of (best - chance), the divisor of skill; below it is rounding, and skill is undefined
 
 
 def expectations(score: Any) -> Mapping[str, float | None]:
-    """Return the expected rates of guessers: uniform, draw and best (CHANCE_METRICS); empty if not computed."""
+    """Return expected rates by guesser: "uniform", "draw" and "best" (CHANCE_METRICS); empty if not computed."""
     verdict = score.score if hasattr(score, "score") else score
     return verdict.get(CHANCE) or {}
 
@@ -265,7 +267,7 @@ BASE = (
     " known."
 )
 
-# in the order in which narrow tables fill up: the seven classes of answers, which add up to 1; then what they are worth
+# in the order in which narrow tables take columns: first the seven shares, which add up to 1
 ATTRIBUTION_METRICS = (
     *(
         Metric(key, share_words(key).title().replace(" ", ""), meaning, share_reader(key))

@@ -1,8 +1,8 @@
-"""A benchmark: its names, and for each capability the place (`module:NAME`) of the object that provides it.
+"""A benchmark: its names, and for each capability the address (`module:NAME`) of the object that provides it.
 
-`bench/<benchmark>/benchmark.py` holds one, and imports no more than keys, so a program that lists benchmarks loads none
-of their solvers. Capabilities of all benchmarks are properties here; `require` returns any other. Solvers and models
-see items of pools under public ids.
+`bench/<benchmark>/benchmark.py` holds one and imports only the keys of capabilities, so listing benchmarks loads no
+solver. Capabilities that every benchmark has are properties; `require` returns any other. Solvers and models see items
+of pools under public ids.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Benchmark(Generic[I]):
     bundled_extras: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[[str], Benchmark[Any]], tuple[str]]:
-        return load_benchmark, (self.name,)  # keys are compared by identity, and providers may hold caches
+        return load_benchmark, (self.name,)  # pickled by name: copies of keys would differ, as they compare by identity
 
     @property
     def title(self) -> str:
@@ -212,7 +212,10 @@ class Benchmark(Generic[I]):
 
 @cache
 def _load_module(benchmark: str, place: str) -> tuple[ModuleType, str]:
-    """Return module and name of a `module:NAME` in a benchmark's folder; cached: a report calls it for every answer."""
+    """Import the module of a `module:NAME` in a benchmark's folder; return (module, name).
+
+    Cached, because a report calls it for every answer.
+    """
     module, _, name = place.partition(":")
     return import_module(f"calibrant.bench.{benchmark}.{module}"), name
 
@@ -224,9 +227,9 @@ def load_benchmark(name: str) -> Benchmark[Any]:
     return benchmark
 
 
-# --- Public ids of items: a pool's id such as `order-3-7` names what is hidden, so keyed digests are shown instead ----
-# The key (the salt) is a digest of the pool file, the sealed part included, under a prefix of its own. Whoever has the
-# file can map public ids back; a published digest of the pool reveals no key, and the same file gives the same ids.
+# --- Public ids of items: a pool's id such as `order-3-7` reveals hidden facts, so solvers see keyed digests of ids ---
+# The key (the salt) is the digest of SALT_PREFIX and the pool file with its sealed part. The same file gives the same
+# ids, whoever has it can map them back, and the published digest of the pool, made without the prefix, reveals no key.
 SALT_PREFIX = b"calibrant public ids\n"
 NUM_DIGITS = 16  # 64 bits: among 100,000 items two share an id with probability 1 in four billion
 
@@ -234,8 +237,8 @@ NUM_DIGITS = 16  # 64 bits: among 100,000 items two share an id with probability
 class PublicIds:
     """The public ids of the items of a pool.
 
-    salt: 64 hexadecimal digits, or the pool file whose digest it is; to be kept as secret as gold
-    ids: the pool's own ids, for `item_id`
+    salt: 64 hexadecimal digits, or the pool file whose digest it is; as secret as the true SCMs
+    ids: the pool's own ids, which `item_id` returns for public ones; empty if it is not called
     """
 
     def __init__(self, salt: str | Path, ids: Sequence[str] = ()) -> None:
@@ -278,7 +281,7 @@ class PublicIds:
 
 
 class PublicPool:
-    """The items of a pool file, by their public or the pool's own ids."""
+    """The items of a pool file, found by their public ids or the pool's own."""
 
     def __init__(self, benchmark: Benchmark[Any], path: Path) -> None:
         self.benchmark = benchmark
@@ -290,7 +293,7 @@ class PublicPool:
         return self.benchmark.items.find(self.items, None if name is None else self.own_id(name))
 
     def own_id(self, name: str) -> str:
-        """Return the pool's id for either id; an unknown name as it is."""
+        """Return the pool's own id for a public one; any other name unchanged."""
         return self.ids.item_id(name) or name
 
     def shown(self, item: I) -> I:

@@ -1,9 +1,9 @@
 """Capabilities of a benchmark: items, scores, episodes, suites, trainers and public functions.
 
-The key of a capability that all benchmarks have states the `module:NAME` of its provider in a benchmark's folder;
-`Benchmark.provides` maps the keys of optional providers, and of those elsewhere. A provider is imported at first use
-(`Benchmark.capability`, `Benchmark.require`). Commands look capabilities up and never test for a benchmark's name.
-Further keys are with their types: bench.pages, bench.pools, bench.protocols, bench.report.
+The key of a capability that all benchmarks have states the `module:NAME` of its provider in a benchmark's folder.
+`Benchmark.provides` states it for optional capabilities, and for providers at another place. A provider is imported at
+first use (`Benchmark.capability`, `Benchmark.require`). Commands look capabilities up and never test for a benchmark's
+name. Further keys stand beside their types in bench.pages, bench.pools, bench.protocols and bench.report.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 C = TypeVar("C")
 
 
-@dataclass(frozen=True, eq=False)  # two keys with one subject are two keys
+@dataclass(frozen=True, eq=False)  # compared by identity: keys with equal fields stay distinct
 class Capability(Generic[C]):
     """A key to an object of type C.
 
@@ -117,9 +117,9 @@ Suggestion: TypeAlias = tuple[tuple[str, ...], str]
 class FittedTable(Protocol):
     """Hypotheses that fit a user's table.
 
-    fits: whether any hypothesis does; may_fit_wider: none does, but one of a wider class may; has_page: it is drawn
+    fits: whether any hypothesis fits; may_fit_wider: none fits, but one of a wider class may
     suggestions: options for a next call of `fit`; empty if the next steps are pages, pools or certificates
-    needed_parents: fewest columns that determine the target; None where that is not known
+    has_page: whether `write` can make a page; needed_parents: fewest columns that determine the target, None if unknown
     """
 
     @property
@@ -177,7 +177,7 @@ class FormulaQuestion(TypedDict, total=False):
 
 
 Steps: TypeAlias = Callable[[str, int, int], None]
-"""Progress callback: (step, parts of it done, parts of it in all)."""
+"""Progress callback: (name of the step, number of its parts done, number of its parts)."""
 
 
 class NetworkQuestion(TypedDict, total=False):
@@ -207,7 +207,7 @@ class FittedNetworks(Protocol):
         ...
 
     def write_page(self, name: str, path: Path) -> None:
-        """Write a page of the networks. name: of the table, for its title."""
+        """Write a page of the networks. name: name of the table, for the page's title."""
         ...
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
@@ -339,7 +339,7 @@ I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 @dataclass(frozen=True)
 class SuiteUnits(Generic[I]):
-    """The units of a suite, such as programs: generated independently, in order of their indices, with 0 or more items.
+    """The units of a suite, such as programs: each is generated from its index alone and has 0 or more items.
 
     noun: plural name of the units, for messages
     max_items: largest number of items in a unit
@@ -371,7 +371,7 @@ class SuiteUnits(Generic[I]):
 class Drawable(ABC, Generic[I]):
     """Suites from which items are generated; equal arguments give equal items.
 
-    are_sequences: whether one process draws a suite without units in order, item by item, so that it reports progress
+    are_sequences: whether each item of a suite without units depends on earlier ones, so that one process draws all
     """
 
     are_sequences: ClassVar[bool] = False
@@ -385,13 +385,13 @@ class Drawable(ABC, Generic[I]):
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[I]:
         """Generate the first `count` items of each suite."""
 
-    def draw_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
+    def draw_part(self, suite: str, seed: int, indices: range) -> Sequence[I]:
         """Return the items of a suite at these indices, in order."""
-        return self.draw((suite,), seed, places.stop)[places.start :]
+        return self.draw((suite,), seed, indices.stop)[indices.start :]
 
-    def iterate_part(self, suite: str, seed: int, places: range) -> Iterator[I]:
-        """Yield the items of `draw_part`; if `are_sequences`, each as soon as it is drawn."""
-        return iter(self.draw_part(suite, seed, places))
+    def iterate_part(self, suite: str, seed: int, indices: range) -> Iterator[I]:
+        """Yield the items of `draw_part`; if `are_sequences`, each as soon as it is drawn, for reports of progress."""
+        return iter(self.draw_part(suite, seed, indices))
 
     def parts(self, count: int) -> Sequence[range]:
         """Split `count` items of a suite into index ranges that cost little more when drawn separately."""
@@ -474,9 +474,9 @@ class ItemScore(ReadScore, Pictured, Generic[D_co]):
     """Score of an answer, on benchmarks whose verdict has more fields than the published one.
 
     instance: id of the item
-    valid: an answer was read, and the item accepted it
-    correct: as the benchmark counts it; None where nothing is held out
     valid: whether an answer was read and the item accepted it
+    correct: whether the answer is right by the benchmark's definition; None where nothing is held out
+    failure: why the answer is wrong or invalid; None if it is right
     details: the benchmark's own score; record: the same, flat and ready for JSON
     reading: how the response was read
     """
@@ -535,7 +535,7 @@ class ItemFunctions(Protocol):
 
     @property
     def version_space(self) -> Callable[..., Any]:
-        """(item) -> all hypotheses of a class that are consistent with the item's evidence and later readings."""
+        """(item) -> version space: the hypotheses of a class that fit the evidence and later readings."""
         ...
 
     @property
@@ -583,7 +583,7 @@ class Playable(ABC, Generic[I]):
         return json_chat(self, item, instructions, thoughts)
 
     def submission(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
-        """Return the actions that submit an answer after these steps; the last one submits and has one key."""
+        """Return the actions that submit an answer after these steps; the last has one key, the verb that submits."""
         return ({"submit": dict(answer)},)
 
     def submitted(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
@@ -592,7 +592,7 @@ class Playable(ABC, Generic[I]):
         return next((dict(step.action[verb]) for step in steps if verb in step.action and not step.refused), None)
 
     def omission(self, steps: Sequence[Step[Any]]) -> str:
-        """Return a text on the scored part that a submitted run lacks; empty if it lacks none."""
+        """Return a text on a scored part that the run lacks although it was submitted; empty if it lacks none."""
         return ""
 
     def parse_action(self, item: I, text: str) -> Action:

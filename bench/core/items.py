@@ -22,7 +22,7 @@ from calibrant.dsl.records import items_by_id
 # --- Items of a benchmark: in pools by their ids, and as files, records and prompts -----------------------------------
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
-MAX_SHOWN_IDS = 3  # ids in the error for an unknown one
+MAX_SHOWN_IDS = 3  # ids that the error for an unknown id suggests
 
 
 class ItemPool(Protocol[I_co]):
@@ -73,11 +73,11 @@ def similar_ids(instance: str, ids: Sequence[str], max_ids: int = MAX_SHOWN_IDS)
     similar = get_close_matches(instance, ids, len(ids) or 1) or [name for name in ids if instance and instance in name]
     matcher = SequenceMatcher(b=instance)
 
-    def distance(candidate: str) -> float:
+    def similarity(candidate: str) -> float:
         matcher.set_seq1(candidate)
-        return -matcher.ratio()
+        return matcher.ratio()
 
-    return sorted(similar, key=lambda candidate: (distance(candidate), position_by_id[candidate]))[:max_ids]
+    return sorted(similar, key=lambda candidate: (-similarity(candidate), position_by_id[candidate]))[:max_ids]
 
 
 class ItemFormats(ABC, Generic[I]):
@@ -109,7 +109,7 @@ class ItemFormats(ABC, Generic[I]):
     def convert(self, source: Path, target: Path, options: Any) -> int:
         """Write a pool in the native format; return the number of items.
 
-        options: of `pool convert`
+        options: the benchmark's Struct of options of `pool convert`
         """
         pool = self.read_pool(source)
         self.write_pool(pool, target)
@@ -158,7 +158,7 @@ class ItemFormats(ABC, Generic[I]):
         return "\n\n".join(filter(None, parts))
 
 
-# --- Statistics of a group of items, ready for JSON: each summarises values of single items, so items are read once
+# --- Statistics of a group of items, ready for JSON, computed from a few values of each item in one pass --------------
 Statistic: TypeAlias = int | float | list[int] | dict[str, float] | None
 
 
@@ -177,7 +177,7 @@ class PoolStatistic(Generic[I]):
 class PoolStatistics(Generic[I]):
     """Statistics of a benchmark's pools, by name.
 
-    group: item -> name of the group that it counts in, besides its setting
+    columns: name -> statistic; group: item -> name of its group; statistics are computed by setting and group
     """
 
     columns: Mapping[str, PoolStatistic[I]]

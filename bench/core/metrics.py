@@ -51,7 +51,7 @@ class Metric(NamedTuple):
     meaning: noun phrase for captions and docs, without a full stop
     value: verdict -> value; None if the answer is not in the denominator
     conditional: whether it is over some of the answers only; such rates over few answers are suppressed
-    skill_of: keys of metrics whose sum is a rate; the metric is (rate - chance) / (best - chance); empty for others
+    skill_of: keys of metrics whose sum is a rate; this metric is (rate - chance) / (best - chance); empty for others
     is_share: whether all values are within 0 to 1, so that the interval is Wilson's (bench.answers.rates)
     """
 
@@ -68,10 +68,10 @@ class Metric(NamedTuple):
 class View(NamedTuple):
     """Metrics that a table shows together.
 
-    id, title: of its own table in a report; empty if it has none
-    note: sentences of its caption on several metrics, or on the denominator
-    optional: whether JSON and `--columns all` omit it where no answer has any of its metrics
-    applies: verdict -> whether it has any of the metrics; if not, all are None unread. None: always read
+    id, title: id and title of the view's own table in a report; empty if it has none
+    note: sentences of the caption on several metrics, or on the denominator
+    optional: whether JSON and `--columns all` omit the view if no answer has any of its metrics
+    applies: verdict -> whether it may have any of the metrics; if not, all are None without reading it. None: always
     """
 
     metrics: tuple[Metric, ...]
@@ -88,10 +88,10 @@ class View(NamedTuple):
 
 
 class Success(NamedTuple):
-    """Criterion of a right answer, used by lists, play, reports, the four kinds of attribution and chance levels.
+    """Criterion of a right answer: what lists, games, reports, attributions and chance levels mean by "right".
 
     meaning: definition of "right" for captions and docs, without a full stop
-    is_right: (score, setting) -> whether the answer is right; "right" is shown for no other field of a score
+    is_right: (score, setting) -> whether the answer is right
     is_defined: (score, setting) -> whether answers to the item can be right or wrong at all
     """
 
@@ -113,7 +113,7 @@ class Success(NamedTuple):
 
 
 def success_of_field(meaning: str) -> Success:
-    """Return the criterion that the field `correct` of a score states."""
+    """Return the criterion of benchmarks whose score states it as the field `correct`."""
     return Success(meaning, lambda score, setting: score.get("correct") is True)
 
 
@@ -132,7 +132,7 @@ READERS = (
     ),
     Metric("lenient", "lenient", "answers that are right by the lenient reader", _flag_of_line("correctLenient")),
 )
-"""Metrics of lines of `calibrant score`, read off the line, not its score; undefined for records of runs."""
+"""Metrics by reading rule, from fields that only lines of `calibrant score` have; undefined for records of runs."""
 
 
 def score_itself(score: Mapping[str, Any], setting: str, handling: InvalidHandling) -> Mapping[str, Any]:
@@ -161,20 +161,20 @@ def figure_if_recorded(*keys: str) -> Callable[[Any], float | None]:
 class MetricSet:
     """Metrics, views and row order of one benchmark's tables.
 
-    benchmark: its name
+    benchmark: name of the benchmark
     success: criterion of a right answer
     views: by name, the default first
     first: keys of the metrics that narrow tables drop last
     settings: prefixes of settings, in the order of rows
-    sample: verdict -> outcome of one of several answers
-    rights: (key, heading, criterion) of metrics over several answers, such as pass@k and majority
+    sample: verdict -> outcome of the answer as one of several to an item
+    rights: (key, heading, criterion) for each rate over several answers to an item, such as pass@k and majority
     hidden: metrics in no view, for tables of reports alone
     verdict: (score, setting, handling of invalid submissions) -> the argument of `Metric.value` and `sample`
     unit: id of an item -> id of its unit, a group of items that are resampled together
     item_unit: item -> id of its unit, where the item's id does not tell; None where it does
     row_group: (setting, digest of the pool) -> setting in the rows of tables
-    about_correct: definition of the field `correct` where it differs from `success`; else empty
-    unread: keys, or "key.part", of a verdict's line that records may lack, so nothing reads them
+    about_correct: definition of the field `correct` if it differs from `success`; else empty
+    unread: keys (or "key.part") of a verdict's line that no table reads, because records may lack them
     """
 
     benchmark: str
@@ -207,8 +207,9 @@ class MetricSet:
 
     def setting_order_key(self, setting: str) -> tuple[int, str]:
         """Return a sort key: the index of the longest matching prefix in `settings`, then the setting itself."""
-        matches = max((len(start), -i) for i, start in enumerate(("", *self.settings)) if setting.startswith(start))
-        return -matches[1], setting
+        prefixes = enumerate(("", *self.settings))
+        _, negative_index = max((len(prefix), -i) for i, prefix in prefixes if setting.startswith(prefix))
+        return -negative_index, setting
 
 
 # --- Rates as tables print them: means of multisets, with suppression of conditional rates over few answers -----------
@@ -219,11 +220,11 @@ OUTCOMES = ("found", "impossible", "out_of_budget", "crashed")
 
 
 Weighted: TypeAlias = Mapping[float, int | Fraction]
-"""A multiset: value -> how often it occurs; one of k samples of an item counts 1/k times."""
+"""A multiset: value -> how often it occurs; each of k samples of an item counts as 1/k."""
 
 
 def weighted_mean(values: Weighted) -> float | None:
-    """Return the mean of a multiset, exact up to one rounding, so independent of its order; None if it is empty."""
+    """Return the mean of a multiset; None if it is empty. It is rounded once, so it does not depend on the order."""
     if len(values) < 2:
         return next(iter(values), None)
     if all(times.__class__ is int and value in (0, 1) for value, times in values.items()):  # exact too, and faster
@@ -253,16 +254,18 @@ Values: TypeAlias = tuple[float | None, ...]
 """The value of every metric, in the order of `ObservationReader.columns`; None where an answer is not counted."""
 _Condition: TypeAlias = Callable[[Any], bool]
 _Group: TypeAlias = tuple[_Condition | None, list[Callable[[Any], float | None]]]
-"""A condition, and metrics to read where it holds: plain lines have only 29 of ReplaySCM's 52."""
+"""A condition, and readers of metrics that are None unless it holds: plain lines have only 29 of ReplaySCM's 52."""
 
 
 _NO_READERS: Values = (None,) * len(READERS)
 
 
 class ObservationReader:
-    """Reader of verdicts of one benchmark. Equal values share an object: 10^6 answers have a few hundred distinct ones.
+    """Reader of verdicts of one benchmark.
 
-    with_hidden: read `MetricSet.hidden` too
+    Equal tuples of values are one object, because 10^6 answers have a few hundred distinct ones.
+
+    with_hidden: whether `MetricSet.hidden` is read too
     """
 
     def __init__(
@@ -301,7 +304,7 @@ class ObservationReader:
         return self.metrics.verdict(score, setting, self._handling)
 
     def _read(self, verdict: Any) -> Values:
-        values: list[float | None] = []  # extended by groups: a generator would resume for every value
+        values: list[float | None] = []  # extended group by group; a generator would be resumed for every value
         for applies, readers in self._groups:
             if applies is None or applies(verdict):
                 values += [None if (value := reader(verdict)) is None else float(value) for reader in readers]

@@ -20,7 +20,7 @@ from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import known_names
 
-VERIFY_SECONDS = 300.0  # for the check of one certificate; default of `calibrant verify --budget`
+VERIFY_SECONDS = 300.0  # time limit of the check of one certificate; default of `calibrant verify --budget`
 
 ThoughtsOption: TypeAlias = Annotated[
     Literal["strip", "opened", "keep"], msgspec.Meta(description="Which part of a reply is thoughts, and not read.")
@@ -58,7 +58,7 @@ NetworkNames: TypeAlias = Annotated[
 
 
 class OptionError(CalibrantError):
-    """An option that does not fit the others; the command names it before the reason."""
+    """An option that contradicts the others. option: its flag, which the command prints before the reason."""
 
     def __init__(self, reason: str, option: str) -> None:
         super().__init__(reason)
@@ -76,8 +76,8 @@ class DeclaredOption:
     """An option of a command.
 
     hint: its type, with ranges; default: value if it is not given; benchmarks: names of those that have it
-    extra: for the command line: `metavar`; `flags`, if its name is not the field's; `role`, `reads` or `writes` for a
-        path; `panel`, its heading in the help
+    extra: keys for the command line: `metavar`; `flags`, unless they follow from the name; `role`, "reads" or "writes"
+        for a path; `panel`, its heading in the help
     """
 
     name: str
@@ -138,9 +138,9 @@ def _union(structs: Mapping[str, type[msgspec.Struct]]) -> dict[str, DeclaredOpt
     union: dict[str, DeclaredOption] = {}
     for benchmark, struct in structs.items():
         for option in _fields(struct, benchmark):
-            earlier = union.get(option.name)
-            benchmarks = (*earlier.benchmarks, benchmark) if earlier else (benchmark,)
-            union[option.name] = DeclaredOption(**{**vars(earlier or option), "benchmarks": benchmarks})
+            first = union.get(option.name)  # the first benchmark's declaration gives type, default and description
+            benchmarks = (*first.benchmarks, benchmark) if first else (benchmark,)
+            union[option.name] = DeclaredOption(**{**vars(first or option), "benchmarks": benchmarks})
     return union
 
 
@@ -162,7 +162,7 @@ def describe_fields(struct: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _split(hint: Any) -> tuple[Any, msgspec.Meta]:
-    """Return the type of a field with its range, and the outermost annotation, which describes it."""
+    """Return (type of a field with its range, outermost annotation, which has the description)."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)  # Python flattens nested annotations: the range, then the description
         return (Annotated[(inner, *metadata[:-1])] if metadata[1:] else inner), metadata[-1]
@@ -171,7 +171,7 @@ def _split(hint: Any) -> tuple[Any, msgspec.Meta]:
 
 @dataclass(frozen=True)
 class GivenOptions:
-    """Given options of a command that not all benchmarks have. values: by the name of their field."""
+    """Options of a command that only some benchmarks have, as the user gave them. values: field name -> value."""
 
     command: str
     values: Mapping[str, Any]

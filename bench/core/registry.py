@@ -17,7 +17,7 @@ from calibrant.dsl.text import known_names
 
 # --- The benchmarks, and the benchmark of a pool file. Adapters are imported at first use
 NAMES = tuple(TITLES)
-LOGS = {"metric_type": "blickets"}  # field in the first line of a log (a file with items and answers) -> benchmark
+LOGS = {"metric_type": "blickets"}  # field that the first line of a log (a file of items and answers) has -> benchmark
 ITEM_FIELDS = {"sealed", "training", "variables", "task"}  # fields of items that no prediction has
 HEADER_EXAMPLE = '{"format": "calibrant-pool", "version": 1, "name": "mine"}'
 LINE_FIELDS = {"item", *ID_FIELDS}  # fields of predictions, records and traces that no header of a pool has
@@ -33,12 +33,12 @@ def benchmark(name: str) -> Benchmark[Any]:
 
 
 def stated_name(name: object) -> str:
-    """Return the name of a benchmark as a record or a line states it; DEFAULT if it states none."""
+    """Return the benchmark's name that a record or line states; DEFAULT for the None of one that states none."""
     return name if isinstance(name, str) else DEFAULT
 
 
 def is_stated(name: str) -> bool:
-    """Return whether records and lines state this benchmark's name; the default's do not, for they are older."""
+    """Return whether records and lines state this benchmark's name; those of DEFAULT do not, as they are older."""
     return name != DEFAULT
 
 
@@ -48,7 +48,7 @@ def benchmarks() -> list[Benchmark[Any]]:
 
 
 def sole_provider(key: Capability[C]) -> C:
-    """Return the provider of a capability that one benchmark alone has."""
+    """Return the provider of a capability that exactly one benchmark has."""
     (only,) = (bench for bench in benchmarks() if bench.has(key))
     return only.require(key)
 

@@ -57,7 +57,7 @@ def reason_numbers(reasons: Mapping[str, int]) -> dict[str, Any]:
     return {"reasons": {reason: reasons[reason] for reason in REASONS if reasons.get(reason)}} if reasons else {}
 
 
-# --- Stop reasons of providers, in lower case -> "itself" or the reason above -----------------------------------------
+# --- Class of a stop ("itself": the model ended its response, or a reason above) -> stop reasons in lower case --------
 _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
     "itself": ("stop", "end_turn", "stop_sequence", "eos", "eos_token", "word", "completed", "complete"),
     CUT_OFF: (
@@ -88,7 +88,7 @@ _ERRORS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _CODE_KEYS: Final = ("code", "type", "status", "error_type")
 _INNER_KEYS: Final = ("error", "innererror", "inner_error")
-_MAX_INNER: Final = 4  # levels of errors inside errors that are read
+_MAX_INNER: Final = 4  # levels of nested errors that are read
 
 
 def error_reason(error: object) -> str:
@@ -116,8 +116,8 @@ class Response(NamedTuple):
     text: visible text, None if there is none; answer: the answer as an object in place of a text
     calls: arguments of tool calls; has_thoughts: whether thoughts have fields of their own
     stop: the provider's stop reason; is_limited: whether a field states that a limit stopped it
-    reason: reason of an error or refusal, whatever the text; id: the provider's, to recognise duplicates
-    sample: index among the answers to its item, as its line states it; notes: kinds of warnings of its line
+    reason: reason that an error or refusal states, whatever the text; id: the provider's id, to recognise duplicates
+    sample: index among the answers to its item, as its line states it; notes: kinds of warnings on its line
     """
 
     text: str | None = None
@@ -150,8 +150,8 @@ class ReadAnswer(NamedTuple):
 
     answer: the object to score, even if it is not a legal answer; None if the rule reads none
     problem: why the rule reads none; empty if it reads one
-    gap: the part that could not be read, or why the answer is not legal
-    is_plain: whether the text is one plain answer, which every rule reads alike
+    gap: the part that could not be read, or why the answer is not legal; empty for a legal answer
+    is_plain: whether the text is one answer and nothing else, which every rule reads alike
     """
 
     answer: Answer | None
@@ -163,10 +163,11 @@ class ReadAnswer(NamedTuple):
 class Reading(NamedTuple):
     """Result of reading a response.
 
+    answer: the scored answer; gap: as in ReadAnswer
     reason: why the chosen rule reads no answer, one of REASONS; empty if it reads one; problem: the same as a sentence
-    source: text, object or tool_call, where the answer stands, even if only the lenient reader reads it
-    repairs: repairs that the lenient reader made; warnings, notes: kinds of warnings on the response, on its line
-    answer: the scored answer; gap: as of ReadAnswer
+    source: where the answer stands, text, object or tool_call, even if only the lenient reader reads it
+    stop: the provider's stop reason; repairs: repairs that the lenient reader made
+    warnings: kinds of warnings on the response; notes: those on its line
     published, lenient: answers by the other rules; None if they read none; `SAME` if equal to the scored one
     """
 

@@ -1,4 +1,4 @@
-"""Predictions, the interface that scores them, and evaluators of the predictions for one item."""
+"""Predictions, the interface of a benchmark that scores them, and evaluators, which score predictions for one item."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calibrant.dsl.json_objects import last_object, without_think_pairs
 from calibrant.dsl.lenient_json import Shape
 
 # --- Context of an answer: its system, item and pool, and how it was obtained -----------------------------------------
-ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # fields for an item's id
+ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # may hold an item's id
 NO_MODEL = "(no model)"  # system of predictions that name no model
 PEOPLE = "human:"  # prefix of a participant's id in the name of a system
 PEOPLE_SYSTEM = "people"  # system of a group of participants in tables
@@ -27,7 +27,10 @@ GROUP = "group"  # a participant's group: key in the options of records, and of 
 
 
 def refuse_entries(line: Mapping[str, Any], is_item: Callable[[str], bool]) -> None:
-    """Raise `CalibrantError` for an object around many answers, in a list or by item, with jq's query for them."""
+    """Raise `CalibrantError` for one object that holds many answers, as a list or by item id.
+
+    The message has a jq query that turns them into lines.
+    """
     queries = ["to_entries[] | {id: .key, response: .value}"] if any(map(is_item, line)) else []
     for key, value in line.items():
         first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
@@ -38,7 +41,7 @@ def refuse_entries(line: Mapping[str, Any], is_item: Callable[[str], bool]) -> N
 
 
 def participant_of(system: str) -> str:
-    """Return the id of the participant that a system is; empty for a system that is no person."""
+    """Return the participant's id in a system's name; empty for a system that is no person."""
     return system.removeprefix(PEOPLE) if system.startswith(PEOPLE) else ""
 
 
@@ -51,7 +54,7 @@ class AnswerContext(NamedTuple):
     benchmark: name of the pool's benchmark
     reason: why a protocol has no result: the exhausted budget, or how far it came
     is_tied: whether the score is a mean over equally good answers (bench.core.verdict.MeanScore)
-    is_chosen: whether the score is that of the one of them that the tie rule chose, which has its own table row
+    is_chosen: whether it is the score of the answer that the tie rule chose; such scores have a table row of their own
     """
 
     system: str
@@ -87,14 +90,15 @@ I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 class Prediction(NamedTuple):
     """One answer of a model to an item.
 
-    pool: digest of the item's pool; sample: index among the model's answers to the item, None if excluded
+    pool: digest of the item's pool
+    sample: index among the model's answers to the item; None if the response is excluded from rates
     answer: the scored answer; if `reading` is None, a text or object that is still to be read
     seconds: time that it took, if the line states it
     steps: all steps of an episode, with the submission; problem: why nothing was submitted
     gap: the part that a submitted answer lacks, and why
     dialogue: totals of the replies that caused the steps; None if the line has none
     response: the line's response; reading: result of reading it; where: file and line number, for messages
-    num_stated: number of steps before the submission of the response's answer; 0 without steps
+    num_stated: number of steps that the line states or its replies caused, before its answer is submitted
     template: digest of the prompt's template, as the line states it; empty for none
     """
 
@@ -161,7 +165,7 @@ class Scorable(ABC, Generic[I]):
         """Return the answer of the item's schema in a response; `ActionError` states why there is none."""
 
     def read_answer(self, item: I, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return the answer of `extract`, and a text on any part that could not be read, empty if all was read."""
+        """Return (answer of `extract`, text on a part that could not be read; empty if all was read)."""
         return self.extract(item, response), ""
 
     @abstractmethod
@@ -181,7 +185,7 @@ class Scorable(ABC, Generic[I]):
         return ReadAnswer(answer, "" if self.holds_answer(item, answer) else gap or "another shape", gap)
 
     def read_published(self, item: I, text: str) -> ReadAnswer:
-        """Return the answer that the published reader reads in a whole text, without closed <think> pairs alone."""
+        """Return the answer that the published reader reads in a whole text; it removes only closed <think> pairs."""
         return self.read(item, without_think_pairs(text))
 
     def same_answer(self, item: I, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
@@ -206,7 +210,7 @@ class EvaluatorMaker(Protocol):
 
 
 class Attribute(Protocol):
-    """Function that returns whether the evidence decided the question (bench.core.attribution)."""
+    """Function that returns the attribution of an answer: whether the evidence decided it (bench.core.attribution)."""
 
     def __call__(
         self, item: Any, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
@@ -248,7 +252,7 @@ def line_place(context: AnswerContext) -> dict[str, Any]:
 # --- Cache of expensive values of items: evaluators, judges, exact counts ---------------------------------------------
 V = TypeVar("V")
 
-MAX_EVALUATORS = 2_000  # a pool with up to so many items has each evaluator made once
+MAX_EVALUATORS = 2_000  # entries; a pool of at most so many items has each evaluator made once
 
 
 class EvaluatorCache(Generic[V]):

@@ -15,10 +15,11 @@ Score: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Prior:
-    """Posterior of the hypotheses consistent with the evidence, under a named prior.
+    """A named prior, and the posterior of the hypotheses consistent with the evidence under it.
 
     name: name of the prior; probability: answer -> posterior probability of its hypothesis
-    terms: (weight, probability) pairs whose weighted sum stands for all hypotheses: exact, or of equally weighted draws
+    terms: (weight, p) pairs: the sum of weight f(p) is the sum of f over the posterior probabilities p of all
+        hypotheses, or estimates it from equally weighted draws
     """
 
     name: str
@@ -44,8 +45,8 @@ class Hypotheses:
     key: score -> key of the answer's equivalence class; None if no answer was read
     answer_key: answer -> the same key, used in place of `key` where scores do not hold it
     fits: (score, key) -> whether the answer is consistent with the evidence
-    masses: key -> share of the members that the class holds; None if all classes weigh the same
-    prior: None if there is none, or its posterior cannot be summed
+    masses: key -> share of the members of the version space that the class holds; None if all classes weigh the same
+    prior: None if the item states no prior, or its posterior cannot be summed
     """
 
     noun: str
@@ -75,7 +76,7 @@ def weighted_hypotheses(
     key: Callable[[Score], str | None],
     prior: Prior | None = None,
 ) -> Hypotheses:
-    """Return hypotheses that weigh as many members as their equivalence class has.
+    """Return equivalence classes of hypotheses, weighted by their numbers of members.
 
     num_members_by_key: key -> number of members
     """

@@ -1,7 +1,7 @@
 """Typed lines of people who play an item: parsing into moves or edits of a draft answer.
 
-Any other line raises `WordsError`: it costs nothing, and the message names valid lines. Moves that a person can see to
-be impossible, such as an object that is on the detector already, are refused in the same way.
+Any other line raises `WordsError`: it costs nothing, and the message names valid lines. So does a move that is visibly
+impossible, such as to put an object on the detector that is there already.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ class Words(ABC, Generic[I]):
 
     @abstractmethod
     def view(self, item: I) -> dict[str, Any]:
-        """Return the page's data on the item's task, ready for JSON; the key `view` names the page's script."""
+        """Return the task's data for the page, ready for JSON; its key `view` names the script that draws them."""
 
     @abstractmethod
     def check_draft(self, item: I, draft: object) -> Draft:
         """Return a draft that a page sent, after checking it; `WordsError` for unknown keys or malformed values."""
 
     def problems(self, item: I, draft: Draft) -> Mapping[str, str]:
-        """Return part of the draft -> why it cannot be read; correctness is not checked."""
+        """Return a mapping: part of the draft -> why it cannot be read. Whether the answer is right is not checked."""
         return {}
 
     def graph(self, item: I, draft: Draft) -> Mapping[str, Sequence[str]] | None:
@@ -157,17 +157,17 @@ class Words(ABC, Generic[I]):
         first = text.split(maxsplit=1)[0].lower() if text.split() else ""
         close = get_close_matches(first, verbs, 1)
         forms = [verb.form for verb in self.verbs(item)]
-        alike = [form for form in forms if close and form.split()[0] == close[0]] or forms
-        return f"{short_repr(text)} is no move and costs nothing; type {' | '.join(alike)} | help"
+        suggested = [form for form in forms if close and form.split()[0] == close[0]] or forms
+        return f"{short_repr(text)} is no move and costs nothing; type {' | '.join(suggested)} | help"
 
 
 def match_name(text: str, names: Sequence[str], kind: str) -> str:
     """Return the name equal to a text, ignoring case if only one name matches so; `WordsError` lists the names."""
     if text in names:
         return text
-    alike = [name for name in names if name.casefold() == text.casefold()]
-    if len(alike) == 1:
-        return alike[0]
+    matches = [name for name in names if name.casefold() == text.casefold()]
+    if len(matches) == 1:
+        return matches[0]
     close = get_close_matches(text, names, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
     raise WordsError(f"no {kind} {short_repr(text)}; there are {', '.join(names)}{hint}")

@@ -1,6 +1,6 @@
 """Verdicts on answers: the fields of `calibrant score` that all benchmarks share, and lazily computed verdicts.
 
-A *score* has a benchmark's own fields about an answer; a *verdict*, or line, has the shared fields as well.
+A *score* has the fields of one benchmark about an answer; a *verdict*, or line, adds the shared fields.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.bench.core.responses import Reading
 
-# keys are in camel case; all other shared fields have one-word names
+# keys are in camel case; fields with one-word names need no entry
 LINE_KEYS = {
     "instance_id": "instanceId",
     "pool_digest": "poolDigest",
@@ -41,7 +41,7 @@ class LineHead(msgspec.Struct, kw_only=True):
 
 
 class ReadVerdict(dict[str, Any]):
-    """Line of a verdict, with how its response was read."""
+    """Line of a verdict, with the reading of its response as an attribute."""
 
     __slots__ = ("reading",)
 
@@ -165,7 +165,7 @@ def change_score(
 def _line_encoder() -> Callable[[Any], str]:
     """Return `encode` of a JSONEncoder that refuses NaN and skips the check for cycles, which lines cannot have.
 
-    The C encoder is made once: making it at each call would take two thirds of the time of a line.
+    The C encoder is made once, because making it at each call takes two thirds of the time of a line.
     """
     encoder = json.JSONEncoder(allow_nan=False, check_circular=False)
     if c_make_encoder is None:
@@ -180,13 +180,14 @@ def _line_encoder() -> Callable[[Any], str]:
 encode_json = _line_encoder()
 
 
-LEAST_PLAIN, GREATEST_PLAIN = 1e-4, 1e15  # between them, floats have no exponent; msgspec and json write others apart
+# within these bounds floats are written without exponent; beyond them msgspec and json write them differently
+LEAST_PLAIN, GREATEST_PLAIN = 1e-4, 1e15
 
 
 def encode_rates(fields: Mapping[str, Any]) -> str:
-    """Return `encode_json` of fields whose floats are 0 or from LEAST_PLAIN to GREATEST_PLAIN, in half of the time.
+    """Return `encode_json(fields)` in half of its time; floats must be 0 or from LEAST_PLAIN to GREATEST_PLAIN.
 
-    What msgspec refuses or does not escape, `encode_json` encodes.
+    Falls back to `encode_json` for values that msgspec refuses and characters that it does not escape.
     """
     try:
         text = msgspec.json.format(msgspec.json.encode(fields), indent=0)
@@ -196,10 +197,9 @@ def encode_rates(fields: Mapping[str, Any]) -> str:
 
 
 class LazyVerdict(Mapping[str, Any]):
-    """Score that is computed at first access, with attributes from which tables can often count it unseen.
+    """Score that is computed at first access; tables can often count it by its attributes, without computing it.
 
-    bulk_key: equal for scores that every metric of the benchmark counts alike in one setting, so that one of them is
-        computed for all; None where no such key is known
+    bulk_key: equal for scores with equal values of every metric in one setting, so that one is computed for all
     meaning: key of the answer's equivalence class (bench.core.metrics.Sample)
     reading: result of reading the response; encode: returns `encode_json(score)` without computing the score
     """

@@ -50,9 +50,9 @@ class LogicSuites(Drawable[LogicItem]):
     def parts(self, count: int) -> Sequence[range]:
         return [range(index, index + 1) for index in range(count)]
 
-    def draw_part(self, suite: str, seed: int, places: range) -> Sequence[LogicItem]:
+    def draw_part(self, suite: str, seed: int, indices: range) -> Sequence[LogicItem]:
         """Return the items of a suite with these indices; each depends on suite, seed and index alone."""
-        return _draw(PLANS[suite], suite, seed, places)
+        return _draw(PLANS[suite], suite, seed, indices)
 
 
 # --- Trajectories of published networks -------------------------------------------------------------------------------
@@ -70,10 +70,10 @@ class SeriesSource:
     plan: TrajectoryPlan
     names: str
 
-    def draw(self, stratum: str, seed: int, places: range) -> Iterator[LogicItem]:
+    def draw(self, stratum: str, seed: int, indices: range) -> Iterator[LogicItem]:
         """Yield the items of a stratum with these indices, their genes named as `names` says."""
         sources = read_sources(self.folder, self.digests)
-        for index in places:
+        for index in indices:
             item = generate_trajectories(sources, TRAJECTORY_STRATA[stratum], seed, index, self.plan)
             record = ITEMS.record(item)  # type: ignore[arg-type]  # recognised as an item of trajectories by its fields
             if self.names == "real":
@@ -140,12 +140,12 @@ class LogicGenerator(SuiteGenerator):
 
 
 def draw_with_options(
-    suite: str, seed: int, places: range, options: GeneratedItems | SeriesSource
+    suite: str, seed: int, indices: range, options: GeneratedItems | SeriesSource
 ) -> Sequence[LogicItem]:
     """Return items of a suite with the plan's values replaced by options, or of a stratum of trajectories."""
     if isinstance(options, SeriesSource):
         try:
-            return tuple(options.draw(suite, seed, places))
+            return tuple(options.draw(suite, seed, indices))
         except UnreachableStratumError as error:
             raise CalibrantError(str(error)) from None
     values = {name: value for name, value in asdict(options).items() if value is not None}
@@ -153,14 +153,14 @@ def draw_with_options(
         plan = replace(PLANS[suite], **values)
     except LogicError as error:
         raise OptionError(str(error), "--option") from None
-    return _draw(plan, suite, seed, places)
+    return _draw(plan, suite, seed, indices)
 
 
-def _draw(plan: LogicPlan, suite: str, seed: int, places: range) -> Sequence[LogicItem]:
-    items = generate_items(plan, seed, len(places), greedy_model, places.start)
+def _draw(plan: LogicPlan, suite: str, seed: int, indices: range) -> Sequence[LogicItem]:
+    items = generate_items(plan, seed, len(indices), greedy_model, indices.start)
     return tuple(
         replace(item, id=f"{suite}-{seed}-{index}", labels={**item.labels, "stratum": suite})
-        for index, item in zip(places, items, strict=True)
+        for index, item in zip(indices, items, strict=True)
     )
 
 

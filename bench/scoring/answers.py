@@ -1,8 +1,7 @@
 """Plain lines of prediction files: item, model, answer and steps, by the field names of common tools; and counts.
 
 An answer is an object of the task's shape, or a text. It may stand in a provider's response (bench.scoring.providers),
-in the last message of the assistant, in content in parts, or in an object around any of these. A line that names no
-item may hold its prompt.
+in the last message of the assistant, in a content list, or around any of these. A line may name its item by its prompt.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import plural
 
 # --- Items of lines that name none, found by the line's prompt --------------------------------------------------------
-MIN_PROMPT_LINES = 3  # inner lines of a prompt that is indexed by a line; they stay whole wherever the prompt stands
+MIN_PROMPT_LINES = 3  # inner lines (all but first and last) of an indexed prompt; text around a prompt never joins them
 PROMPT_FIELDS = (
     *("prompt", "input", "inputs", "question", "messages", "arguments", "request", "body", "contents", "query"),
 )
-_ANSWERING = ("assistant", "model")  # no set: a role may be a list
+_ANSWERING = ("assistant", "model")  # a tuple, because a role may be a list, which cannot be looked up in a set
 MAX_PROMPT_DEPTH = 12  # levels of objects and lists that are searched for texts
 
 
@@ -62,7 +61,7 @@ class PromptIndex:
     def __init__(self, pools: Sequence[PromptedItems]) -> None:
         self._items: dict[str, set[tuple[str, str]]] = {}
         self._prompts: dict[tuple[str, str], str] = {}
-        by_line: dict[str, set[str]] = {}
+        prompts_by_line: dict[str, set[str]] = {}
         for pool in pools:
             for instance in pool.instances if pool.prompt is not None else ():
                 assert pool.prompt is not None
@@ -71,16 +70,16 @@ class PromptIndex:
                 self._items.setdefault(prompt, set()).add((pool.digest, instance))
         for prompt in self._items:
             for line in set(prompt.splitlines()[1:-1]):
-                by_line.setdefault(line, set()).add(prompt)
-        self._by_line: dict[str, list[str]] = {}
-        self._short: list[str] = []
+                prompts_by_line.setdefault(line, set()).add(prompt)
+        self._by_rarest_line: dict[str, list[str]] = {}
+        self._short: list[str] = []  # prompts that no line indexes
         for prompt in self._items:
             inner = prompt.splitlines()[1:-1]
             if len(inner) < MIN_PROMPT_LINES:
                 self._short.append(prompt)
             else:
-                rarest = min(inner, key=lambda line: (len(by_line[line]), -len(line)))
-                self._by_line.setdefault(rarest, []).append(prompt)
+                rarest = min(inner, key=lambda line: (len(prompts_by_line[line]), -len(line)))
+                self._by_rarest_line.setdefault(rarest, []).append(prompt)
 
     def find(self, texts: Sequence[str]) -> set[tuple[str, str]]:
         """Return the items whose prompt equals a text, else those with the longest prompts that a text contains."""
@@ -90,7 +89,7 @@ class PromptIndex:
         contained: set[str] = set()
         for text in texts:
             for line in set(text.splitlines()):
-                contained.update(prompt for prompt in self._by_line.get(line, ()) if prompt in text)
+                contained.update(prompt for prompt in self._by_rarest_line.get(line, ()) if prompt in text)
             contained.update(prompt for prompt in self._short if prompt in text)
         longest = {
             prompt for prompt in contained if not any(prompt != longer and prompt in longer for longer in contained)
@@ -99,7 +98,7 @@ class PromptIndex:
 
 
 def prompt_texts(values: Iterable[Any]) -> list[str]:
-    """Return the texts in PROMPT_FIELDS of some objects, without messages of the assistant."""
+    """Return all texts in PROMPT_FIELDS of these objects, except messages of the assistant."""
     texts: list[str] = []
     for value in values:
         if isinstance(value, Mapping):
@@ -139,7 +138,7 @@ def _object_or_none(text: str) -> Mapping[str, Any] | None:
 
 # --- Fields of a prediction for its item, model and answer, by the names that tools write -----------------------------
 MODEL_FIELD = "model"
-PROTOCOL_FIELD = "protocol"  # model of a record of `run` or `play`, which is a prediction too
+PROTOCOL_FIELD = "protocol"  # names the system in records of `run` and `play`, which are read as predictions too
 MODEL_PATHS = (
     "response.body.model",
     "response.model",
@@ -147,7 +146,7 @@ MODEL_PATHS = (
     "model_name",
     "model_id",
 )  # used if a line has no MODEL_FIELD
-OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever its keys
+OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in these fields is the answer, whatever its keys
 ANSWER_FIELDS = (
     "extractedAnswer",
     "rawResponse",
@@ -165,10 +164,10 @@ _NO_ANSWER_FIELDS = frozenset(
 )
 _ANSWER_KEYS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # keys of answer objects
 _STOP_FIELDS = ("finish_reason", "stop_reason", "done_reason")
-# fields that qualify a plain answer; a line without any of them has only the answer to read
-_STATING_FIELDS = frozenset({*_STOP_FIELDS, *providers.THOUGHT_FIELDS, *providers.FAILURE_FIELDS, "refusal"})
+# fields on stop, thoughts and failure; of a line without any of them, only the answer is read
+_STATUS_FIELDS = frozenset({*_STOP_FIELDS, *providers.THOUGHT_FIELDS, *providers.FAILURE_FIELDS, "refusal"})
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
-_MAX_DEPTH = 8  # levels around an answer
+_MAX_DEPTH = 8  # levels of objects and lists around an answer
 _SILENT_PARTS = ("reasoning", "function_call")  # types of output items that hold no message
 
 
@@ -195,7 +194,7 @@ class FieldNames(NamedTuple):
 
 @dataclass
 class Recognised:
-    """Counts of the fields in which item, model and answer were recognised; unread: columns that were not used."""
+    """Counts of the fields that held item and model, and of the (field, form) of answers. unread: unused columns."""
 
     lines: int = 0
     fields: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
@@ -213,13 +212,13 @@ class Recognised:
 
 
 def _list_names(names: Counter[str]) -> str:
-    return (names and ", ".join(f"{name} {number}" if len(names) > 1 else name for name, number in names.items())) or ""
+    return ", ".join(f"{name} {count}" if len(names) > 1 else name for name, count in names.items())
 
 
 class AnswerField(NamedTuple):
     """Field of a line that has the responses.
 
-    form: text, object, null (the field is empty), error (there is none, but an error) or format (`parsed` has its name)
+    form: text; object; null (the field is empty); error (only an error is stated); format (`parsed` states which)
     """
 
     name: str
@@ -236,7 +235,7 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
         return AnswerField(parsed.format, "format", responses, parsed)
     field = _plain_field(line, named)
     holders = [name for name in providers.FAILURE_HOLDERS if name in line and not isinstance(line[name], str)]
-    if not holders and _STATING_FIELDS.isdisjoint(line):
+    if not holders and _STATUS_FIELDS.isdisjoint(line):
         return field
     reason = providers.failed_line(line) or (
         REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else ""
@@ -255,7 +254,7 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
 
 
 def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
-    null: str | None = None
+    null_field: str | None = None
     for name in (named,) if named else ANSWER_FIELDS:
         present, value = _value(line, name)
         if not present:
@@ -269,10 +268,10 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
         if answers:
             form = "object" if answers[0].answer is not None else "text"
             return AnswerField(name, form, tuple(answers))
-        if answers is not None and null is None:
-            null = name
-    if null is not None:
-        return AnswerField(null, "null", (Response(),))
+        if answers is not None and null_field is None:
+            null_field = name
+    if null_field is not None:
+        return AnswerField(null_field, "null", (Response(),))
     if providers.failed_line(line):
         return AnswerField("error", "error", (Response(),))
     if named:
@@ -284,7 +283,7 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
 
 
 def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the name of a line's model field and its value, None if there is none."""
+    """Return (name of a line's model field, its value; None if there is none)."""
     if MODEL_FIELD not in line:
         for path in MODEL_PATHS:
             present, value = _value(line, path)
@@ -296,11 +295,12 @@ def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def keys_of(line: Mapping[str, Any]) -> str:
+    """Return the keys of a line, shortened for messages."""
     return short_repr(", ".join(line)).strip("'\"") or "none"
 
 
 def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
-    """Return whether the line has a field, and its value; dots in the name lead into objects."""
+    """Return (whether the line has a field, its value); dots in the name lead into objects."""
     if name in line:
         return True, line[name]
     if "." not in name:
@@ -334,6 +334,7 @@ def _responses_of_field(name: str, value: Any, *, named: bool) -> list[Response]
 
 
 def _responses_in(value: Any, depth: int = 0) -> list[Response] | None:
+    """Return the responses in a JSON value; [] if it is null, None if it holds no response."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -376,7 +377,7 @@ def _responses_of_list(values: list[Any], depth: int) -> list[Response] | None:
 
 
 def capital_fields(line: Mapping[str, Any]) -> dict[str, str]:
-    """Return option -> field, for fields of model and answer that differ from usual names in capital letters alone."""
+    """Return option -> field, for fields of model and answer that differ from usual names only in capital letters."""
     fields = {}
     for option, names in (("--model-field", (MODEL_FIELD, *MODEL_PATHS)), (TEXT_OPTION, ANSWER_FIELDS)):
         lowered = {name.lower() for name in names}
@@ -451,110 +452,110 @@ def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
     return copied
 
 
-# --- Counts of how responses were read, so that nothing is scored 0 without a notice ----------------------------------
+# --- Counts of how responses were read, so that a notice reports whatever is scored 0 for its form --------------------
 UNREAD_STAGES = ("extracted", "schema")  # ReplaySCM's validity stages that reject a response without an answer object
 
 
-class _First:
+class _CountWithFirst:
     """Number of responses, with the line and item of the first."""
 
     def __init__(self) -> None:
-        self.number = 0
+        self.count = 0
         self.first = ""
 
-    def add(self, place: str) -> None:
-        self.first = self.first if self.number else place
-        self.number += 1
+    def add(self, location: str) -> None:
+        self.first = self.first if self.count else location
+        self.count += 1
 
 
 class ResponseCounts:
     """Numbers of responses by reason and by kind of warning, each with line and item of the first.
 
-    num_rated: responses in the rates; only: rule -> number of answers that it alone, or not all rules, read as right
+    num_rated: responses in the rates
+    only: rule -> answers on which the rules differ: right by the published or the lenient rule and wrong by the chosen
+        one, or right by the chosen rule and not by all
     nameless: excluded responses without a model, in a file that names none or several
     """
 
     def __init__(self) -> None:
         self.num_rated = 0
-        self.reasons: dict[str, _First] = {}
-        self.warnings: dict[str, _First] = {}
-        self.only = {name: _First() for name in ("published", "chosen", "lenient")}
-        self.nameless = _First()
-        self._partial = _First()
-        self._firsts = {True: "", False: ""}  # whether excluded -> first response without an answer
+        self.reasons: dict[str, _CountWithFirst] = {}
+        self.warnings: dict[str, _CountWithFirst] = {}
+        self.only = {name: _CountWithFirst() for name in ("published", "chosen", "lenient")}
+        self.nameless = _CountWithFirst()
+        self._partial = _CountWithFirst()
+        self._first_unanswered = {True: "", False: ""}  # whether it is excluded -> first response without an answer
 
-    def add(self, place: str, reading: Reading) -> None:
-        """Count a response. place: its line and item, separated by a comma."""
+    def add(self, location: str, reading: Reading) -> None:
+        """Count a response. location: its line and item, separated by a comma."""
         if not reading.is_excluded:
             self.num_rated += 1
         for kind in reading.warnings:
-            self.warn(kind, place)
+            self.warn(kind, location)
         if not reading.reason and not reading.gap:
             return
-        where, _, instance = place.rpartition(", ")
+        where, _, instance = location.rpartition(", ")
         at = f" at {where}" if where else ""
         if reading.reason:
             first = f"(first: {instance}: {in_one_line(reading.problem)[:200]}){at}"
-            self.reasons.setdefault(reading.reason, _First()).add(first)
-            self._firsts[reading.is_excluded] = self._firsts[reading.is_excluded] or first
+            self.reasons.setdefault(reading.reason, _CountWithFirst()).add(first)
+            self._first_unanswered[reading.is_excluded] = self._first_unanswered[reading.is_excluded] or first
         else:
             self._partial.add(f"(first: {instance}: {in_one_line(reading.gap)[:200]}){at}")
 
-    def warn(self, kind: str, place: str) -> None:
-        """Count a warning."""
-        self.warnings.setdefault(kind, _First()).add(place)
+    def warn(self, kind: str, location: str) -> None:
+        """Count a warning. kind: a key of WARNINGS."""
+        self.warnings.setdefault(kind, _CountWithFirst()).add(location)
 
-    def compare(self, place: str, correct: bool | None, published: bool | None, lenient: bool | None) -> None:
-        """Count an answer on which the rules differ. correct: by the chosen rule."""
+    def compare(self, location: str, correct: bool | None, published: bool | None, lenient: bool | None) -> None:
+        """Count an answer if the rules differ on it. correct: whether it is right by the chosen rule."""
         if published and not correct:
-            self.only["published"].add(place)
+            self.only["published"].add(location)
         if lenient and not correct:
-            self.only["lenient"].add(place)
+            self.only["lenient"].add(location)
         if correct and not (published and lenient):
-            self.only["chosen"].add(place)
+            self.only["chosen"].add(location)
 
     @property
     def num_excluded(self) -> int:
-        return sum(count.number for reason, count in self.reasons.items() if reason in EXCLUDED)
+        return sum(counted.count for reason, counted in self.reasons.items() if reason in EXCLUDED)
 
     def lines(self) -> Iterator[str]:
         """Yield lines on excluded responses, on those without an answer, on differing rules, and on each warning."""
         for is_excluded, words in ((True, "left out of all rates"), (False, "no answer that can be read")):
             counts = {r: self.reasons[r] for r in REASONS if r in self.reasons and (r in EXCLUDED) == is_excluded}
-            number = sum(count.number for count in counts.values())
-            if not number:
+            total = sum(counted.count for counted in counts.values())
+            if not total:
                 continue
-            subject = "1 response" if number == 1 else f"{number} responses"
-            verb = ("is" if number == 1 else "are") if is_excluded else ("holds" if number == 1 else "hold")
-            listed = ", ".join(f"{reason} {count.number}" for reason, count in counts.items())
+            subject = "1 response" if total == 1 else f"{total} responses"
+            verb = ("is" if total == 1 else "are") if is_excluded else ("holds" if total == 1 else "hold")
+            reasons = ", ".join(f"{reason} {counted.count}" for reason, counted in counts.items())
             rated = f"; {plural(self.num_rated, 'responses')} in the rates" if is_excluded else ""
-            yield f"{subject} {verb} {words} {self._firsts[is_excluded]}: {listed}{rated}"
-        if self._partial.number:
-            subject = "1 response holds" if self._partial.number == 1 else f"{self._partial.number} responses hold"
+            yield f"{subject} {verb} {words} {self._first_unanswered[is_excluded]}: {reasons}{rated}"
+        if self._partial.count:
+            subject = "1 response holds" if self._partial.count == 1 else f"{self._partial.count} responses hold"
             yield f"{subject} an answer that is incomplete or misplaced {self._partial.first}"
-        if differing := {name: count for name, count in self.only.items() if count.number}:
+        if differing := {name: counted for name, counted in self.only.items() if counted.count}:
             names = {"published": "the published rule", "chosen": "the chosen rule", "lenient": "the lenient reader"}
-            listed = "; ".join(f"{names[name]} {c.number} (first: {c.first})" for name, c in differing.items())
-            yield f"answers that are right by one rule and not by all: {listed}"
-        if self.nameless.number and "no_model" not in self.warnings:  # that warning already states the remedy
+            rules = "; ".join(f"{names[name]} {c.count} (first: {c.first})" for name, c in differing.items())
+            yield f"answers that are right by one rule and not by all: {rules}"
+        if self.nameless.count and "no_model" not in self.warnings:  # that warning already states the remedy
             subject = (
-                "1 failed request names"
-                if self.nameless.number == 1
-                else f"{self.nameless.number} failed requests name"
+                "1 failed request names" if self.nameless.count == 1 else f"{self.nameless.count} failed requests name"
             )
             yield (
                 f"{subject} no model, and the file names none or several: under `(no model)` (first: "
                 f"{self.nameless.first}); --model NAME names it, with a file for each model"
             )
-        for kind, count in self.warnings.items():
-            yield f"{kind} {count.number} (first: {count.first}): {WARNINGS[kind]}"
+        for kind, counted in self.warnings.items():
+            yield f"{kind} {counted.count} (first: {counted.first}): {WARNINGS[kind]}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts for JSON."""
         return {
             "rated": self.num_rated,
-            "reasons": {reason: self.reasons[reason].number for reason in REASONS if reason in self.reasons},
-            "warnings": {kind: count.number for kind, count in self.warnings.items()},
+            "reasons": {reason: self.reasons[reason].count for reason in REASONS if reason in self.reasons},
+            "warnings": {kind: counted.count for kind, counted in self.warnings.items()},
         }
 
 
@@ -580,7 +581,7 @@ WARNINGS = {
 # --- Lines with an episode: steps as in records, a benchmark's trace format, or the system's replies
 STEPS_FIELD = "steps"
 REPLIES_FIELD = "replies"  # texts or objects, one per turn
-DIALOGUE_FIELD = "dialogue"  # options of the dialogue that the replies are from
+DIALOGUE_FIELD = "dialogue"  # options of the dialogue in which the replies were given
 ITEM_FIELD, AGENT_FIELD = "item", "agent"  # fields of a trace
 
 

@@ -45,7 +45,7 @@ from calibrant.dsl.text import plural
 # --- JSON lines from a file, a compressed file or standard input, of bounded length -----------------------------------
 STANDARD_INPUT = Path("-")
 _SPACE = " \t\r\n"
-# `json.loads` without making a decoder per call and without its two searches for space, a fifth of the time of a line
+# a decoder made once, without the two searches for space of `json.loads`: these take a fifth of the time of a line
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _scan_unique_keys = json.JSONDecoder(object_pairs_hook=unique_keys).scan_once  # type: ignore[attr-defined]
 _GZIP, _BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
@@ -65,9 +65,11 @@ def _open(path: Path) -> Iterator[BinaryIO]:
             yield file
 
 
-READ_AHEAD = 1 << 18  # bytes: about a hundred verdicts per system call; the default holds three
+READ_AHEAD = 1 << 18  # bytes per system call: about a hundred verdicts; Python's default holds three
 TOO_LONG = f"longer than {MAX_JSON_BYTES} bytes; give one object a line"
-MAX_PASSED_BYTES = 1 << 29  # of a skipped line; bounds time: 2 MB of gzip can hold a line of 2 GB
+MAX_SKIPPED_BYTES = (
+    1 << 29
+)  # length of a line that may be skipped; bounds time, as 2 MB of gzip can hold a line of 2 GB
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -88,7 +90,7 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
         first = cast(Any, source).peek(2)[:2]
         lines: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == _GZIP else source
         try:
-            # a line without end must not be read: 19 MB of gzip can hold one of 4 GB
+            # never read a whole line at once: 19 MB of gzip can hold one of 4 GB
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
                 if len(line) > MAX_JSON_BYTES:
                     if not _skip_rest(lines, line):
@@ -103,28 +105,29 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
 
 
 def _skip_rest(lines: BinaryIO, line: bytes) -> bool:
-    """Skip the rest of a partly read line; return whether the line ends within MAX_PASSED_BYTES."""
+    """Skip the rest of a partly read line; return whether the line ends within MAX_SKIPPED_BYTES."""
     num_bytes = len(line)
-    while line and not line.endswith(b"\n") and num_bytes <= MAX_PASSED_BYTES:
+    while line and not line.endswith(b"\n") and num_bytes <= MAX_SKIPPED_BYTES:
         line = lines.readline(1 << 20)
         num_bytes += len(line)
-    return num_bytes <= MAX_PASSED_BYTES
+    return num_bytes <= MAX_SKIPPED_BYTES
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:
-    """Parse the JSON object of a line; None if it is none.
+    """Parse the JSON object of a line; None if the line is no JSON object.
 
-    `TooLargeError` for one of too many values, `PoolError` for a key that occurs twice in one object.
+    `TooLargeError` if it has too many values, `PoolError` for a key that occurs twice in one object.
     """
     fast = _object_by_msgspec(raw)
     return _object(raw, _scan_unique_keys) if fast is None else fast
 
 
 def _object_by_msgspec(raw: bytes) -> dict[str, Any] | None:
-    """Parse a line with msgspec in half of the time; None where Python's parser has to decide.
+    """Parse a line with msgspec, in half of the time of Python's parser; None if only that parser can decide.
 
-    Python's parser accepts more, such as NaN and lone surrogates. Of equal keys msgspec silently keeps the last: if the
-    object encodes to as many colons as the line has, no member was lost (escaped colons are excluded).
+    Python's parser accepts more, such as NaN and lone surrogates. Of equal keys msgspec silently keeps the last. No
+    member was lost if the object encodes to as many colons as the line has; a line with escaped colons is left to
+    Python.
     """
     try:
         check_json_text(raw)
@@ -137,9 +140,9 @@ def _object_by_msgspec(raw: bytes) -> dict[str, Any] | None:
 
 
 def prediction_object(raw: bytes) -> dict[str, Any] | None:
-    """Parse a prediction's line as `json_object`, but keep members that nest too deeply as texts.
+    """Parse a prediction's line as `json_object` does, but keep members that nest too deeply as texts.
 
-    They are the system's fault, not the file's: as texts they are scored like other responses without an answer.
+    The system wrote them, so the file is no error: as texts they are scored like other responses without an answer.
     """
     try:
         return json_object(raw)
@@ -170,7 +173,7 @@ def _object(raw: bytes, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str
 
 
 # --- The objects of a file of predictions with their locations --------------------------------------------------------
-MAX_DOCUMENT_BYTES = 1 << 29  # of a JSON document, which is held in memory
+MAX_DOCUMENT_BYTES = 1 << 29  # size of a JSON document, which is held in memory
 PARTIAL, BROKEN = "partial_last_line", "skipped_line"
 _PARQUET = b"PAR1"
 _UNREAD_FILES = {  # first bytes -> kind of file and remedy
@@ -182,14 +185,14 @@ _UNREAD_FILES = {  # first bytes -> kind of file and remedy
 }
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?", re.ASCII)
-_USUAL_COLUMNS = (  # those of samples and times, with words in other names for them
+_USUAL_COLUMNS = (  # (names of the columns that are read, words in other names for them): sample, seconds
     (
         SAMPLE_FIELDS,
         frozenset(["sample", "epoch", "run", "trial", "repeat", "repetition", "replicate", "attempt"]),
     ),
     (("seconds",), frozenset(["seconds", "secs", "sec", "time", "duration", "elapsed", "latency", "took", "runtime"])),
 )
-_FAILURE_COLUMNS = (  # those of errors and stops, as above; stated only for a line that has one under another name
+_FAILURE_COLUMNS = (  # the same for errors and stops, which are suggested only if a column has such a word in its name
     (("error",), frozenset(["error", "errors", "exception", "traceback"])),
     (("finish_reason", "stop_reason"), frozenset(["finish", "truncated"])),
 )
@@ -199,7 +202,7 @@ _ENTRY_KEYS = ("request_states", "samples")  # lists of entries in documents: HE
 class FileEntry(NamedTuple):
     """A line, row, element or sample of a file of predictions.
 
-    where: location for messages; number: index from 1; line: its object, None if there is none; problem: why
+    where: location for messages; number: index from 1; line: its object; None if it holds none, and `problem` says why
     kind: kind of the problem, a key of WARNINGS; digest: hash of the whole entry, to recognise duplicates
     """
 
@@ -212,7 +215,7 @@ class FileEntry(NamedTuple):
 
 
 def _words(name: str) -> set[str]:
-    """Return the words of a column's name in lower case: of runIndex and run_index run and index."""
+    """Return the words of a column's name in lower case: {run, index} for runIndex and run_index."""
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
 
 
@@ -254,22 +257,24 @@ class PredictionFile:
             raise CalibrantError(str(error) if str(error).startswith(named) else f"{named}{error}") from None
 
     def list_unread(self, line: Mapping[str, Any], form: str, fields: Collection[str | None]) -> str:
-        """Return a text on unread columns of samples and times and on those that are read; empty without unread ones.
+        """Return a text that lists columns that look like samples or times but are not read, and the names that are.
 
-        line: one of its rows, of a CSV with unread columns of numbers too; form: of its answer; fields: names that are
-        read
+        Empty without such columns. In a CSV, any unread column with a number in this row counts.
+        line: a row; form: form of its answer (AnswerField); fields: names that are read for item, model and answer
         """
         if form == "format" and self._delimiter is None:  # all of its fields are known
             return ""
         unread = [name for name in line if name and name not in {*fields, *ID_FIELDS, *OPTIONAL_CELLS}]
         present = {word for name in unread for word in _words(name)}
         failures = [(names, words) for names, words in _FAILURE_COLUMNS if not present.isdisjoint(words)]
-        usual = [(names, words) for names, words in (*_USUAL_COLUMNS, *failures) if line.keys().isdisjoint(names)]
-        named = {word for _, words in usual for word in words}
+        missing = [(names, words) for names, words in (*_USUAL_COLUMNS, *failures) if line.keys().isdisjoint(names)]
+        words_of_missing = {word for _, words in missing for word in words}
         is_number = _NUMBER.fullmatch if self._delimiter is not None else lambda text: None
-        columns = [name for name in unread if not named.isdisjoint(_words(name)) or is_number(str(line[name]))]
-        allowed = ", ".join(" or ".join(names) for names, _ in usual)
-        return f"{', '.join(columns)} (columns that are: {allowed})" if columns and usual else ""
+        columns = [
+            name for name in unread if not words_of_missing.isdisjoint(_words(name)) or is_number(str(line[name]))
+        ]
+        allowed = ", ".join(" or ".join(names) for names, _ in missing)
+        return f"{', '.join(columns)} (columns that are: {allowed})" if columns and missing else ""
 
     def _begins_with(self, magic: bytes) -> bool:
         if not self.path.is_file():
@@ -284,10 +289,10 @@ class PredictionFile:
             return
         beginning = (first[1] or b"").lstrip()[:1]
         if first[1] is not None and (
-            beginning == b"[" or (beginning == b"{" and (is_document or _is_opened(first[1])))
+            beginning == b"[" or (beginning == b"{" and (is_document or _may_open_document(first[1])))
         ):
             if self.path == STANDARD_INPUT:
-                raw = first[1] + b"".join(_whole(number, line) for number, line in lines)
+                raw = first[1] + b"".join(_require_line(number, line) for number, line in lines)
             else:
                 raw = read_document(self.path)
             document = _document_entries(raw)
@@ -302,15 +307,16 @@ class PredictionFile:
 NO_OBJECT = "not a JSON object in UTF-8"
 
 
-def _is_opened(raw: bytes) -> bool:
-    """Return whether a first line is no object by itself, and so may open a document printed over many lines."""
+def _may_open_document(raw: bytes) -> bool:
+    """Return whether a first line is no whole object, so that it may begin a document printed over many lines."""
     try:
         return prediction_object(raw) is None
     except CalibrantError:
         return False
 
 
-def _whole(number: int, line: bytes | None) -> bytes:
+def _require_line(number: int, line: bytes | None) -> bytes:
+    """Return the line; `CalibrantError` if it is None, too long to be read."""
     if line is None:
         raise CalibrantError(f"line {number}: {TOO_LONG}")
     return line
@@ -348,7 +354,7 @@ def _line_entry(number: int, raw: bytes | None) -> FileEntry:
 
 
 def _problem_of(raw: bytes) -> str:
-    """Return why a line is no object: invalid UTF-8, a list, or perhaps a row of a table."""
+    """Return why a line is no object: invalid UTF-8, a list, a row of a table, a JSON error or text behind it."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -468,7 +474,7 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
     first_line = text.partition("\n")[0]
     if delimiter not in first_line and ";" in first_line:  # as spreadsheets write CSV where the comma is decimal
         delimiter = ";"
-    # strict: without it a quote that is never closed takes the rows below it into its cell
+    # strict, because otherwise a quote that is never closed takes all rows below into its cell
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     number, start = 0, 1  # number of the current row, and of its first line in the file
     try:

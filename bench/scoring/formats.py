@@ -43,9 +43,9 @@ from calibrant.dsl.text import has_unclear_comma, replace_decimal_comma
 # --- Predictions in a log of Inspect (`.eval`): its samples as lines, its epochs as several samples of an item --------
 _ZIP = b"PK\x03\x04"
 _ZSTANDARD = 93  # compression method of ZIP
-_HEADERS = ("header.json", "_journal/start.json")  # an unfinished log has the second one alone
+_HEADERS = ("header.json", "_journal/start.json")  # an unfinished log has only the second
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError, OverflowError)
-_OWN_SOLVER = "calibrant/protocol"
+_PROTOCOL_SOLVER = "calibrant/protocol"  # solver of Inspect by which this project runs its methods
 
 
 def is_eval_log(path: Path) -> bool:
@@ -123,7 +123,10 @@ def _with_zstandard() -> None:
 
 
 def _samples(archive: zipfile.ZipFile, header: Mapping[str, Any]) -> list[str]:
-    """Return the sorted names of the entries of samples; of equal names Inspect, like zipfile, reads the last entry."""
+    """Return the names of the entries of samples, by data set and epoch, each once.
+
+    Of entries with equal names zipfile reads the last, as Inspect does.
+    """
     ids = _at(header, "eval", "dataset", "sample_ids")
     order = {str(sample_id): index for index, sample_id in enumerate(ids if isinstance(ids, list) else ())}
 
@@ -140,7 +143,7 @@ def log_system(header: Mapping[str, Any]) -> str | None:
     """Return the system of a log: the project's method with its options if that was the solver, else the model."""
     steps = _at(header, "plan", "steps")
     for step in steps if isinstance(steps, list) else ():
-        if _at(step, "solver") == _OWN_SOLVER:
+        if _at(step, "solver") == _PROTOCOL_SOLVER:
             params = _at(step, "params")
             options = dict(params) if isinstance(params, Mapping) else {}
             name = options.pop("name", "")
@@ -150,6 +153,7 @@ def log_system(header: Mapping[str, Any]) -> str | None:
 
 
 def _at(value: Any, *keys: str) -> Any:
+    """Return the value under nested keys; None if one is missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
@@ -161,8 +165,8 @@ _SAMPLE_KEYS = ("epoch", "messages", "output", "error", "limit", "input")  # key
 def sample_line(sample: Mapping[str, Any], system: str | None, where: str) -> dict[str, Any]:
     """Return a sample as a line of predictions; `CalibrantError` if its id is neither a text nor an integer.
 
-    The answer of a submitted episode is in its steps, not in the last message. Seconds are those of the project's
-    method, else the sample's working time, which excludes waiting and retries.
+    The answer of a submitted episode is in its steps, so the messages are left out. Seconds are those that a method of
+    this project took, else the sample's working time, which excludes waiting and retries.
     """
     instance = sample.get("id")
     if type(instance) not in (str, int):
@@ -261,10 +265,10 @@ def _parse_every_eval(line: JsonMapping) -> ParsedLine:
 
 
 def _parse_lm_eval(line: JsonMapping) -> ParsedLine:
-    stated = line.get("resps") or line.get("filtered_resps")
-    stated = stated if isinstance(stated, list) else [stated]
-    listed = [text for entry in stated for text in (entry if isinstance(entry, list) else [entry])]
-    responses = tuple(map(Response, map(as_text, listed))) or (Response(),)  # a sample that is no text counts as empty
+    entries = line.get("resps") or line.get("filtered_resps")
+    entries = entries if isinstance(entries, list) else [entries]
+    texts = [text for entry in entries for text in (entry if isinstance(entry, list) else [entry])]
+    responses = tuple(map(Response, map(as_text, texts))) or (Response(),)  # a sample that is no text counts as empty
     return ParsedLine("lm-eval samples", responses, None, (), (as_object(line.get("arguments")),))
 
 
@@ -440,7 +444,7 @@ def line_of_cells(header: Sequence[str], row: Sequence[str], *, decimal_comma: b
 
 
 def _cell_numbers(line: Mapping[str, str]) -> dict[str, Any]:
-    """Return sample number and seconds as numbers, as far as their cells state numbers."""
+    """Return the cells of sample index and seconds as numbers, without those that hold no number."""
     numbers: dict[str, Any] = {
         name: int(line[name])
         for name in SAMPLE_FIELDS

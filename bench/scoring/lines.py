@@ -50,7 +50,7 @@ def _finite(value: Any) -> Any:
 class _ContextFields(msgspec.Struct):
     """The fields of a line that tables read besides the verdict."""
 
-    instanceId: str  # noqa: N815  # the names of the file
+    instanceId: str  # noqa: N815  # as in the file
     valid: bool
     pool: str
     poolDigest: str  # noqa: N815
@@ -144,13 +144,13 @@ class ScoredLine(NamedTuple):
     text: bytes
 
 
-_NAMES = ("instanceId", "model", "pool", "poolDigest", "setting", "stratum")  # fields with few values, kept once
+_INTERNED = ("instanceId", "model", "pool", "poolDigest", "setting", "stratum")  # fields whose few texts are shared
 
 
 def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredLine]:
-    """Yield the lines of `calibrant score` with their contexts; `CalibrantError` names file and line of any other.
+    """Yield the lines of `calibrant score` with their contexts; `CalibrantError` names file and number of a bad line.
 
-    with_excluded: yield responses that are in no rate too
+    with_excluded: also yield responses that are excluded from every rate
     """
     number = 0
     texts: dict[str, str] = {}
@@ -161,7 +161,7 @@ def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredL
             raise CalibrantError(f"{path}: line {number}: {error}") from None
         if line.keys() == {"summary"}:  # the last line of `score --json`
             continue
-        for name in _NAMES:
+        for name in _INTERNED:
             if isinstance(value := line.get(name), str):
                 line[name] = texts.setdefault(value, value)
         try:
@@ -176,8 +176,8 @@ def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredL
 
 # --- Predictions scored on a cluster, in groups; verdicts are yielded in the order of the predictions -----------------
 # A process sends back the values of a prediction's metrics and, if lines are requested, the line.
-CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes 1 ms, sending one alone takes longer
-CLUSTER_GROUPS_AHEAD = 100  # groups that are read at a time, then scored
+CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes 1 ms, and sending a single one takes longer
+CLUSTER_GROUPS_AHEAD = 100  # groups that are read before they are scored together
 
 
 def count_on_cluster(
@@ -192,8 +192,8 @@ def count_on_cluster(
 
 
 def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
-    listed = list(predictions)
-    return [listed[start : start + CLUSTER_GROUP_SIZE] for start in range(0, len(listed), CLUSTER_GROUP_SIZE)]
+    whole = list(predictions)
+    return [whole[start : start + CLUSTER_GROUP_SIZE] for start in range(0, len(whole), CLUSTER_GROUP_SIZE)]
 
 
 def _score_in_order(executor: Executor, judge: _Judge, groups: list[list[Prediction]]) -> Iterator[CountedVerdict]:
@@ -221,7 +221,7 @@ def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPredic
 
 # --- Predictions scored by several processes: read and counted in this one, in the order of the file ------------------
 # Only long files gain: the first predictions are scored in this process.
-PARALLEL_THRESHOLD = 10_000  # predictions scored here before others are started, which takes about as long
+PARALLEL_THRESHOLD = 10_000  # predictions scored in this process first: starting others takes about as long
 GROUP_SIZE = 500  # predictions of one job, on average
 GROUPS_AHEAD = 5  # groups of each process that are submitted ahead
 
@@ -233,9 +233,10 @@ _NO_SAMPLE = Sample(False, False, False, False, None)
 class CountedVerdict(NamedTuple):
     """A prediction's verdict for a table and a file of lines.
 
-    values: of all metrics, None for an excluded response; line: None unless lines are requested
-    reading: how the response was read; by_rule: `correct` by the chosen, the published and the lenient rule
-    place: its line and item, for messages
+    values: values of all metrics, None for an excluded response; line: JSON text, None unless lines are requested
+    reading: how the response was read
+    by_rule: `correct` by the chosen, the published and the lenient rule; three None if they agree
+    place: line and item of the prediction, for messages
     """
 
     context: AnswerContext
@@ -261,14 +262,15 @@ def score_in_parallel(
         yield from _judge_in_processes(judge, chain((first,), remaining), workers)
 
 
-# distinct (values, flags of the sample), the index of each prediction in these, meanings, lines, readings
+# packed verdicts: distinct (values, flags of the sample); then, for each prediction, its index in these, the meaning of
+# its sample, its line, and its (reading, `correct` by rule)
 _Group: TypeAlias = tuple[
     list[tuple[Any, ...]], list[int], list[str | None], list[str | None], list[tuple[Reading, ByRule]]
 ]
 
 
 class _Judge:
-    """Scorer of predictions in its own process; pickling it makes a fresh one."""
+    """Scorer of predictions; its copy in another process starts with empty caches."""
 
     def __init__(self, scorer: PoolScorer, benchmark_name: str, *, with_lines: bool) -> None:
         self._scorer = scorer
@@ -293,7 +295,7 @@ class _Judge:
         return CountedVerdict(context, values, sample, text, reading, by_rule(line), prediction.place)
 
     def judge_group(self, predictions: Iterable[Prediction]) -> _Group:
-        """Return the verdicts on a group, packed to be sent: most have equal values, which are sent once."""
+        """Return the verdicts on a group, packed for sending: most have equal values, which are sent once."""
         kinds: dict[tuple[Any, ...], int] = {}
         kind_indices: list[int] = []
         meanings: list[str | None] = []
@@ -308,7 +310,7 @@ class _Judge:
         return list(kinds), kind_indices, meanings, lines, readings
 
     def unpack(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[CountedVerdict]:
-        """Yield the verdicts of a packed group, in the process that has read the predictions."""
+        """Yield the verdicts of a packed group of these predictions."""
         kinds, kind_indices, meanings, lines, readings = group
         values = [values and self._values.setdefault(values, values) for values, *_ in kinds]
         for prediction, kind, meaning, line, read in zip(
@@ -338,8 +340,8 @@ def _make_judge(scorer: PoolScorer, benchmark_name: str, with_lines: bool) -> _J
 
 
 def _judge_in_processes(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[CountedVerdict]:
-    """Yield verdicts of processes with a shard of the items each, so that few evaluators are made twice."""
-    judge.clear_cache()  # this process scores no more
+    """Yield the verdicts in order; each process scores a shard of the items, so that few evaluators are made twice."""
+    judge.clear_cache()  # this process scores no further predictions
     errors: list[CalibrantError] = []
     blocks = _blocks(predictions, GROUP_SIZE * workers, errors)
     shards = ItemShards(workers)
@@ -378,23 +380,23 @@ class _Block(NamedTuple):
 
 
 class ItemShards:
-    """Assignment of predictions to processes: those of one item to the same one, unless the load gets uneven.
+    """Assignment of predictions to processes: those of one item to one process, unless the load gets uneven.
 
-    Without the exception a file sorted by items would leave all but one process idle.
+    Without the exception a file sorted by items would keep one process busy and the others idle.
 
-    num_processes: number of processes; lead: largest difference of predictions between two processes
+    lead: largest difference between the numbers of predictions of two processes
     """
 
     def __init__(self, num_processes: int, lead: int = GROUP_SIZE) -> None:
         self._lead = lead
         self._num_assigned = [0] * num_processes
-        self._usual: dict[tuple[str, str], int] = {}  # item -> its process
+        self._preferred: dict[tuple[str, str], int] = {}  # (pool, item) -> its process while the load is even
 
     def assign(self, prediction: Prediction) -> int:
         """Return the index of the process that scores a prediction."""
         num_assigned = self._num_assigned
         item = prediction.pool, prediction.instance
-        chosen = self._usual.setdefault(item, len(self._usual) % len(num_assigned))
+        chosen = self._preferred.setdefault(item, len(self._preferred) % len(num_assigned))
         fewest = min(num_assigned)
         if num_assigned[chosen] - fewest >= self._lead:
             chosen = num_assigned.index(fewest)

@@ -1,11 +1,11 @@
 """Prediction files: checked predictions, read one at a time.
 
 A prediction names its item and usually its model, and has an answer in one of the fields that bench.scoring.answers
-recognises. Several answers of one model to one item are samples, numbered in the order of the file unless its lines
-state their numbers.
+recognises. Several answers of one model to one item are samples, numbered in the order of the file unless the lines
+state sample numbers.
 
 For pools of episodes a line may have `steps` as in records, or `replies`, or be a trace in the benchmark's own format
-(`item`, `agent`, `steps`), whose statements are all checked.
+(`item`, `agent`, `steps`). Steps and traces are replayed, and every outcome that they state is checked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SampleKey: TypeAlias = tuple[str, str, str | None]  # digest of the pool, item, 
 
 
 class LineError(CalibrantError):
-    """An error of one line. kind: kind of warning under which skipped lines are counted."""
+    """An error of one line. kind: key of WARNINGS under which the line is counted if it is skipped."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -69,7 +69,7 @@ class SampleNumbers:
         self._ids: set[tuple[SampleKey, str]] = set()
 
     def is_known(self, key: SampleKey, response: Response, stated: int | None) -> bool:
-        """Return whether a response was counted already: its id, or an equal answer with its stated sample number."""
+        """Return whether a response repeats an earlier one: by its id, or by answer and stated sample number."""
         if response.id:
             if (key, response.id) in self._ids:
                 return True
@@ -111,8 +111,9 @@ def prompt_digest(prompt: str) -> str:
 class PoolItems(NamedTuple):
     """The items of one pool that predictions may be about.
 
-    names: values of a line's field `pool` that name it; public: the public ids of its items, None if it has none
-    prompt: the pool's id of an item -> its prompt, as `calibrant prompts` writes it
+    digest: digest of the pool file; names: values of a line's field `pool` that name it; instances: ids of the items
+    public: the public ids of the items, None if they have none
+    prompt: the pool's id of an item -> its prompt, as `calibrant prompts` writes it; None if there are no prompts
     """
 
     digest: str
@@ -128,7 +129,7 @@ class PoolItems(NamedTuple):
         return None if self.public is None else self.public.item_id(name)
 
     def check_prompt(self, item_id: str, line: Mapping[str, Any]) -> None:
-        """Raise `CalibrantError` for a line that answers another prompt, for items of two pools may have equal ids."""
+        """Raise `CalibrantError` for a line that answers another prompt: items of two pools may have equal ids."""
         stated = line.get(PROMPT_DIGEST)
         if stated is None or self.prompt is None:
             return
@@ -143,8 +144,8 @@ class PoolItems(NamedTuple):
 class AnswerReader(Protocol):
     """Reader of the responses of predictions.
 
-    items: the pools that predictions may be about; has_episodes: lines may have steps; has_traces: lines may be traces
-    has_replies: lines may have replies of a system, one per turn
+    items: items of the pools that predictions may be about; has_episodes: whether lines may have steps
+    has_traces: whether lines may be traces; has_replies: whether lines may have replies of a system, one per turn
     """
 
     has_episodes: bool
@@ -155,7 +156,7 @@ class AnswerReader(Protocol):
     def items(self) -> Sequence[PoolItems]: ...
 
     def read_answer(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
-        """Return the prediction with its answer; if it has none, with a stand-in and the reason."""
+        """Return the prediction with its answer; without one, with an empty answer and the reason."""
 
 
 MAX_SKIPPED_SHOWN = 20  # skipped lines that are listed
@@ -164,11 +165,11 @@ MAX_SKIPPED_SHOWN = 20  # skipped lines that are listed
 class Predictions:
     """Iterator of the checked predictions of a file; `CalibrantError` names file and line of the first bad one.
 
-    reader: reads answers, and replays steps (`CalibrantError` names the first false one)
-    skip_unknown: skip items that no pool has (and count them in `num_unknown`) instead of raising
-    hint: returns the end of the message on such an item; with_excluded: yield responses that are in no rate too
+    reader: reads answers and replays steps (`CalibrantError` names the first step with a false outcome)
+    skip_unknown: whether lines about items that no pool has are skipped and counted in `num_unknown`; else they raise
+    hint: returns the end of the message on such a line; with_excluded: whether responses in no rate are yielded too
     recognised: fields recognised so far; num_unread: number of predictions without a submitted answer
-    counts: of responses by reason and warning; skipped: (number, reason) of skipped lines
+    counts: numbers of responses by reason and by warning; skipped: (number, reason) of skipped lines
     """
 
     def __init__(
@@ -190,13 +191,13 @@ class Predictions:
         self._fields = fields or FieldNames()
         self._rules = self._fields.rules
         self._with_excluded = with_excluded
-        self._has_options = fields is not None  # called with options, as by `score`; a board's rules are fixed
+        self._has_options = fields is not None  # messages suggest options only to commands that have them, as `score`
         self._prompts: PromptIndex | None = None
         self._known_prompts: dict[tuple[str, str], str] = {}
-        self._known_holders: dict[str, Sequence[PoolItems]] = {}  # by id
-        self._only_model: tuple[str | None] | None = None
-        self._seen: set[int] = set()
-        self._filters: set[int] = set()
+        self._known_holders: dict[str, Sequence[PoolItems]] = {}  # id of an item -> pools that have it
+        self._only_model: tuple[str | None] | None = None  # result of `_sole_model`; None until it is computed
+        self._line_digests: set[int] = set()
+        self._unfiltered_digests: set[int] = set()  # digests of lm-eval lines without their filter
         self._where = ""
         self.num_unknown = 0
         self.num_unread = 0
@@ -236,7 +237,7 @@ class Predictions:
             raise NothingRunError(self._file, self.counts)
 
     def skipped_lines(self, verb: str = "scored") -> Iterator[str]:
-        """Yield a line for each of the first skipped lines, then one with their number and that of answers; if any."""
+        """Yield a text for each of the first skipped lines, then one with the numbers; nothing if none was skipped."""
         for number, problem in self.skipped[:MAX_SKIPPED_SHOWN]:
             yield f"skipped line {number}: {in_one_line(problem)}"
         if self.skipped:
@@ -253,8 +254,8 @@ class Predictions:
             self.skipped.append((entry.number, str(error)))
             return
         message = f"{self._file}: {entry.where}: {error if self._has_options else without_options(error)}"
-        if good := self.recognised.lines - 1:
-            message += f"; {'the line before it is' if good == 1 else f'the {good} before it are'} good"
+        if num_good := self.recognised.lines - 1:
+            message += f"; {'the line before it is' if num_good == 1 else f'the {num_good} before it are'} good"
         may_skip = self._rules == DEFAULT_RULES and self._with_excluded and self._has_options
         option = error.option if isinstance(error, HintedError) and self._has_options else ()
         if option and self.recognised.answers:  # lines before it were read without this option
@@ -272,7 +273,7 @@ class Predictions:
             field = self._answer_field(line)
         except CalibrantError as error:
             fault = error
-        pool_and_item = self._locate(line, field)  # before `fault` is raised: a line to skip needs no answer
+        pool_and_item = self._locate(line, field)  # before `fault` is raised: a line about no item needs no answer
         if pool_and_item is None:
             self.num_unknown += 1
             return
@@ -305,7 +306,7 @@ class Predictions:
         key = (pool.digest, instance, model)
         for stated_response in field.responses:
             response = self._without_prompt(stated_response, field, pool, instance, place)
-            if notes:  # one warning a line
+            if notes:  # warnings on the line go to its first response alone
                 response, notes = response._replace(notes=(*response.notes, *notes)), []
             sample: int | None = None
             if response.stated_reason not in EXCLUDED:
@@ -336,16 +337,16 @@ class Predictions:
                 key: value for key, value in line.items() if key in ("doc_id", "doc", "doc_hash", "resps", "arguments")
             }
             digest = hash(json.dumps(shared_fields, sort_keys=True, default=str))
-            if digest in self._filters:
+            if digest in self._unfiltered_digests:
                 self.counts.warn("filters", place)
                 return True
-            self._filters.add(digest)
+            self._unfiltered_digests.add(digest)
         if not entry.digest or stated_sample(line) is not None:
             return False
         if any(response.id or response.sample is not None for response in field.responses):
             return False
-        if entry.digest not in self._seen:
-            self._seen.add(entry.digest)
+        if entry.digest not in self._line_digests:
+            self._line_digests.add(entry.digest)
         elif self._rules.duplicates == "drop":
             self.counts.warn("duplicate", place)
             return True
@@ -380,8 +381,8 @@ class Predictions:
     def _locate(self, line: Mapping[str, Any], field: AnswerField) -> tuple[PoolItems, str, str] | None:
         """Return (pool, item, name of the field that names it) of a line; None for a line to skip."""
         objects = field.parsed.objects if field.parsed is not None else ()
-        is_stated = bool(self._fields.id) or self._is_trace(line)
-        named = None if is_stated else self._named_item((line, *objects)) or self._prompted_item(line, field)
+        has_fixed_field = bool(self._fields.id) or self._is_trace(line)
+        named = None if has_fixed_field else self._named_item((line, *objects)) or self._prompted_item(line, field)
         name, instance = named or self._instance(line)
         pool = self._pool(line, instance)
         return None if pool is None else (pool, pool.item_id(instance) or instance, name)
@@ -407,7 +408,7 @@ class Predictions:
         holders = self._known_holders.get(name)
         if holders is None:
             holders = tuple(pool for pool in self._pools if pool.item_id(name) is not None)
-            if holders:  # names of no item may be many
+            if holders:  # names of no item are not cached, because they may be many
                 self._known_holders[name] = holders
         return holders
 
@@ -550,15 +551,15 @@ class UnnamedItemError(HintedError):
 
 
 class NothingRunError(CalibrantError):
-    """No response of a file is in the rates. counts: of their reasons."""
+    """Every response of a file is excluded from the rates. counts: counts of its responses by reason."""
 
     def __init__(self, file: str, counts: ResponseCounts) -> None:
-        listed = ", ".join(f"{reason} {number}" for reason, number in counts.as_json()["reasons"].items())
-        super().__init__(f"{file}: nothing was run: {listed}")
+        reasons = ", ".join(f"{reason} {count}" for reason, count in counts.as_json()["reasons"].items())
+        super().__init__(f"{file}: nothing was run: {reasons}")
 
 
-class _ItemsOnly:
-    """Reader that leaves responses as they are."""
+class _UnreadAnswers:
+    """Reader that leaves answers unread."""
 
     has_episodes = has_traces = has_replies = False
 
@@ -576,7 +577,7 @@ class PredictionLines(Predictions):
     """
 
     def __init__(self, lines: Iterable[str | bytes], pool: PoolItems) -> None:
-        super().__init__(Path("lines"), _ItemsOnly(pool))
+        super().__init__(Path("lines"), _UnreadAnswers(pool))
         self._lines = lines
 
     def _entries(self) -> Iterator[FileEntry]:

@@ -1,7 +1,8 @@
 """Responses of providers: messages with their parts, and providers' objects, recognised by their keys.
 
-Fields and parts with thoughts, and messages before the assistant's last one, are never text, whatever the options.
-Sources: type definitions of openai, anthropic, google-genai, boto3's bedrock-runtime, sglang, transformers, vllm.
+Fields and parts with thoughts, and messages before the assistant's last one, are never read as text, whatever the
+options. Sources: type definitions of openai, anthropic, google-genai, boto3's bedrock-runtime, sglang, transformers,
+vllm.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _CALL_ITEMS: Final = (
     "custom_tool_call",
 )  # output items of OpenAI Responses: calls of the user's tools
 _ASSISTANTS: Final = ("assistant", "model")
-_STATED_STOPS: Final = ("finish_reason", "stop_reason", "done_reason")  # in LangChain's metadata
+_METADATA_STOPS: Final = ("finish_reason", "stop_reason", "done_reason")  # keys in LangChain's response_metadata
 _FINAL_CHANNEL: Final = "final"  # channel of messages in Harmony's format
 _DRAFT_CHANNELS: Final = ("analysis", "commentary")
 _SNAKE_CASE: Final = {
@@ -94,7 +95,7 @@ def _response_id(value: JsonMapping) -> str:
 
 
 class Content(NamedTuple):
-    """Content of a message: its text, arguments of tool calls, whether some part is a thought or a refusal."""
+    """Content of a message: its text, the arguments of tool calls, and whether a part is a thought or a refusal."""
 
     text: str | None
     calls: tuple[Any, ...] = ()
@@ -132,9 +133,9 @@ def is_assistant(message: JsonMapping) -> bool:
 
 
 def message_response(message: JsonMapping) -> Response:
-    """Return the response of a message of the assistant, LangChain's with its metadata."""
+    """Return the response in a message of the assistant; of LangChain's, with the stop reason in its metadata."""
     content = read_content(message.get("content"))
-    further, about = (as_object(message.get(name)) for name in ("additional_kwargs", "response_metadata"))
+    further, metadata = (as_object(message.get(name)) for name in ("additional_kwargs", "response_metadata"))
     if message.get("channel") in _DRAFT_CHANNELS:
         arguments = [content.text] if isinstance(message.get("recipient"), str) else []
         return Response(calls=_calls(arguments), has_thoughts=True)
@@ -145,7 +146,7 @@ def message_response(message: JsonMapping) -> Response:
         content.text,
         calls=_calls(calls),
         has_thoughts=content.has_thoughts or has_thought_fields(message) or has_thought_fields(further),
-        stop=next((about[name] for name in _STATED_STOPS if isinstance(about.get(name), str)), ""),
+        stop=next((metadata[name] for name in _METADATA_STOPS if isinstance(metadata.get(name), str)), ""),
         reason=REFUSED if is_refused else error_reason(message.get("error")),
     )
 
@@ -157,7 +158,7 @@ def _call_arguments(calls: Any) -> Iterator[Any]:
 
 
 def _calls(arguments: Sequence[Any]) -> tuple[str | JsonMapping, ...]:
-    """Return arguments of calls, {} for unreadable ones, so that these still count as calls."""
+    """Return the arguments of calls; {} for empty or unreadable ones, so that these still count as calls."""
     return tuple(value if isinstance(value, str | Mapping) and value else {} for value in arguments)
 
 
@@ -192,10 +193,10 @@ FAILURE_HOLDERS: Final = ("response", "result")  # fields of a line whose object
 
 
 def failed_line(line: JsonMapping) -> str:
-    """Return the reason of a failed request; empty if none failed.
+    """Return the reason of a failed request; empty if the request did not fail.
 
-    It is an error, a status from 400, `success: false` or `type: error`, in the line, its response or result, or their
-    body.
+    A failure is an error, a status of at least 400, `success: false` or `type: error`, in the line, in its response or
+    result, or in their body.
     """
     holders = [line, *(line[name] for name in FAILURE_HOLDERS if isinstance(line.get(name), Mapping))]
     holders += [holder["body"] for holder in holders[1:] if isinstance(holder.get("body"), Mapping)]
@@ -254,8 +255,8 @@ def _parse_responses(value: JsonMapping) -> ParsedLine:
     items = as_objects(value.get("output"))
     messages = [item for item in items if item.get("type") == "message"]
     has_final = any(item.get("phase") == "final_answer" for item in messages)
-    spoken = [item for item in messages if not (has_final and item.get("phase") == "commentary")]
-    contents = [read_content(item.get("content")) for item in spoken]
+    visible = [item for item in messages if not (has_final and item.get("phase") == "commentary")]
+    contents = [read_content(item.get("content")) for item in visible]
     texts = [content.text for content in contents if content.text is not None]
     arguments = [item.get("arguments", item.get("input")) for item in items if item.get("type") in _CALL_ITEMS]
     has_reasoning = any(item.get("type") == "reasoning" for item in items)
@@ -263,7 +264,7 @@ def _parse_responses(value: JsonMapping) -> ParsedLine:
     response = Response(
         "".join(texts) if texts else None,
         calls=_calls(arguments),
-        has_thoughts=has_reasoning or len(spoken) < len(messages) or any(content.has_thoughts for content in contents),
+        has_thoughts=has_reasoning or len(visible) < len(messages) or any(content.has_thoughts for content in contents),
         reason=REFUSED if any(content.is_refusal for content in contents) else "",
     )
     response = add_stop(response, incomplete or value.get("status"))
@@ -303,8 +304,7 @@ def _parse_generation(value: JsonMapping) -> ParsedLine:
 
 
 def _parse_sglang(value: JsonMapping) -> ParsedLine:
-    about = as_object(value.get("meta_info"))
-    finish = about.get("finish_reason")
+    finish = as_object(value.get("meta_info")).get("finish_reason")
     stop = finish.get("type") if isinstance(finish, Mapping) else finish
     response = Response(as_text(value.get("text")), has_thoughts=has_thought_fields(value))
     return _parsed("SGLang", value, [add_stop(response, stop)], value.get("model"))
@@ -349,7 +349,7 @@ def is_generated_list(value: Any) -> bool:
 
 
 def _has_choices(value: JsonMapping) -> bool:
-    """Return whether an object has choices; an aggregator's failed request has null in their place."""
+    """Return whether an object has choices; they are null in a failed request of an aggregator of providers."""
     choices = value.get("choices")
     return isinstance(choices, list) or (
         "choices" in value and choices is None and isinstance(value.get("object"), str)
@@ -357,9 +357,9 @@ def _has_choices(value: JsonMapping) -> bool:
 
 
 def _is_llama_cpp(value: JsonMapping) -> bool:
-    beside = {"stop_type", "tokens_predicted", "truncated"}
-    has_one = not beside.isdisjoint(value) or any(key.startswith("stopped_") for key in value)
-    return isinstance(value.get("content"), str) and has_one
+    other_keys = {"stop_type", "tokens_predicted", "truncated"}
+    has_other_key = not other_keys.isdisjoint(value) or any(key.startswith("stopped_") for key in value)
+    return isinstance(value.get("content"), str) and has_other_key
 
 
 def _is_responses(value: JsonMapping) -> bool:
@@ -413,5 +413,6 @@ def provider_responses(value: Any) -> ParsedLine | None:
 
 
 def refuse_chunk(value: JsonMapping) -> None:
+    """Raise `CalibrantError` for one chunk of a streamed response."""
     if value.get("object") == "chat.completion.chunk" or value.get("done") is False:
         raise CalibrantError("a chunk of a stream, no whole response; collect the stream first")

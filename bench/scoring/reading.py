@@ -40,8 +40,9 @@ _NO_TEXT = AnswerText("")
 class AnswerRules(NamedTuple):
     """Rules for reading responses to one item.
 
-    read: the paper's rule for an answer text or an object; read_published: the published rule for a whole text
-    shape: shape of an answer, for the lenient reader; is_one_rule: whether the two rules are equal on a plain text
+    read: the paper's rule, for an answer text or an object; read_published: the published rule, for a whole text
+    shape: shape of an answer, for the lenient reader
+    is_one_rule: whether `read_published` is `read` of the text without closed <think> pairs
     """
 
     read: Callable[[str | Mapping[str, Any]], ReadAnswer]
@@ -158,17 +159,20 @@ def _call_object(call: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
 
 
 def _is_read_alike(rules: AnswerRules, text: str, answer_text: AnswerText, by_text: ReadAnswer) -> bool:
-    """Return whether all three rules certainly read the answer that the paper's rule reads in the answer text."""
+    """Return whether all three rules certainly read the same answer, the one that the paper's rule read.
+
+    by_text: the answer that the paper's rule read in `answer_text`
+    """
     if by_text.is_plain and answer_text.text == text:
         return True
     return rules.is_one_rule and answer_text.text == without_think_pairs(text)
 
 
 def _read_calls(answers: Iterable[ReadAnswer]) -> ReadAnswer | None:
-    """Return the answer in the calls; None if no call holds one, or they differ."""
-    holding = [read for read in answers if not read.problem]
-    is_one = len({comparable(read.answer) for read in holding}) == 1
-    return holding[0] if is_one else None
+    """Return the answer that was read in the calls; None if no call holds one, or if their answers differ."""
+    valid = [read for read in answers if not read.problem]
+    are_equal = len({comparable(read.answer) for read in valid}) == 1
+    return valid[0] if are_equal else None
 
 
 def _read_leniently(

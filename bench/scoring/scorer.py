@@ -34,7 +34,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.records import items_by_id, pool_digest
 
-# --- Evaluator of answers that were extracted or replayed before ------------------------------------------------------
+# --- Evaluator of answers that are read before they are scored --------------------------------------------------------
 
 
 class AnswerEvaluator:
@@ -45,7 +45,7 @@ class AnswerEvaluator:
         self._item = item
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> dict[str, Any]:
-        """Return the line: the score's keys, then those on reading, problem, replies, attribution and pool."""
+        """Return the line: score, then reading of the response, problem, replies, attribution, pool and seconds."""
         answer, reading = prediction.answer, prediction.reading
         assert isinstance(answer, dict)
         assert reading is not None
@@ -65,7 +65,7 @@ class AnswerEvaluator:
         }
 
     def _is_correct(self, prediction: Prediction, answer: Answer) -> bool | None:
-        """Return whether another rule's answer is correct, submitted after the steps that the line states."""
+        """Return whether the answer that another rule reads is correct, submitted after the same steps."""
         assert isinstance(answer, dict)
         steps = prediction.steps[: prediction.num_stated]
         if steps:
@@ -76,7 +76,7 @@ class AnswerEvaluator:
 
 
 def excluded_line(benchmark: Benchmark[Any], prediction: Prediction, context: AnswerContext) -> dict[str, Any]:
-    """Return the line of a response that is in no rate, with the reason in place of a verdict."""
+    """Return the line of a response that is excluded from every rate, with the reason in place of a verdict."""
     assert prediction.reading is not None
     head = {"benchmark": benchmark.name} if is_stated(benchmark.name) else {}
     return {
@@ -109,9 +109,9 @@ class ReplayedAnswer(NamedTuple):
 def replay_answer(
     benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any], steps: Sequence[Step[Any]]
 ) -> ReplayedAnswer:
-    """Replay a transcript, then submit the answer of a response unless the steps did so.
+    """Replay a transcript, then submit the answer of a response unless the steps submit one.
 
-    `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
+    `TranscriptError` names a step with a false outcome; `CalibrantError` if the steps submit another answer.
     """
     extracted = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
     return _submit_answer(benchmark, item, extracted, steps)
@@ -149,7 +149,7 @@ def extract_answer(
 
 
 def steps_of(value: object) -> list[Step[Any]]:
-    """Return the steps of an episode, a record or JSON, [] for None; `CalibrantError` names a malformed entry."""
+    """Return steps given as `Step`, record or JSON object, [] for None; `CalibrantError` names a malformed entry."""
     if value is None:
         return []
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
@@ -168,7 +168,7 @@ def _step(index: int, entry: object) -> Step[Any]:
 
 
 class ScoredPrediction(NamedTuple):
-    """A prediction's verdict, the line to write, with its context."""
+    """A prediction's context, and its verdict as the line to write."""
 
     context: AnswerContext
     line: Mapping[str, Any]
@@ -193,7 +193,7 @@ class _OpenPool(NamedTuple):
 class PoolScorer:
     """Scorer of predictions for one or more pools of one benchmark.
 
-    options: the benchmark's Struct of `calibrant score`, its defaults if None
+    options: the benchmark's Struct of options of `calibrant score`; None for its defaults
     reading: options of reading responses
     has_episodes: whether lines may have the steps of an episode, which are replayed
     has_traces: whether lines may be traces in the benchmark's own format
@@ -214,9 +214,7 @@ class PoolScorer:
         self._reading = reading
         opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
-        self._settings: dict[
-            tuple[str, str], str
-        ] = {}  # (setting, pool digest) -> row group: few, used for each prediction
+        self._row_groups: dict[tuple[str, str], str] = {}  # (setting, pool digest) -> row group in tables
         self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()
         self._rules: EvaluatorCache[AnswerRules] = EvaluatorCache()
 
@@ -247,7 +245,7 @@ class PoolScorer:
             pool.digest,
             len(pool.items),
             prediction.instance,
-            self._setting(item.setting, pool.digest),
+            self._row_group(item.setting, pool.digest),
             item.stratum,
             template_option(prediction.template),
             seconds=prediction.seconds,
@@ -262,8 +260,8 @@ class PoolScorer:
     def read_answer(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """Return the prediction with its answer, after replaying its steps, or with the reason why it has none.
 
-        `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
-        For benchmarks with their own evaluators, answers are read when they are scored.
+        `TranscriptError` names a step with a false outcome; `CalibrantError` if the steps submit another answer.
+        For benchmarks with an EVALUATOR, answers without steps are read when they are scored.
         """
         if prediction.response.stated_reason in EXCLUDED:
             return prediction._replace(sample=None, answer={}, reading=self._read(prediction))
@@ -272,7 +270,7 @@ class PoolScorer:
         return self._replay(prediction, line) if self.has_episodes else self._extract(prediction)
 
     def answer_of(self, prediction: Prediction) -> str | dict[str, Any]:
-        """Return the scored answer of a prediction, without thoughts; its text if it has none."""
+        """Return the scored answer of a prediction, a text or an object; empty if the response holds no answer."""
         return self.answer_and_reason(prediction)[0]
 
     def answer_and_reason(self, prediction: Prediction) -> tuple[str | dict[str, Any], str]:
@@ -317,10 +315,10 @@ class PoolScorer:
             raise CalibrantError("it has steps of an episode, but the item is not played")
         return prediction
 
-    def _setting(self, setting: str, digest: str) -> str:
-        row_group = self._settings.get((setting, digest))
+    def _row_group(self, setting: str, digest: str) -> str:
+        row_group = self._row_groups.get((setting, digest))
         if row_group is None:
-            row_group = self._settings[setting, digest] = self.benchmark.metrics.row_group(setting, digest)
+            row_group = self._row_groups[setting, digest] = self.benchmark.metrics.row_group(setting, digest)
         return row_group
 
     def _prompt(self, digest: str, instance: str) -> str:

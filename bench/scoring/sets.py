@@ -1,8 +1,8 @@
 """Scores of sets of k hypotheses for an item: validity, distinctness, and recovery of all consistent hypotheses.
 
-The metrics are those of HypoSpace (arXiv 2510.15614). There all consistent hypotheses are listed; here they are
-counted, up to 10^12 and more, so recovery is also reported as a share of the most that k entries can recover. Missing
-and unreadable entries count in k.
+The metrics are those of HypoSpace (arXiv 2510.15614). There all consistent hypotheses are listed; here they are only
+counted and may exceed 10^12, so recovery is also reported as a share of what k entries can recover at most. Missing and
+unreadable entries count in k.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from calibrant.dsl.records import items_by_id, pool_digest
 FIELD = "hypotheses"  # field with the list, in a line or in the last object of its response
 TEXT_FIELDS = ("response", "rawResponse", "text", "completion", "output", "answer")
 MISSING = "-"  # stand-in for a missing entry: a text without an answer
-LARGE = 10**6  # counts from it on are also given by their decimal logarithm
+MIN_LOG_COUNT = 10**6  # least number of hypotheses that is also given as its decimal logarithm
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetScore:
     """The score of one set.
 
-    size: k; num_read: entries that are hypotheses; num_fitting: entries that fit the evidence; num_distinct: number of
-        equivalence classes among these
-    count: number of all equivalence classes that fit; mass: share of the fitting members in the distinct ones
+    size: k; num_read: number of entries that are hypotheses; num_fitting: number of these that fit the evidence
+    num_distinct: number of equivalence classes among the fitting entries; count: number of all classes that fit
+    mass: share of the members of the version space that are in one of the distinct classes
     draws_mass: expected `mass` of k independent uniform draws of members
-    prior: name of a prior, empty if there is none; prior_mass: posterior probability of the distinct ones under it
-    draws_prior_mass: expected posterior probability of k independent draws from the posterior
+    prior: name of a prior, empty if there is none; prior_mass: posterior probability of the distinct entries under it
+    draws_prior_mass: expected posterior probability of the distinct ones among k draws from the posterior
     """
 
     benchmark: str
@@ -77,12 +77,12 @@ class SetScore:
 
     @property
     def recovery(self) -> float:
-        """Share of all fitting hypotheses that the set holds."""
+        """Share of all classes of fitting hypotheses that the set holds."""
         return float(Fraction(self.num_distinct, self.count)) if self.count else 0.0
 
     @property
     def reach(self) -> float:
-        """Distinct fitting hypotheses over the most that k entries can hold."""
+        """Number of distinct fitting entries, divided by the largest number that k entries can hold."""
         return self.num_distinct / min(self.size, self.count) if self.count else 0.0
 
     @property
@@ -105,7 +105,7 @@ class SetScore:
             "fitting": self.num_fitting,
             "distinct": self.num_distinct,
             "count": str(self.count),
-            "count_log10": log10(self.count) if self.count >= LARGE else None,
+            "count_log10": log10(self.count) if self.count >= MIN_LOG_COUNT else None,
             "hypotheses": self.noun,
             "class": self.in_words,
             "valid_rate": self.valid,
@@ -218,7 +218,7 @@ def _by_set(scored: Iterable[_Entry], size: int) -> Iterator[tuple[tuple[str, st
 
 
 def _read_answer(scoring: Scorable[Any], item: Any, answer: Any) -> Mapping[str, Any]:
-    """Return an answer as an object; extracts it from the text of a response, {} if that has none."""
+    """Return an answer as an object, extracted if it is the text of a response; {} if the text has none."""
     if isinstance(answer, Mapping):
         return answer
     try:
