@@ -132,6 +132,17 @@ class RefusedError(PoolError):
         self.line = line
         self.name = name
 
+    def with_problem(self, problem: str) -> Self:
+        """Return the error with another problem at the same place."""
+        return type(self)(
+            problem,
+            reason=self.reason,
+            line=self.line,
+            name=self.name,
+            file=self.file,
+            field=self.field,
+        )
+
     def with_location(self, *, file: str = "", instance: str = "") -> Self:
         """Return the error with the file added if it is missing."""
         return type(self)(

@@ -65,6 +65,7 @@ _REPRESSES: Final = frozenset(
         "represses",
         "repression",
         "repressing",
+        "repressor",
         "down",
         "downregulates",
     ]
@@ -150,7 +151,7 @@ def has_head(line: str, number: int = 1) -> bool:
 
 
 def headless_columns(text: str) -> Sequence[str]:
-    """Return the names of the columns of a table of edges without a head, two or three; () for other texts."""
+    """Return the names of the columns of a table of edges without a head, two or more; () for other texts."""
     lines = _content_lines(text)
     separator = _separator(lines[0][1]) if lines else ""
     try:
@@ -159,20 +160,30 @@ def headless_columns(text: str) -> Sequence[str]:
         for row in rows:
             if len(row) != num_columns or not all(map(is_node_name, row[:2])):
                 return ()
-            if num_columns == 3:
+            if num_columns > 2:
                 read_sign(row[2], 0)
     except NetworkError:
         return ()
-    return ("source", "target", "sign")[:num_columns] if num_columns in (2, 3) else ()
+    further = [f"column_{k}" for k in range(4, num_columns + 1)]
+    return [*("source", "target", "sign")[:num_columns], *further] if num_columns > 1 else ()
 
 
 def add_head_advice(error: NetworkError, text: str) -> NetworkError:
     """Return the error, with the first line to add if the text is a table of edges without a head."""
-    if not (columns := headless_columns(text)):
+    columns = headless_columns(text)
+    if not columns and not _has_longer_heads(text):
         return error
+    columns = columns or ("source", "target", "sign")
     signs = "" if "sign" in columns else ", with --sign both"
     advice = f"a table of edges, which `family` reads{signs}, has a first line of names: {', '.join(columns)}"
-    return NetworkError(f"{error.problem}; {advice}", reason=error.reason, line=error.line, name=error.name)
+    return error.with_problem(f"{error.problem}; {advice}")
+
+
+def _has_longer_heads(text: str) -> bool:
+    """Return whether the heads of a text begin with those of an edge table, as `Source Node` and `Target Node` do."""
+    _, first = next(iter(_content_lines(text)), (1, ""))
+    heads = [re.sub(r"[\s_-]", "", field).lower() for field in re.split("[\t,;]", first)]
+    return all(any(head.startswith(name) for head in heads) for name in ("source", "target"))
 
 
 _OPEN_REGULATION = re.compile(r"\s-[>|?]\?\s")  # in aeon: a regulation that may be inessential
@@ -318,7 +329,7 @@ def _table_rows(
 ) -> Iterator[tuple[int, str, tuple[int, ...], str]]:
     for number, line in lines:
         fields = _split(line, separator, number)
-        if len(fields) < 1 + max(head.source, head.target, *head.signs):
+        if len(fields) < 1 + max(head.source, head.target, *head.signs) or any(fields[head.width :]):
             problem = f"{len(fields)} fields; the head has {head.width}"
             raise NetworkError(problem, reason="fields", line=number)
         cells = [fields[position] for position in head.signs]

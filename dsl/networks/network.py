@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.errors import PoolError, RefusedError, short_repr
 from calibrant.dsl.networks import text_formats
 from calibrant.dsl.networks.edge_tables import add_head_advice, headless_columns
 from calibrant.dsl.networks.formulas import (
@@ -61,6 +61,28 @@ def recognize(content: bytes, name: str = "") -> str:
     return by_content or ("" if stranger is not None else _ENDINGS.get(Path(name).suffix.lower(), ""))
 
 
+def add_kind(error: RefusedError, content: bytes, own: tuple[str, ...]) -> RefusedError:
+    """Return the error on a file, with what it looks like and what reads it if it is of another kind than its own.
+
+    An error in the first line says nothing more, so its problem is left out.
+    own: how descriptions of its own kind begin
+    """
+    try:
+        text = decode_text(content, "")
+    except PoolError:
+        return error
+    kind = text_formats.describe_other_format(text)
+    if kind is None and (network_format := recognize(content)):
+        kind = f"a network ({network_format})", "calibrant network FILE"
+    if kind is None or kind[0].startswith(own):
+        return error
+    return error.with_problem(looks_like(*kind) if error.line in (None, 1) else f"{error.problem}; {looks_like(*kind)}")
+
+
+def looks_like(description: str, reader: str) -> str:
+    return f"it looks like {description}; what reads it: {reader}"
+
+
 def read_rules(content: bytes, file: str, chosen: str | None = None, names: str = "id") -> Rules:
     """Read a network file; `NetworkError` names the format that a file of another kind resembles.
 
@@ -100,7 +122,7 @@ def _decode(content: bytes) -> str:
 def _unrecognized(text: str) -> NetworkError:
     stranger = text_formats.describe_other_format(text)
     if stranger is not None:
-        return NetworkError(f"it looks like {stranger[0]}; what reads it: {stranger[1]}", reason="not-a-network")
+        return NetworkError(looks_like(*stranger), reason="not-a-network")
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), None)
     if first is None:

@@ -33,6 +33,7 @@ from calibrant.dsl.parse_limits import split_lines
 # --- Recognition ------------------------------------------------------------------------------------------------------
 _AEON_LINE = re.compile(r"\s*(?:[A-Za-z0-9_{}]+\s*-[>|?]\??\s*[A-Za-z0-9_{}]+\s*$|\$[A-Za-z0-9_{}]+\s*:)")
 _UPDATE = re.compile(r"\*\s*=")
+_JSON = re.compile(r"[\[{]+\s*[\"\]}]")
 _VALUES = {"0", "1", "-", ""}
 _EDGE = re.compile(r"[^\s,=]+\s+[+-]?1\s+[^\s,=]+", re.I)
 
@@ -107,6 +108,20 @@ _TABLES: tuple[_OtherFormat, ...] = (
     ("a table of series", "calibrant family PRIOR FILE", _is_series),
     ("a prior network as SIF", "calibrant family FILE DATA", _begins_with_edge),
     ("a table of edges", "calibrant family FILE DATA", _is_headed_table),
+    (
+        "BMA JSON",
+        "BioModelAnalyzer",
+        lambda lines: (
+            next(filter(None, lines), "").startswith("{")
+            and any('"Model"' in line or '"Variables"' in line for line in lines)
+        ),
+    ),
+    ("a JSON text", "no reader here", lambda lines: _JSON.match("".join(lines[:9])) is not None),
+    (
+        "a DOT graph",
+        "Graphviz; write its edges as source,target,sign",
+        _any_line(r"(?:strict\s+)?(?:di)?graph\b[^,=]*\{"),
+    ),
     ("a table of values", "calibrant fit FILE --target NAME", _is_headed_truth_table),
 )
 # formats that are refused; the first match counts
@@ -116,15 +131,6 @@ _OTHER_FORMATS: tuple[_OtherFormat, ...] = (
     ("BLIF", "ABC or SIS", _any_line(r"\.(?:model|names|latch)\b")),
     ("cnet", "bns or BooleanNet; bioLQM converts it to bnet", _any_line(r"\.v\s+[0-9]+")),
     ("a PLA truth table", "calibrant fit FILE.pla", _any_line(r"\.(?:i|o|ilb|ob|type)\b")),
-    (
-        "BMA JSON",
-        "BioModelAnalyzer",
-        lambda lines: (
-            next(filter(None, lines), "").startswith("{")
-            and any('"Model"' in line or '"Variables"' in line for line in lines)
-        ),
-    ),
-    ("a JSON text", "no reader here", lambda lines: next(filter(None, lines), "").startswith(("{", "["))),
     ("CellNetAnalyzer", "CellNetAnalyzer", _ends_in_number),
     ("boolSim (`A&^C -> B`)", "boolSim; bioLQM converts it to bnet", _has_arrow_formula),
     ("a truth table", "bioLQM; calibrant fit reads tables of 0 and 1", _is_truth_table),

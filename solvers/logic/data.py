@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from calibrant.dsl.errors import CalibrantError, PoolError
+from calibrant.dsl.errors import CalibrantError, PoolError, RefusedError
 from calibrant.dsl.logic.files.midas import Dataset, Normalisation, Times, read_midas
 from calibrant.dsl.logic.files.networks import check_name
 from calibrant.dsl.logic.item import Edge, Options, Task, Tolerance, node_names
 from calibrant.dsl.logic.prompt import MAX_LISTED_NAMES
 from calibrant.dsl.networks.edge_tables import SIGNS_ARE_STATED, StatedSign, is_edge_table, parse_edges
-from calibrant.dsl.networks.network import edge_list_note, first_names, recognize
+from calibrant.dsl.networks.network import add_kind, edge_list_note, first_names, recognize
 from calibrant.dsl.parse_limits import decode_text, read_bytes
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
@@ -40,7 +40,10 @@ def read_data(
     normalise, cell_line: see `read_midas`; sign: see `read_prior`
     """
     prior, notes = read_prior(Path(pkn), sign)
-    data = read_midas(Path(midas), time, prior, normalise, cell_line)
+    try:
+        data = read_midas(Path(midas), time, prior, normalise, cell_line)
+    except RefusedError as error:
+        raise add_kind(error, read_bytes(Path(midas)), ("MIDAS",)) from None
     data = replace(data, notes=(*notes, *data.notes))
     try:
         task = Task(prior, data.setup, data.experiments, data.values, options, Tolerance(fit, size))
@@ -62,7 +65,10 @@ def read_prior(path: Path, sign: StatedSign | None = None) -> tuple[tuple[Edge, 
     content = read_bytes(path)
     text = "" if content.startswith((b"<", b"PK")) else decode_text(content, path.name)
     if (text and is_edge_table(text)) or not recognize(content, path.name):
-        table = parse_edges(text or decode_text(content, path.name), path.name, sign)
+        try:
+            table = parse_edges(text or decode_text(content, path.name), path.name, sign)
+        except RefusedError as error:
+            raise add_kind(error, content, ("a prior network", "a table of edges")) from None
         return tuple(Edge(*edge) for edge in table.edges), tuple(_pair_note([*table.open_pairs]))
     if sign is not None:
         raise PoolError(SIGNS_ARE_STATED, file=path.name)

@@ -28,7 +28,7 @@ from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.pools.capabilities import CountedFamily, Families
 from calibrant.bench.terminal import HintedError, invocation
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
+from calibrant.dsl.errors import CalibrantError, PoolError, RefusedError, in_one_line, short_repr
 from calibrant.dsl.logic import item as logic_item
 from calibrant.dsl.logic.files.midas import Dataset, candidate_experiments, read_candidates
 from calibrant.dsl.logic.files.networks import ListedModel, bnet_text, read_networks, table_rows
@@ -58,8 +58,11 @@ MAX_PRINTED = 8  # attractors, and parent sets of a gene
 
 
 def is_series(data: Path) -> bool:
-    """Return whether the header of a CSV file has the column `series`."""
-    header = next(table_rows(read_text(data), data.name), None)
+    """Return whether the header of a CSV file has the column `series`; its faults are those of MIDAS data."""
+    try:
+        header = next(table_rows(read_text(data), data.name), None)
+    except RefusedError:
+        return False
     return header is not None and SERIES_COLUMN in header[1]
 
 

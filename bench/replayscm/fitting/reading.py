@@ -524,6 +524,8 @@ def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
         file.seek(0)
         if problem := describe_blanks(file):
             raise CalibrantError(f"{path.name}: {problem}")
+        if first.lstrip().startswith("<"):
+            raise CalibrantError(f"{path.name}: XML, no CSV; calibrant network reads SBML and GINML")
         if not first:
             raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
         stated = re.fullmatch(r"sep=([,;\t])", first.rstrip("\r\n"))  # Excel's line above the names

@@ -62,6 +62,8 @@ MIDAS = "TR:a,DA:c,DV:c\n1,0,0\n1,10,1\n"
     [
         ("a,b,+\nb,c,-\n", HEADED),
         ("a\tb\tactivates\nb\tc\t-1\n", HEADED),
+        ("a\tb\tActivation\t123\nb\tc\tRepressor\t45;6\n", f"{HEADED}, column_4"),
+        ("Source Node,Target Node,Type\na,b,1\n", HEADED),
         ("a,b\na,c\n", UNSIGNED),
         ("a b\na c\n", UNSIGNED),
         ("source,target,sign\na,b,1\n", "it looks like a table of edges; what reads it: calibrant family FILE DATA"),
@@ -77,7 +79,7 @@ def test_tables_of_edges_are_refused_with_the_head_that_they_lack(
     (tmp_path / "edges.csv").write_text(text)
     (tmp_path / "data.csv").write_text(MIDAS)
     assert refused(capsys, "network", tmp_path / "edges.csv").endswith(advice)
-    if advice in (HEADED, UNSIGNED):
+    if advice.startswith((HEADED, UNSIGNED)):
         assert refused(capsys, "family", tmp_path / "edges.csv", tmp_path / "data.csv").endswith(advice)
 
 
@@ -107,6 +109,62 @@ def test_names_with_marks_of_another_syntax_are_named(
     assert len(lines) == len(marked)
     for line, name, other in zip(lines, marked, others, strict=True):
         assert f" {name} has no rule and is a node of its own, beside {other};" in line
+
+
+PRIOR, SERIES, SBML = "a\t1\tc\n", "series,a,c\n1,0,1\n1,1,0\n", '<?xml version="1.0"?>\n<sbml level="3"/>\n'
+
+
+@pytest.mark.parametrize(
+    ("prior", "data", "advice"),
+    [
+        (
+            MIDAS,
+            MIDAS,
+            "prior.txt: line 1: it looks like MIDAS measurements; what reads it: calibrant family PRIOR FILE",
+        ),
+        (
+            SERIES,
+            MIDAS,
+            "prior.txt: line 1: it looks like a table of series; what reads it: calibrant family PRIOR FILE",
+        ),
+        (
+            "a,b\n0,1\n".replace("b", "b,c").replace("1", "1,1"),
+            MIDAS,
+            "a table of values; what reads it: calibrant fit",
+        ),
+        ("digraph {\na -> b;\n}\n", MIDAS, "prior.txt: line 1: it looks like a DOT graph; what reads it: Graphviz"),
+        ('{"edges": []}\n', MIDAS, "prior.txt: line 1: it looks like a JSON text; what reads it: no reader here"),
+        (
+            PRIOR,
+            PRIOR,
+            "data.txt: line 1: it looks like a prior network as SIF; what reads it: calibrant family FILE DATA",
+        ),
+        (PRIOR, MODEL, "it looks like a network (bnet); what reads it: calibrant network FILE"),
+        (PRIOR, SBML, "it looks like a network (sbml-qual); what reads it: calibrant network FILE"),
+        (
+            PRIOR,
+            "source,target,sign\na,c,1\n",
+            "it looks like a table of edges; what reads it: calibrant family FILE DATA",
+        ),
+        (PRIOR, "TR:a;DA:c;DV:c\n1;10;1\n", "data.txt: line 1: fields are separated by semicolons; save the file"),
+    ],
+)
+def test_priors_and_data_that_are_other_files_are_named(
+    prior: str, data: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "prior.txt").write_text(prior)
+    (tmp_path / "data.txt").write_text(data)
+    assert advice in refused(capsys, "family", tmp_path / "prior.txt", tmp_path / "data.txt")
+
+
+def test_rows_of_a_table_of_edges_longer_than_its_head_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data.csv").write_text(MIDAS)
+    for row, reason in (("a,c,1,x", "line 2: 4 fields; the head has 3"), ("a,c,1,,", "")):
+        (tmp_path / "edges.csv").write_text(f"source,target,sign\n{row}\n")
+        code = main(["family", str(tmp_path / "edges.csv"), str(tmp_path / "data.csv"), "--time", "10"])
+        assert (code, reason in capsys.readouterr().err) == (2 if reason else 0, True)
 
 
 def test_a_list_of_edges_that_is_bnet_too_is_read_as_bnet_with_a_note(

@@ -262,6 +262,7 @@ def test_files_in_other_encodings_and_with_line_breaks_in_cells_are_read(tmp_pat
         (b'"A" "B c"\n"1" 0 1\n"2" 1 0\n', "cells are separated by blanks; write commas, semicolons or tabs"),
         (b"A   B\n0   1\n1   0\n", "cells are separated by blanks; write commas, semicolons or tabs"),
         (b"PK\x03\x04\x14\0\xff", "it looks like a workbook; save the sheet as CSV in UTF-8"),
+        (b'<?xml version="1.0"?>\n<sbml/>\n', "XML, no CSV; calibrant network reads SBML and GINML"),
         (gzip.compress(b"A,B\n0,1\n"), "compressed with gzip; give the file as it was: gunzip FILE"),
         ("A,B\n0,1\n".encode("utf-16-le"), "no text in UTF-8, for it has a NUL"),
     ],
