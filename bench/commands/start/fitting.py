@@ -170,7 +170,8 @@ def _print_fit(
         for line in fitted.lines(verbose=verbose):
             typer.echo(line)
         following = [*_checks(certificates, table)]
-        again = command_without_option(*WRITTEN)
+        # where nothing fits, other options go on without the assumption, which they do not take
+        again = command_without_option(*WRITTEN, *(() if fitted.fits else ("--assume",)))
         following += [] if fitted.fits else [*_wider(fitted, max_parents)]
         following += [NextCommand((*again, *added), purpose) for added, purpose in fitted.suggestions]
         if fitted.suggestions and fitted.has_page and html is None:

@@ -256,9 +256,11 @@ class Fit(Framed):
 
     @property
     def suggestions(self) -> Sequence[Suggestion]:
-        """Roots that fit, where not all sets are gone through; figures of fronts where nothing fits; else none."""
+        """Roots that fit, where not all sets are gone through; what to do where nothing fits; else none."""
         if self.some_roots:
             return ((("--roots", join_names(self.some_roots)), "the least SCM behind roots that fit"),)
+        if self.is_contradictory and not self.fronts and self.target is None:
+            return (("--errors", "front"), "allow errors"), (("--score", "bde"), "if values are noisy: networks")
         return ((("--json",), "all figures"),) if self.fronts and not self.fits else ()
 
     @property

@@ -81,6 +81,9 @@ TABLE = "X1,X2,X3,set\n0,0,0,\n1,1,1,\n0,1,1,X2\n1,0,0,X2\n"
         ("fit a.csv --do set --target X3 --out p.jsonl --certificates c", 0, ["fit", "audit", "verify"]),
         ("fit a.csv --do set --target X3 --max-parents 1", 1, ["fit", "fit", "fit"]),
         ("fit a.csv --do set --roots X1,X2 --max-parents 1 --errors front", 1, ["fit", "fit"]),
+        ("fit b.csv", 1, ["fit", "fit"]),
+        ("fit b.csv --roots X1", 1, ["fit", "fit"]),
+        ("fit b.csv --assume k.txt", 1, ["fit", "fit"]),
         ("fit a.csv --do set --score bde", 0, ["fit", "fit"]),
         ("training POOL --out t.jsonl", 0, ["schema", "training", "prompts"]),
         ("training POOL --curriculum block --out blocks", 0, ["prompts"]),
@@ -97,6 +100,8 @@ def test_fits_worked_solutions_and_harder_pools_name_what_is_next(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     files = Files.made("causim", tmp_path)
+    Path("b.csv").write_text("X1,X2\n0,0\n0,1\n1,0\n1,1\n", encoding="utf-8")  # neither is a function of the other
+    Path("k.txt").write_text("forbid X1 -> X2\n", encoding="utf-8")
     Path("a.csv").write_text(TABLE if code == 0 else TABLE.replace("0,1,1", "0,1,0"), encoding="utf-8")
     capsys.readouterr()
     assert main([str(files.pool) if word == "POOL" else word for word in line.split()]) == code
