@@ -202,6 +202,12 @@ class Column:
             return self.words[0] if code == self.value else str(code)
         return self.words[code]
 
+    @property
+    def digits_or_words(self) -> tuple[str, str]:
+        """Text of 0 and of 1 in tables: the user's words, digits of what --binarize made and of a constant column."""
+        is_worded = self.kind == "binary" and not (_is_digit(self.words) or _is_ruled(self.words))
+        return (self.words[0], self.words[1]) if is_worded else ("0", "1")
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         entries: dict[str, Any] = {"name": self.name, "kind": self.kind, "missing": self.num_missing}
@@ -454,6 +460,11 @@ def _median(numbers: Sequence[Fraction], places: I32) -> Fraction:
     return (middle[0] + middle[1]) / 2
 
 
+def _is_ruled(words: Sequence[str]) -> bool:
+    """Return whether these are the words of a column that --binarize made."""
+    return words[0] == f"not {words[1]}"
+
+
 def _is_digit(words: Sequence[str]) -> bool:
     """Return whether the words for 0 and 1 are these numbers, in some spelling."""
     return [number_of(word) for word in words] == [0, 1]
@@ -467,7 +478,7 @@ def coding_lines(columns: Iterable[Column], *, networks: bool = False) -> list[s
     columns = list(columns)
     groups: dict[tuple[str, str], list[str]] = {}
     for column in columns:
-        if column.kind == "binary" and not (_is_digit(column.words) or column.words[0] == f"not {column.words[1]}"):
+        if column.kind == "binary" and not (_is_digit(column.words) or _is_ruled(column.words)):
             groups.setdefault((column.words[1], column.words[0]), []).append(column.name)
     parts = [
         f"{high} ({', '.join(names)}{'' if truth_of(high) == 1 and truth_of(low) == 0 else f'; 0: {low}'})"

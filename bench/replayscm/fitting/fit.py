@@ -242,7 +242,7 @@ class Fit(Framed):
             yield f"how many SCMs fit was not counted: {self.uncounted}"
         if self.why is not None:
             yield ""
-            yield from why_lines(self.why)
+            yield from map(self.naming.with_values, why_lines(self.why, self.naming.values))
 
     @property
     def fits(self) -> bool:

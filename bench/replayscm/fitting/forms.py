@@ -117,6 +117,7 @@ class ConfigurationTable:
     """Truth table of qualitative comparative analysis on crisp sets, for sufficiency.
 
     codes: 1, 0 or ? for a remainder, of each row; bit i of a row is condition i
+    words: text of 0 and of 1, of each condition and last of the target
     open_forms, zero_forms: least sums of products with remainders free (parsimonious) and as 0 (conservative)
     """
 
@@ -126,6 +127,7 @@ class ConfigurationTable:
     consistency: Fraction
     cases: int
     codes: str
+    words: Sequence[tuple[str, str]]
     open_forms: truth_tables.LeastForms
     zero_forms: truth_tables.LeastForms
 
@@ -171,7 +173,9 @@ class ConfigurationTable:
             if bits in occurring or code != truth_tables.FREE:
                 k = occurring.get(bits)
                 zeros, ones = (0, 0) if k is None else (int(self.patterns.zeros[k]), int(self.patterns.ones[k]))
-                rows.append([*map(str, bits), f"{zeros + ones:,}", _decimal(fronts.ratio(ones, zeros + ones)), code])
+                read = [word[bit] for word, bit in zip(self.words[:-1], bits, strict=True)]
+                value = code if code == truth_tables.FREE else self.words[-1][int(code)]
+                rows.append([*read, f"{zeros + ones:,}", _decimal(fronts.ratio(ones, zeros + ones)), value])
         columns = [*self.conditions, "cases", "consistency", self.target]
         notes = [f"? is a remainder: fewer than {plural(self.cases, 'cases')}; rows without cases are left out"]
         more = max(0, len(rows) - MAX_LINES)
@@ -370,5 +374,6 @@ def fit_configurations(table: Table, options: fronts.FormulaOptions, listen: Ste
         remainders = "remainders 0" if is_free_zero else "remainders free"
         listen(f"{options.target}, {remainders}{_greedy_text(coded)}", len(forms), 2)
         forms.append(truth_tables.least_forms(coded, "sop", names, options.ties))
-    part = ConfigurationTable(options.target, conditions, patterns, consistency, options.cases, codes, *forms)
+    words = [table.used[table.position(name)].digits_or_words for name in (*conditions, options.target)]
+    part = ConfigurationTable(options.target, conditions, patterns, consistency, options.cases, codes, words, *forms)
     return FormsFit(table, (part,))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from calibrant.audits.claims import Certificate, ClaimKind, NotExaminedError, Refused, Verifier, certify, verify
 from calibrant.audits.replayscm.certificates.certificate import FORMAT as COUNT_FORMAT
@@ -542,8 +542,8 @@ def table_page(
         title = f"Which formulas of {target} fit, with how many errors?" if target else name
         content = {"title": title, "crumbs": ["fit", name], "item": ITEM}
         return design_page("why/why.html", content | {"body": Markup("<h1>{}</h1>\n").format(title) + notes})
-    whole = why_page(why, body(why, "why", notes=Markup(NOTES_HERE)), "fit", name)
-    return table.naming.markup(whole).replace(NOTES_HERE, notes)
+    whole = why_page(why, body(why, "why", notes=Markup(NOTES_HERE), words=table.naming.values), "fit", name)
+    return table.naming.markup(table.naming.with_values(whole, escape)).replace(NOTES_HERE, notes)
 
 
 def page_in_steps(table: Table, target: str | None, why: ReplayWhy | None, name: str) -> str:

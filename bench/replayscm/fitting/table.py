@@ -269,10 +269,15 @@ class Table(Framed):
             legal.append(name if name in plain else similar)
         return tuple(legal)
 
+    @property
+    def value_texts(self) -> dict[str, tuple[str, str]]:
+        """Text of 0 and of 1 in tables, by the legal name of the column."""
+        return dict(zip(self.legal_names, (column.digits_or_words for column in self.used), strict=True))
+
     @cached_property
     def naming(self) -> Naming:
         """Names inside formulas of items, and the raw ones; titles of rows with the same columns set have them too."""
-        return Naming(self.legal_names, self.names, np.unique(self.set_masks).tolist())
+        return Naming(self.legal_names, self.names, np.unique(self.set_masks).tolist(), self.value_texts)
 
     def row_line(self, row: str, targets: Sequence[str]) -> tuple[str, str]:
         """Return a row as a line of the file, and what to replace in it; without a file by the names of its columns.
@@ -438,11 +443,15 @@ MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one 
 
 @dataclass(frozen=True)
 class Naming:
-    """Legal names of columns and the raw ones, in the same order. masks: which columns some row sets, of all rows."""
+    """Legal names of columns and the raw ones, in the same order.
+
+    masks: which columns some row sets, of all rows; values: legal name -> text of 0 and of 1
+    """
 
     legal: Sequence[str]
     raw: Sequence[str]
     masks: Sequence[int]
+    values: Mapping[str, tuple[str, str]]
 
     def graph(self, model: Scm, *, is_whole: bool) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """Return the formula of each column of a model, "" of a root, and its arcs, all under the user's names.
@@ -485,6 +494,12 @@ class Naming:
     def markup(self, page: str) -> str:
         """Return HTML or SVG with raw names."""
         return self._replace(page, lambda name: str(escape(name)))
+
+    def with_values(self, text: str, form: Callable[[str], Any] = str) -> str:
+        """Return a text under legal names in which `X = 0` has the user's word for 0; form: spells the word."""
+        worded = [name for name, texts in self.values.items() if texts != ("0", "1")]
+        pattern = rf"\b({'|'.join(worded)}) = ([01])(?!\w|\.\d)"
+        return re.sub(pattern, lambda m: f"{m[1]} = {form(self.values[m[1]][int(m[2])])}", text) if worded else text
 
     def value(self, value: Any) -> Any:
         """Return a value for JSON with raw names; inside longer texts they stand as in formulas."""

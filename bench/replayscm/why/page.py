@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 from markupsafe import Markup
 
@@ -217,7 +218,16 @@ def excluded_words(mechanism: DecidedVariable) -> list[str]:
     return [*sentences, f"{plural(more, 'more sets')} of parents are excluded in the same way."] if more else sentences
 
 
-def lines(why: ReplayWhy) -> Iterator[str]:
+WordTexts: TypeAlias = Mapping[str, Sequence[str]]
+"""Variable -> texts of 0 and 1 in tables, of a user's table; others have digits."""
+
+
+def word_of(words: WordTexts, name: str, value: object) -> str:
+    """Return the text of a variable's value; of what is no value, such as `never`, that."""
+    return words[name][int(str(value))] if name in words and str(value) in ("0", "1") else str(value)
+
+
+def lines(why: ReplayWhy, words: WordTexts | None = None) -> Iterator[str]:
     """Yield the lines of the terminal."""
     from calibrant.bench.pages.terminal_tables import aligned
 
@@ -232,9 +242,13 @@ def lines(why: ReplayWhy) -> Iterator[str]:
         rows = table(why)
         if rows:
             yield ""
-            parents = list(rows[0].values)
+            parents, read = list(rows[0].values), partial(word_of, words or {})
             body = [
-                [*map(str, row.values.values()), seen_text(row), str(row.first), str(row.second), where(row)]
+                [
+                    *(read(name, value) for name, value in row.values.items()),
+                    *(read(why.pair.differing[0], value) for value in (seen_text(row), row.first, row.second)),
+                    where(row),
+                ]
                 for row in rows
             ]
             yield aligned([*parents, "seen", "A", "B", "where"], body)
@@ -292,7 +306,7 @@ NO_NOTES = Markup()
 MAX_READINGS = 40  # listed readings of a world
 
 
-def body(why: ReplayWhy, prefix: str, *, notes: Markup = NO_NOTES) -> Markup:
+def body(why: ReplayWhy, prefix: str, *, notes: Markup = NO_NOTES, words: WordTexts | None = None) -> Markup:
     """Return the body of the page; prefix: put before its HTML ids; notes: between title and reason."""
     parting = witness_row(why)
     bearing = bearing_rows(why)
@@ -300,6 +314,7 @@ def body(why: ReplayWhy, prefix: str, *, notes: Markup = NO_NOTES) -> Markup:
     is_wide = _width(why.evidence.variables) > EVIDENCE_ROOM
     content = {
         "why": why,
+        "word_of": partial(word_of, words or {}),
         "prefix": prefix,
         "notes": notes,
         "evidence_summary": evidence_summary(why),
@@ -379,7 +394,7 @@ def _evidence_rows(why: ReplayWhy, only: Sequence[tuple[int, int]] | None = None
         indices = [u for u in range(len(world.rows)) if only is None or (w, u) in only]
         for k, u in enumerate(indices):
             cells = [
-                {"value": value, "clamped": name in world.targets}
+                {"name": name, "value": value, "clamped": name in world.targets}
                 for name, value in zip(why.evidence.variables, world.rows[u], strict=True)
             ]
             rows.append(

@@ -63,6 +63,26 @@ def test_pages_have_the_result_the_rows_and_next_commands(
         assert called(*shlex.split(html.unescape(command))).returncode in (0, 1), command
 
 
+def test_tables_on_pages_and_in_the_terminal_have_the_words_of_the_table(tmp_path: Path) -> None:
+    """Digits stay of what --binarize made; a word that is markup is escaped."""
+    file, page = tmp_path / "w.csv", tmp_path / "w.html"
+    file.write_text("smoke,grade,age,ill\nyes,<b>,60,2\nyes,a,20,1\nno,<b>,60,1\nyes,<b>,20,2\n", encoding="utf-8")
+    words = ["fit", file, "--binarize", "age:>50", "--html", page]
+    assert called(*words, "--target", "ill", "--consistency", "1").returncode == 0
+    table = page.read_text("utf-8").partition("<caption>Truth table</caption>")[2].partition("</table>")[0]
+    cells = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", table)[6:]
+    assert cells[:6] == ["yes", "&lt;b&gt;", "0", "1", "1.000", "2"]
+    printed = called(*words, "--target", "ill").stdout
+    assert re.search(r"^a +no +never +2 +1 +A and B differ$", printed, re.MULTILINE), printed
+    assert "No row shows ill with grade = a, smoke = no while" in printed
+    assert "`age>50` = 0, grade = a, smoke = no." in printed
+    text = page.read_text("utf-8")
+    assert "a unit with age&gt;50 = 0, grade = a, smoke = no." in text
+    assert '<td class="middle">&lt;b&gt;</td><td class="middle">yes</td>' in text
+    assert "grade = 0" not in text
+    assert "<b> " not in text
+
+
 @needs_axe
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_are_accessible(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
