@@ -1,4 +1,4 @@
-"""Scored answers as arrays: codes of items, units, values and samples, and times; a metric is one pass over them.
+"""Scored answers as arrays of codes (item, unit, values of metrics, sample) and times, so that a rate is one pass.
 
 A rate is a ratio of sums over items, in which one of k answers to an item weighs 1/k; in a group of people every
 participant weighs the same. Means are exact, so they do not depend on the order of answers.
@@ -26,9 +26,9 @@ Codes: TypeAlias = NDArray[np.int32 | np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 _DIGEST_CHARS = 16  # a meaning (key of an equivalence class) of 16 hexadecimal digits is stored as a 64-bit number
 _FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]  # the booleans of a Sample
-MAX_BLOCK_VALUES = 1 << 18  # answers x metrics of which sums over units are taken at once; bounds memory
-MAX_EXACT = 1 << 53  # doubles hold every whole number up to it
-_NOT_A_DIGEST, _UNKNOWN = 16, 32  # further flags: the meaning is an index into `meanings`; there is no meaning
+MAX_BLOCK_VALUES = 1 << 18  # answers x metrics in one pass of sums over units; bounds memory
+MAX_EXACT = 1 << 53  # doubles represent all integers up to this one
+_NOT_A_DIGEST, _UNKNOWN = 16, 32  # two more flags: the meaning is an index into `meanings`; there is no meaning
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,8 @@ class Columns:
 
     items, units: sorted; unit_of_item: index in `units` of each item; values: distinct rows of metric values
     origin, item, code: index of each answer in `origins`, `items` and `values`
-    flags, meaning: bits of `_FLAGS` and number of the meaning of each answer; meanings: texts that are no digests
+    flags: index in `_FLAGS` of each answer's sample, plus _NOT_A_DIGEST or _UNKNOWN
+    meaning: each answer's meaning as a number: its digest, or an index in `meanings`, the texts that are no digests
     seconds: time of each answer, NaN if unknown
     """
 
@@ -79,10 +80,10 @@ class Columns:
         return {}
 
     def scaled_values(self, metric_index: int) -> tuple[list[int], int]:
-        """Return (a metric's values in units of 1/divisor by row of `values`, 0 if undefined; divisor)."""
+        """Return (value of a metric in units of 1/divisor for each row of `values`, 0 if undefined; divisor)."""
         if metric_index not in self._scaled:
             ratios = [(values[metric_index] or 0).as_integer_ratio() for values in self.values]
-            divisor = max(denominator for _, denominator in ratios)  # powers of two
+            divisor = max(denominator for _, denominator in ratios)  # all are powers of two, so each divides it
             self._scaled[metric_index] = (
                 [numerator * (divisor // denominator) for numerator, denominator in ratios],
                 divisor,
@@ -92,8 +93,8 @@ class Columns:
     @cached_property
     def patterns(self) -> tuple[NDArray[np.bool_], Sequence[int]]:
         """Distinct masks of the rows of `values` that define a metric, and for each metric the index of its mask."""
-        patterns, which = np.unique(~np.isnan(self.table), axis=1, return_inverse=True)
-        return patterns.T, np.ravel(which).tolist()
+        masks, mask_indices = np.unique(~np.isnan(self.table), axis=1, return_inverse=True)
+        return masks.T, np.ravel(mask_indices).tolist()
 
     @cached_property
     def value_ranks(self) -> Codes:
@@ -104,7 +105,7 @@ class Columns:
 
 
 class Answers:
-    """Collector of scored answers as arrays, about 30 bytes an answer."""
+    """Collector of scored answers as arrays, about 30 bytes an answer. unit: item -> id of its unit."""
 
     def __init__(self, unit: Callable[[Any], str]) -> None:
         self._unit = unit
@@ -147,16 +148,16 @@ class Answers:
 
     def _append_sample(self, sample: Sample) -> None:
         valid, correct, train_exact, heldout_exact, meaning = sample
-        flags, number = valid | correct << 1 | train_exact << 2 | heldout_exact << 3, 0
+        flags, code = valid | correct << 1 | train_exact << 2 | heldout_exact << 3, 0
         if meaning is None:
             flags |= _UNKNOWN
         elif (digest := _read_digest(meaning)) is not None:
-            number = digest
+            code = digest
         else:
             flags |= _NOT_A_DIGEST
-            number = self._meanings.setdefault(meaning, len(self._meanings))
+            code = self._meanings.setdefault(meaning, len(self._meanings))
         self._flags.append(flags)
-        self._meaning.append(number)
+        self._meaning.append(code)
 
     def columns(self) -> Columns:
         """Return the arrays of the answers added so far."""
@@ -203,24 +204,24 @@ def _system_of(context: AnswerContext) -> answers_rates.SystemKey:
 def _origin_of(key: tuple[Any, ...]) -> answers_rates.Origin:
     system, options, is_chosen, setting, stratum, pool, pool_digest, pool_size, outcome = key
     participant = participant_of(system)
-    named = answers_rates.SystemKey(PEOPLE_SYSTEM if participant else system, options, is_chosen)
-    return answers_rates.Origin(named, participant, setting, stratum, pool, pool_digest, pool_size, outcome)
+    system_key = answers_rates.SystemKey(PEOPLE_SYSTEM if participant else system, options, is_chosen)
+    return answers_rates.Origin(system_key, participant, setting, stratum, pool, pool_digest, pool_size, outcome)
 
 
 def _read_digest(meaning: str) -> int | None:
-    """Return the number of sixteen lower-case hexadecimal digits; None for any other text."""
+    """Return the integer that sixteen lower-case hexadecimal digits state; None for any other text."""
     if len(meaning) != _DIGEST_CHARS:
         return None
     try:
-        number = int(meaning, 16)
+        digest = int(meaning, 16)
     except ValueError:
         return None
-    return number if f"{number:016x}" == meaning else None  # no capitals, signs or underscores
+    return digest if f"{digest:016x}" == meaning else None  # no capitals, signs or underscores
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerFrame:
-    """Some answers of `columns`. index: their positions there, sorted by item, then in order of arrival."""
+    """A selection of the answers in `columns`. index: their positions there, by item, then in order of arrival."""
 
     columns: Columns
     index: Codes
@@ -305,7 +306,7 @@ class AnswerFrame:
         """The distinct origins of the answers."""
         if not self.columns.origins:
             return []
-        # not np.unique: it imports np.ma, 5 % of the time of a short `score`
+        # not np.unique, which imports np.ma: 5 % of the time of a short `score`
         codes = np.flatnonzero(np.bincount(self.columns.origin[self.index])).tolist()
         return [self.columns.origins[code] for code in codes]
 
@@ -368,9 +369,9 @@ class AnswerFrame:
 
     @cached_property
     def _code_counts(self) -> tuple[list[int], list[int], int]:
-        """Codes of the distinct rows of values, their counts times `multiple`, and `multiple`.
+        """Codes of the distinct rows of values, their weighted counts times `multiple`, and `multiple`.
 
-        One of k answers to an item counts 1/k; `multiple` is the least integer that makes all counts whole.
+        Each of k answers to an item weighs 1/k; `multiple` is the least integer that makes all weights whole.
         """
         counts: dict[int, int] = {}
         sizes = np.flatnonzero(np.bincount(self.sizes)).tolist()
@@ -384,13 +385,13 @@ class AnswerFrame:
 
     @cached_property
     def _sums(self) -> tuple[list[float], list[float]]:
-        """Exact number of items, times `multiple`, for which each metric is defined, and for which it is 1."""
+        """Exact weights, times `multiple`, of the answers for which each metric is defined, and for which it is 1."""
         codes, counts, _ = self._code_counts
         dtype = np.float64 if sum(counts) <= MAX_EXACT else object
-        numbers, rows = np.array(counts, dtype=dtype), np.array(codes, dtype=np.int64)
+        weights, rows = np.array(counts, dtype=dtype), np.array(codes, dtype=np.int64)
         table = self.columns.table[rows]
-        return (numbers @ (~np.isnan(table)).astype(dtype)).tolist(), (
-            numbers @ np.equal(table, 1).astype(dtype)
+        return (weights @ (~np.isnan(table)).astype(dtype)).tolist(), (
+            weights @ np.equal(table, 1).astype(dtype)
         ).tolist()
 
     def _exact_sum(self, metric_index: int) -> tuple[int, int]:
@@ -411,7 +412,7 @@ class AnswerFrame:
 
     @cached_property
     def rates(self) -> list[float | None]:
-        """Rate of each metric: sum over items of the mean of an item's answers, over their number; None if undefined.
+        """Rate of each metric: weighted mean of its defined values, 1/k for one of k answers to an item; None if none.
 
         For a group of people: the mean over participants of each one's mean over the items that they took.
         """
@@ -419,16 +420,16 @@ class AnswerFrame:
             return [
                 weighted_mean(self._person_weights(metric_index)) for metric_index in range(self.columns.num_metrics)
             ]
-        numbers, ones = self._sums
-        rates = [total / number if number else None for total, number in zip(ones, numbers, strict=True)]
+        defined, ones = self._sums
+        rates = [num_ones / weight if weight else None for num_ones, weight in zip(ones, defined, strict=True)]
         for metric_index, is_flag in enumerate(self.columns.are_flags):
-            if numbers[metric_index] and not is_flag:
+            if defined[metric_index] and not is_flag:
                 exact, divisor = self._exact_sum(metric_index)
-                rates[metric_index] = exact / (int(numbers[metric_index]) * divisor)
+                rates[metric_index] = exact / (int(defined[metric_index]) * divisor)
         return rates
 
     def total(self, metric_index: int) -> Fraction:
-        """Return the exact sum of a metric; one of k answers to an item weighs 1/k, people weigh as in `rates`."""
+        """Return the exact weighted sum of a metric, with the weights of `rates`."""
         if self.participants:
             weights = self._person_weights(metric_index)
             return answers_rates.weighted_sum(weights.keys(), weights.values())
@@ -438,11 +439,11 @@ class AnswerFrame:
     def nums_defined(self) -> list[int]:
         """Number of items for which each metric is defined."""
         if self.num_items == len(self) and not self.participants:
-            return [int(number) for number in self._sums[0]]
+            return [int(weight) for weight in self._sums[0]]
         code = self.columns.code[self.index]
-        masks, which = self.columns.patterns
+        masks, mask_indices = self.columns.patterns
         num_by_mask = [int(np.unique(self.item[mask[code]]).size) for mask in masks]
-        return [num_by_mask[mask_index] for mask_index in which]
+        return [num_by_mask[mask_index] for mask_index in mask_indices]
 
     @cached_property
     def _by_value(self) -> Codes:
@@ -458,7 +459,7 @@ class AnswerFrame:
         return self.columns.code[self.index[order]], self.unit[order], 1 / self.times[order]
 
     def _moments(self, metric_index: int) -> answers_rates.Moments:
-        """Return the sums over units for a metric's interval, computed with its neighbours in one pass."""
+        """Return the sums over units for a metric's interval; neighbouring metrics are computed in one pass."""
         size = max(1, MAX_BLOCK_VALUES // len(self))
         block, index_in_block = divmod(metric_index, size)
         if block not in self._blocks:
@@ -476,7 +477,7 @@ class AnswerFrame:
         return self._blocks[block][index_in_block]
 
     def sums_of(self, values: Floats) -> Floats:
-        """Return the sum of each unit that has a value, units in the order of their first item.
+        """Return the weighted sum of each unit that has a value, units in the order of their first item.
 
         values: value of each answer, NaN for none; one of k answers to an item weighs 1/k
         """
@@ -537,9 +538,9 @@ class AnswerFrame:
         return is_right
 
     def majorities(self, right: Right) -> list[Fraction] | None:
-        """Return the correctness, 0 to 1, of each item's most frequent meaning; None if a valid sample's is unknown.
+        """Return the correctness, 0 to 1, of each item's most frequent meaning; None if a valid sample has no meaning.
 
-        It is the mean over equally frequent meanings; an item without a valid sample counts as wrong.
+        Equally frequent meanings count by their mean; an item without a valid sample counts as wrong.
         """
         flags, is_right = self.columns.flags[self.index], self._is_right(right)
         valid = (flags & 1).astype(bool)
@@ -551,7 +552,7 @@ class AnswerFrame:
         meaning = self.columns.meaning[self.index][valid][order]
         is_new = np.ones(len(item), dtype=bool)
         is_new[1:] = (np.diff(item) != 0) | (np.diff(kind) != 0) | (meaning[1:] != meaning[:-1])
-        vote = np.cumsum(is_new) - 1
+        vote = np.cumsum(is_new) - 1  # index of each sample's (item, meaning)
         votes = np.bincount(vote, minlength=0)
         hits = np.bincount(vote, is_right[valid][order], minlength=len(votes)).astype(np.int64)
         item_of_vote = item[is_new]

@@ -33,7 +33,7 @@ class Forecast:
 class ReliabilityBin:
     """Forecasts with predictions in (low, high]; the first bin includes 0.
 
-    number: of forecasts; predicted, realised: mean prediction, frequency of the event
+    number: number of forecasts; predicted: mean prediction; realised: frequency of the event
     interval: 95 % Wilson score interval of the frequency
     """
 
@@ -49,7 +49,7 @@ class ReliabilityBin:
 class Reliability:
     """Data of a reliability diagram over a pool.
 
-    predicted, realised: expected and actual number of events among `number` forecasts
+    number: number of forecasts; predicted, realised: expected and actual number of events among them
     standard_error: standard deviation of the number of events if the predictions are right
     bins: the non-empty bins
     """
@@ -63,46 +63,46 @@ class Reliability:
 
 def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliability:
     """Return predicted and realised frequencies in bins of equal width."""
-    numbers, realised = [0] * num_bins, [0] * num_bins
-    predicted, spread = [Fraction()] * num_bins, Fraction()
+    counts, realised = [0] * num_bins, [0] * num_bins
+    predicted, variance = [Fraction()] * num_bins, Fraction()
     for forecast in forecasts:
-        index = max(0, -int(-forecast.predicted * num_bins // 1) - 1)
-        numbers[index] += 1
+        index = max(0, -int(-forecast.predicted * num_bins // 1) - 1)  # the upper end of a bin belongs to it
+        counts[index] += 1
         realised[index] += forecast.realised
         predicted[index] += forecast.predicted
-        spread += forecast.predicted * (1 - forecast.predicted)
+        variance += forecast.predicted * (1 - forecast.predicted)
     bins = [
         ReliabilityBin(
             index / num_bins,
             (index + 1) / num_bins,
-            number,
-            float(predicted[index] / number),
-            realised[index] / number,
-            wilson(realised[index], number),
+            count,
+            float(predicted[index] / count),
+            realised[index] / count,
+            wilson(realised[index], count),
         )
-        for index, number in enumerate(numbers)
-        if number
+        for index, count in enumerate(counts)
+        if count
     ]
-    return Reliability(sum(numbers), float(sum(predicted)), sum(realised), sqrt(spread), tuple(bins))
+    return Reliability(sum(counts), float(sum(predicted)), sum(realised), sqrt(variance), tuple(bins))
 
 
-def wilson(successes: float, number: float) -> tuple[float, float]:
-    """Return the 95 % score interval of a binomial proportion (Wilson 1927)."""
+def wilson(successes: float, n: float) -> tuple[float, float]:
+    """Return the 95 % score interval of a binomial proportion (Wilson 1927). n: number of trials, possibly weighted."""
     z = NORMAL_95
-    share, z2 = successes / number, z * z
-    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
-    half = z / (1 + z2 / number) * sqrt(share * (1 - share) / number + z2 / (4 * number * number))
-    # of none and of all, one end is 0 or 1, which rounding misses by 1e-16
-    return max(0.0, middle - half) if successes > 0 else 0.0, min(1.0, middle + half) if successes < number else 1.0
+    share, z2 = successes / n, z * z
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    # without successes the lower end is exactly 0, without failures the upper one 1; rounding misses both by 1e-16
+    return max(0.0, middle - half) if successes > 0 else 0.0, min(1.0, middle + half) if successes < n else 1.0
 
 
-# --- Names of systems and pools in tables: no two of one table look alike, and no part of a name is data --------------
-SHORT_DIGEST = 8  # hexadecimal digits
+# --- Names of systems and pools in tables: all distinct, also where a browser collapses white space -------------------
+SHORT_DIGEST = 8  # hexadecimal digits of a digest that are shown
 CHOSEN = " (chosen)"  # suffix of the system's name in the row of the answers that a tie rule chose
 
 
 class SystemKey(NamedTuple):
-    """Identity of a system in tables. options: as text; is_chosen: whether a tie rule chose its answers."""
+    """Identity of a system in tables. options: as `options_text`; is_chosen: whether a tie rule chose its answers."""
 
     system: str
     options: str
@@ -114,7 +114,10 @@ class SystemKey(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Properties shared by answers of one system to one pool. system: a person's group; `participant` has their id."""
+    """Properties that answers of one system to one pool share.
+
+    system: of a person, the group of all people; participant: a person's id, else empty
+    """
 
     system: SystemKey
     participant: str
@@ -127,11 +130,11 @@ class Origin(NamedTuple):
 
 
 def system_names(configs: Mapping[SystemKey, Mapping[str, Any]]) -> dict[SystemKey, str]:
-    """Return the displayed names of systems, with the options in which runs differ; lookalikes are quoted."""
-    by_system: dict[str, list[Mapping[str, Any]]] = {}
+    """Return displayed names of systems, with the options in which runs differ; names that look alike are quoted."""
+    configs_by_system: dict[str, list[Mapping[str, Any]]] = {}
     for key, config in configs.items():
-        by_system.setdefault(key.system, []).append(config)
-    differing = {system: differing_names(listed) for system, listed in by_system.items()}
+        configs_by_system.setdefault(key.system, []).append(config)
+    differing = {system: differing_names(system_configs) for system, system_configs in configs_by_system.items()}
     suffixes = {
         key: option_suffix(config, differing[key.system]) + CHOSEN * key.is_chosen for key, config in configs.items()
     }
@@ -153,13 +156,16 @@ def _visible(name: str) -> str:
 
 
 def _quote(name: str) -> str:
+    """Return a name in quotes; of adjacent spaces all but the last are escaped."""
     return re.sub(r" (?= )", r"\\x20", repr(name))
 
 
 def pool_labels(names: Mapping[str, str]) -> dict[str, str]:
     """Return digest -> name of the pool in tables, followed by the start of its digest where names are equal."""
-    times = Counter(names.values())
-    return {digest: name if times[name] == 1 else f"{name} ({digest[:SHORT_DIGEST]})" for digest, name in names.items()}
+    counts = Counter(names.values())
+    return {
+        digest: name if counts[name] == 1 else f"{name} ({digest[:SHORT_DIGEST]})" for digest, name in names.items()
+    }
 
 
 def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> str:
@@ -181,9 +187,9 @@ def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
 def drop_option(system: str, name: str, value: str) -> str:
     """Return a system's name without one option of its suffix, for tables with a column for that option."""
     option = in_one_line(f"{name}={value}")
-    for whole, shorter in ((f" ({option})", ""), (f"({option}, ", "("), (f", {option}", "")):
-        if whole in system:
-            return system.replace(whole, shorter, 1)
+    for part, replacement in ((f" ({option})", ""), (f"({option}, ", "("), (f", {option}", "")):
+        if part in system:
+            return system.replace(part, replacement, 1)
     return system
 
 
@@ -194,12 +200,13 @@ def natural(text: str) -> tuple[tuple[str, int], ...]:
 
 
 # --- Intervals of rates and means, over items or units of items -------------------------------------------------------
-# A rate is a ratio of sums over items, in which an item's several answers count by their mean. Items that share a
-# latent model form a unit: they tend to be right or wrong together. With G units, sums s_u over n_u items and n items,
-# the variance is G/(G-1) sum_u (s_u - rate * n_u)^2 / n^2, with Student's t at G-1 degrees (Miller, arXiv:2411.00640,
-# with the factor for few units). A share has Wilson's interval instead if no items share a unit; and Wilson's at G
-# units if it is near 0 or 1 or all units are equal. Measured coverage of the 95 % interval with 6 to 60 units of 1 to 4
-# items at rates of .5, .2 and .05: .92 to 1.00 (percentile bootstrap: .87 to .99).
+# A rate is a ratio of sums over items; several answers to an item count by their mean. Items that share a latent model
+# form a unit: they tend to be right or wrong together. Let unit u have n_u items with the sum s_u, and let G units have
+# n items in all. Then the variance is G/(G-1) sum_u (s_u - rate * n_u)^2 / n^2, with Student's t at G-1 degrees of
+# freedom (Miller, arXiv:2411.00640; the factor G/(G-1) corrects for few units). A share has Wilson's interval instead:
+# for n trials if no items share a unit; for G trials if it is near 0 or 1 or all units are equal. Measured coverage of
+# the 95 % interval with 6 to 60 units of 1 to 4 items at rates of .5, .2 and .05: .92 to 1.00 (percentile bootstrap:
+# .87 to .99).
 #
 # Skill and paired differences have the bootstrap over units, which resamples numerator and denominator together. Its
 # seed is fixed, so equal input gives equal intervals; resamples with a denominator of 0 are left out.
@@ -212,10 +219,10 @@ RESAMPLES = 10_000
 SEED = 2026
 NUM_DRAWS = 4_000  # resamples of participants and items
 LEVEL = 0.95
-FEWEST_PROBLEMS = 6  # units for a bootstrap interval: conditional rates over fewer are suppressed (bench.core.metrics)
+MIN_UNITS = 6  # for a bootstrap interval; conditional rates over fewer are suppressed as well (bench.core.metrics)
 MAX_BISECTED = 100  # degrees of freedom up to which the quantile is bisected
 TINY = 1e-18  # sums of squares below it are rounding errors of equal units
-NEAR = 0.1  # distance from 0 or 1; there the clustered interval is too short: coverage .90 at a mean of .9
+NEAR = 0.1  # shares closer to 0 or 1 have Wilson's interval: the clustered one covers only .90 at a mean of .9
 INTERVALS = (
     "95 % intervals over items: of shares Wilson's, of other means Student's t; where items share a latent model,"
     " clustered by it (Student's t, near 0 and 1 Wilson's at as many items as there are models)."
@@ -235,26 +242,27 @@ class Interval(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def resample_counts(num_problems: int) -> Array:
-    """Return how often each resample holds each problem: shape (RESAMPLES, num_problems), rows sum to num_problems."""
+def resample_counts(num_units: int) -> Array:
+    """Return how often each resample holds each unit: shape (RESAMPLES, num_units), rows sum to num_units."""
     generator = np.random.Generator(np.random.PCG64(SEED))
-    counts = generator.multinomial(num_problems, np.full(num_problems, 1 / num_problems), size=RESAMPLES)
+    counts = generator.multinomial(num_units, np.full(num_units, 1 / num_units), size=RESAMPLES)
     return counts.astype(np.float64)
 
 
 def bootstrap_intervals(sums: Array, counts: Array) -> list[Interval | None]:
-    """Return the intervals of `sums.sum(0) / counts.sum(0)` over resampled problems; None below FEWEST_PROBLEMS.
+    """Return the intervals of `sums.sum(0) / counts.sum(0)` over resampled units; None for fewer than MIN_UNITS.
 
-    sums, counts: addends of numerators and denominators, shape (problems, quantities)
+    sums, counts: addends of numerators and denominators, shape (units, quantities)
     """
-    num_problems = len(sums)
-    if num_problems < FEWEST_PROBLEMS:
+    num_units = len(sums)
+    if num_units < MIN_UNITS:
         return [None] * sums.shape[1]
     columns = np.hstack([sums, counts])
     keys = [column.tobytes() for column in columns.T]
-    index_by_key = {key: index for index, key in enumerate(dict.fromkeys(keys))}  # most counts are 1 on every problem
+    # equal columns are resampled once: most quantities have the count 1 on every unit
+    index_by_key = {key: index for index, key in enumerate(dict.fromkeys(keys))}
     distinct = columns[:, [keys.index(key) for key in index_by_key]]
-    totals = resample_counts(num_problems) @ np.ascontiguousarray(distinct)
+    totals = resample_counts(num_units) @ np.ascontiguousarray(distinct)
     return [
         _quantiles(totals[:, index_by_key[numerator]], totals[:, index_by_key[denominator]])
         for numerator, denominator in zip(keys[: sums.shape[1]], keys[sums.shape[1] :], strict=True)
@@ -273,55 +281,57 @@ def _quantiles(numerators: Array, denominators: Array) -> Interval | None:
 class Moments(NamedTuple):
     """Sums over units that the interval of a ratio needs.
 
-    num_units: units with a denominator above 0; number: sum of the denominators; mean: the ratio, 0 if that is 0
-    spread: sum over units of (numerator - mean * denominator)^2
+    num_units: number of units with a denominator above 0; total: sum of the denominators
+    mean: the ratio, 0 if `total` is 0; spread: sum over units of (numerator - mean * denominator)^2
     """
 
     num_units: int
-    number: float
+    total: float
     mean: float
     spread: float
 
 
 def unit_moments(sums: Array, counts: Array) -> list[Moments]:
     """Return the moments of ratios. sums, counts: numerators and denominators by unit, shape (ratios, units)."""
-    numbers = np.ascontiguousarray(counts).sum(axis=1)
-    means = np.ascontiguousarray(sums).sum(axis=1) / np.where(numbers > 0, numbers, 1)
+    totals = np.ascontiguousarray(counts).sum(axis=1)
+    means = np.ascontiguousarray(sums).sum(axis=1) / np.where(totals > 0, totals, 1)
     spreads = np.ascontiguousarray((sums - means[:, None] * counts) ** 2).sum(axis=1)
-    columns = ((counts > 0).sum(axis=1), numbers, means, spreads)
+    columns = ((counts > 0).sum(axis=1), totals, means, spreads)
     return [*map(Moments, *(column.tolist() for column in columns))]
 
 
-@lru_cache(1 << 14)  # few distinct counts make most cells of a report
+@lru_cache(1 << 14)  # most cells of a report have one of few distinct moments
 def unit_interval(moments: Moments, *, is_share: bool, is_clustered: bool) -> Interval | None:
-    """Return the 95 % interval of a ratio of sums over independent units; None for fewer than two.
+    """Return the 95 % interval of a ratio of sums over independent units; None for fewer than two units.
 
-    is_share: whether all values are within 0 to 1; is_clustered: whether some unit has several items
+    None also for equal units if the ratio is no share. is_share: whether all values are within 0 to 1
+    is_clustered: whether some unit has several items
     """
-    num_units, number, mean, spread = moments
+    num_units, total, mean, spread = moments
     if num_units < 2:
         return None
     if is_share and not is_clustered:
-        return Interval(*_wilson(mean, number))
+        return Interval(*_wilson(mean, total))
     if is_share and (spread < TINY or min(mean, 1 - mean) <= NEAR):
         return Interval(*_wilson(mean, num_units))
     if spread < TINY:
         return None
-    half = t_quantile(num_units - 1) * sqrt(num_units / (num_units - 1) * spread) / number
+    half = t_quantile(num_units - 1) * sqrt(num_units / (num_units - 1) * spread) / total
     low, high = mean - half, mean + half
     return Interval(max(0.0, low), min(1.0, high)) if is_share else Interval(low, high)
 
 
-def _wilson(mean: float, number: float) -> tuple[float, float]:
-    """Return the score interval of a share, clipped to 0 to 1, which rounded sums may exceed."""
-    return wilson(min(max(mean, 0.0), 1.0) * number, number)
+def _wilson(mean: float, n: float) -> tuple[float, float]:
+    """Return `wilson` of a share of n trials, after clipping it to 0 to 1, which rounded sums may exceed."""
+    return wilson(min(max(mean, 0.0), 1.0) * n, n)
 
 
 @lru_cache(maxsize=1 << 12)
 def t_quantile(degrees: int, tail: float = 0.025) -> float:
     """Return the upper quantile of Student's t with integer degrees of freedom.
 
-    Bisected up to MAX_BISECTED; above it the expansion of Abramowitz and Stegun 26.7.5, with an error below 1e-7.
+    It is bisected up to MAX_BISECTED degrees; above, it is the expansion of Abramowitz and Stegun 26.7.5, with an error
+    below 1e-7.
     """
     if degrees > MAX_BISECTED:
         z = NormalDist().inv_cdf(1 - tail)
@@ -362,8 +372,8 @@ def t_tail(value: float, degrees: int) -> float:
 class ClusteredMean:
     """A mean over participants of each one's mean over items.
 
-    interval: 95 %; None with fewer than FEWEST_PROBLEMS participants
-    with_items: whether items are resampled too; fewer than FEWEST_PROBLEMS are held fixed
+    interval: its 95 % interval; None for fewer than MIN_UNITS participants
+    with_items: whether items are resampled too; fewer than MIN_UNITS items are held fixed
     """
 
     mean: float
@@ -373,7 +383,7 @@ class ClusteredMean:
 
     @property
     def with_items(self) -> bool:
-        return self.num_items >= FEWEST_PROBLEMS
+        return self.num_items >= MIN_UNITS
 
 
 def clustered_mean(values: Sequence[Value]) -> ClusteredMean:
@@ -393,31 +403,32 @@ def clustered_mean(values: Sequence[Value]) -> ClusteredMean:
     filled = np.where(present, table, 0.0)
     mean = float((filled.sum(1) / present.sum(1)).mean())
     result = ClusteredMean(mean, None, len(people), len(items))
-    if len(people) < FEWEST_PROBLEMS:
+    if len(people) < MIN_UNITS:
         return result
     if mean in (0.0, 1.0) and set(table[present]) <= {0.0, 1.0}:
-        number = min(len(people), len(items)) if result.with_items else len(people)
-        interval = Interval(*wilson(mean * number, number))
+        num_trials = min(len(people), len(items)) if result.with_items else len(people)
+        interval = Interval(*wilson(mean * num_trials, num_trials))
     else:
         interval = _bootstrap(filled, present.astype(np.float64), with_items=result.with_items)
     return ClusteredMean(mean, interval, len(people), len(items))
 
 
 def _bootstrap(filled: np.ndarray, present: np.ndarray, *, with_items: bool) -> Interval:
+    """Return the pigeonhole bootstrap's interval. filled: values, 0 if absent; present: 1 or 0; (people, items)."""
     num_people, num_items = filled.shape
     generator = np.random.Generator(np.random.PCG64(SEED))
-    drawn_people = generator.multinomial(num_people, np.full(num_people, 1 / num_people), size=NUM_DRAWS)
+    person_counts = generator.multinomial(num_people, np.full(num_people, 1 / num_people), size=NUM_DRAWS)
     if with_items:
-        drawn_items = generator.multinomial(num_items, np.full(num_items, 1 / num_items), size=NUM_DRAWS)
+        item_counts = generator.multinomial(num_items, np.full(num_items, 1 / num_items), size=NUM_DRAWS)
     else:
-        drawn_items = np.ones((NUM_DRAWS, num_items), dtype=np.int64)
-    totals, counts = drawn_items @ filled.T, drawn_items @ present.T  # (draws, people)
-    has_any = counts > 0  # a resample without any item of a participant leaves the participant out
-    means = np.divide(totals, counts, out=np.zeros_like(totals), where=has_any)
-    weights = drawn_people * has_any
+        item_counts = np.ones((NUM_DRAWS, num_items), dtype=np.int64)
+    totals, num_answers = item_counts @ filled.T, item_counts @ present.T  # (draws, people)
+    has_any = num_answers > 0  # a resample without any item of a participant leaves the participant out
+    means = np.divide(totals, num_answers, out=np.zeros_like(totals), where=has_any)
+    weights = person_counts * has_any
     sizes = weights.sum(1)
-    draws = (weights * means).sum(1)[sizes > 0] / sizes[sizes > 0]
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    resampled_means = (weights * means).sum(1)[sizes > 0] / sizes[sizes > 0]
+    low, high = np.quantile(resampled_means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))
 
 
@@ -427,14 +438,14 @@ Number: TypeAlias = int | Fraction
 
 def exact_mean(values: Iterable[float | Fraction]) -> float:
     """Return the exact mean, rounded once; `ZeroDivisionError` for no values."""
-    counts = Counter(values)  # few are distinct, and fractions are slow
+    counts = Counter(values)  # fractions are slow, and few values are distinct
     return float(sum((Fraction(value) * times for value, times in counts.items()), Fraction()) / counts.total())
 
 
 def mean_if_known(values: Sequence[float | None]) -> float | None:
-    """Return the exact mean; None if a value is None or there are none."""
-    numbers = [value for value in values if value is not None]
-    return exact_mean(numbers) if numbers and len(numbers) == len(values) else None
+    """Return the exact mean; None if a value is None or there are no values."""
+    known = [value for value in values if value is not None]
+    return exact_mean(known) if known and len(known) == len(values) else None
 
 
 def weighted_sum(values: Iterable[float | Number], weights: Iterable[Number]) -> Fraction:
@@ -445,18 +456,18 @@ def weighted_sum(values: Iterable[float | Number], weights: Iterable[Number]) ->
 
 def item_weights(items: Sequence[Hashable]) -> list[Number]:
     """Return the weight of each answer: 1/k for one of k answers to an item. items: item of each answer."""
-    times = Counter(items)
-    shares: dict[int, Number] = {number: 1 if number == 1 else Fraction(1, number) for number in {*times.values()}}
-    return [shares[times[item]] for item in items]
+    counts = Counter(items)
+    weights: dict[int, Number] = {k: 1 if k == 1 else Fraction(1, k) for k in {*counts.values()}}
+    return [weights[counts[item]] for item in items]
 
 
 def people_weights(participants: Sequence[str]) -> Mapping[str, Fraction]:
-    """Return participant -> weight of one of their answers: participants weigh alike, and all answers add up to 1.
+    """Return participant -> weight of each of their answers: participants weigh alike, and all weights add up to 1.
 
     participants: participant of each answer
     """
     counts = Counter(participants)
-    return {name: Fraction(1, len(counts) * number) for name, number in counts.items()}
+    return {name: Fraction(1, len(counts) * num_answers) for name, num_answers in counts.items()}
 
 
 def sum_classes(shares: Iterable[tuple[Any, Number]]) -> dict[Any, Number]:
@@ -492,6 +503,8 @@ def paired_differences(pairs: Sequence[tuple[Means, Means]], cluster: Mapping[An
     """Return the mean of `first - second` over the units in both, for each pair of means.
 
     Intervals resample whole clusters of units; pairs over the same clusters share the resampling, the largest cost.
+
+    cluster: unit -> its cluster
     """
     units = [sorted(first.keys() & second.keys()) for first, second in pairs]
     clusters_of_pair = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
@@ -513,9 +526,9 @@ def paired_differences(pairs: Sequence[tuple[Means, Means]], cluster: Mapping[An
 
 
 def normal_difference(first: Means, second: Means, scale: float = 1) -> Difference:
-    """Return the mean of `first - second` with a normal interval, as in papers; no interval below FEWEST_PROBLEMS."""
+    """Return the mean of `scale * (first - second)` with a normal interval, which papers use; None below MIN_UNITS."""
     differences = [scale * (first[unit] - second[unit]) for unit in sorted(first.keys() & second.keys())]
-    if len(differences) < FEWEST_PROBLEMS:
+    if len(differences) < MIN_UNITS:
         return Difference(mean_if_known(differences), None, len(differences))
-    mean, reach = exact_mean(differences), NORMAL_95 * stdev(differences) / len(differences) ** 0.5
-    return Difference(mean, Interval(mean - reach, mean + reach), len(differences))
+    mean, half = exact_mean(differences), NORMAL_95 * stdev(differences) / len(differences) ** 0.5
+    return Difference(mean, Interval(mean - half, mean + half), len(differences))

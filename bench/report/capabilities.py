@@ -41,9 +41,9 @@ class TableRow(Protocol):
 
 
 class TrajectoryMeans(Protocol):
-    """Means over runs by step.
+    """Means over runs, a row for each step.
 
-    headings: headings of the columns; num_uncounted: number of runs that are left out
+    headings: headings of the columns; num_uncounted: number of runs that are left out of the means
     """
 
     @property
@@ -76,14 +76,14 @@ EXPECTATIONS: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], dict[
 
 # --- Remaining hypotheses: those consistent with the evidence of an answer, as texts and as a count -------------------
 
-MAX_SHOWN = 10  # entries on a page
-MAX_EXPORTED = 1_000  # entries in a file
+MAX_SHOWN = 10  # entries of a list on a page
+MAX_EXPORTED = 1_000  # entries of a list in a file
 
 
 class Hypothesis(NamedTuple):
-    """One entry of a list.
+    """One entry of a list: a hypothesis, or all hypotheses that share a property.
 
-    text: description; number: number of hypotheses in the entry, such as all that give one answer
+    text: description; number: number of hypotheses in the entry
     posterior: their total probability, where readings are noisy; None where all hypotheses count alike
     """
 
@@ -96,9 +96,10 @@ class Hypothesis(NamedTuple):
 class Remaining:
     """All hypotheses of a class that are consistent with an answer's evidence.
 
-    noun: singular and plural; count: their exact number, as in attributions
+    noun: noun for a hypothesis, singular and plural; count: exact number of hypotheses, as in attributions
     listed: the first entries in a fixed order, without repetition
-    by: property that the hypotheses of an entry share, if entries have several; note: a sentence about the list
+    by: property that the hypotheses of an entry share; empty if each entry is one hypothesis
+    note: a sentence about the list
     """
 
     noun: tuple[str, str]

@@ -30,7 +30,7 @@ from calibrant.dsl.text import plural
 PAIRED = "paired"
 OVERALL = "all"  # the setting of a row over all settings
 MAX_PAIRED_SYSTEMS = 6  # systems of which all pairs are compared, at most 15 rows
-REFERENCE = "exact"  # method that more systems are compared with
+REFERENCE = "exact"  # method with which more systems than MAX_PAIRED_SYSTEMS are compared
 PAIR_LABELS = (
     *(Heading("setting", "Setting"), Heading("system", "System"), Heading("other", "Compared with")),
     *(Heading("pool", "Pool"), Heading("n", "n")),
@@ -40,9 +40,9 @@ PAIR_LABELS = (
 def differences(
     first: Row, second: Row, means: Callable[[AnswerFrame, int], Means], keys: Iterable[str]
 ) -> list[Difference]:
-    """Return a row's metrics less another's, each over the units that both rows have it for.
+    """Return the mean difference of each metric, first row minus second, over the units where both rows have it.
 
-    means: `AnswerFrame.item_means` (unit: an item) or `unit_means` (items about one model together); keys: of metrics
+    means: `AnswerFrame.item_means` (unit: an item) or `unit_means` (unit: the items about one model)
     """
     sides = [
         (means(first.frame, first.column_indices[key]), means(second.frame, second.column_indices[key])) for key in keys
@@ -79,12 +79,11 @@ def comparisons(
     """Return the table of pairs of systems on the same pools; None if there is no pair.
 
     Each system is compared with those of `against`. If that is empty, up to MAX_PAIRED_SYSTEMS systems are all compared
-    with each other; more are compared with `exact`, or, if it is missing, with the best of each setting and its pools.
+    with each other; more are compared with `exact` or, without it, with the best system of each setting and its pools.
+    `CalibrantError` for a system of `against` that has no row.
 
-    metrics: those compared; the last one gives the verdict, and picks the best
-    units: name of what the bootstrap resamples, for the caption; on: name of the last metric, for the verdict's heading
-
-    `CalibrantError` for a system of `against` that is not there.
+    metrics: metrics that are compared; the last one gives the claim, and decides which system is best
+    units: name of what the bootstrap resamples, for the caption; on: name of the last metric, for the claim's heading
     """
     systems = {row.system for row in rows}
     for name in against:
@@ -120,7 +119,7 @@ def comparisons(
 
 
 def _best(rows: Sequence[Row], key: str) -> tuple[str, ...]:
-    """Return the system with the largest sum of a metric, the first of equals."""
+    """Return the system with the largest sum of a metric, the first of equal ones; () without rows."""
     return tuple(
         row.system for row in sorted(rows, key=lambda row: -float(row.frame.total(row.column_indices[key])))[:1]
     )
@@ -168,16 +167,16 @@ def over_settings(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def add_pairs(section: Section, bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> Section:
-    """Return the section with comparisons over all settings, then by setting.
+    """Return the section with a table of pairs over all settings, then by setting.
 
-    Only if the table `paired` was requested, or a page without a choice of tables. A section that has comparisons of
-    its own, as ReplaySCM's has, is returned unchanged.
+    The section is unchanged unless the table `paired` was requested, or a page without a choice of tables; and if it
+    has that table already, as ReplaySCM's has.
     """
-    is_wanted = PAIRED in contents.tables or (contents.is_page and not contents.tables)
+    is_requested = PAIRED in contents.tables or (contents.is_page and not contents.tables)
     metrics = [metric for metric in bench.metrics.columns if metric.key == "accuracy"]  # ReplaySCM has none
-    if not is_wanted or not metrics or any(table.id == PAIRED for table in section.tables):
+    if not is_requested or not metrics or any(table.id == PAIRED for table in section.tables):
         return section
-    by = Grouping.SETTING if contents.by is Grouping.SETTING else Grouping.POOL  # no finer rows: pairs share a pool
+    by = Grouping.SETTING if contents.by is Grouping.SETTING else Grouping.POOL  # no finer rows: pairs share pools
     rows = group(over_settings(answers), bench.metrics, by)
     by_setting = group(answers, bench.metrics, by)
     if len({row.setting for row in by_setting}) > 1:
@@ -246,9 +245,9 @@ def add_consistency(section: Section, benchmark: str, answers: Sequence[Answer],
 
 
 def without_copies(answers: Mapping[str, Sequence[Answer]], contents: ReportContents) -> dict[str, Sequence[Answer]]:
-    """Return the answers without those to pools of variants, which are no items of their own.
+    """Return the answers without those to pools of variants, whose items are copies of other items.
 
-    A benchmark that has no other answers keeps them.
+    A benchmark with answers to such pools alone keeps them.
     """
     digests = {pool_digest(path) for path in contents.pools if is_variants_pool(path)}
     if not digests:
@@ -381,7 +380,7 @@ def add_reading(
 
 
 def _describe_unanswered(collected: ResultTable) -> str:
-    """Return how many responses are in no rate, and how many hold no answer; empty if there are none."""
+    """Return a sentence on how many responses are in no rate and how many hold no answer; empty if none are."""
     counts = sum((reasons for _, reasons in (*collected.read_rows(), *collected.unrated())), start=Counter[str]())
     num_excluded = sum(counts[reason] for reason in EXCLUDED)
     num_unanswered = counts.total() - num_excluded
@@ -401,7 +400,7 @@ def _reading_table(collected: ResultTable) -> Table | None:
     is_by_reader = any(readers_differ(row) for row, _ in rows)
     if not reasons and not is_by_reader:
         return None
-    metrics = READERS if is_by_reader else READERS[:1]  # without a difference the others repeat it
+    metrics = READERS if is_by_reader else READERS[:1]  # the other readers would repeat the first one's numbers
     headings = [Heading(metric.key, metric.heading) for metric in metrics]
     headings += [Heading(f"reason:{reason}", reason) for reason in reasons]
     lines = [

@@ -26,7 +26,7 @@ class Source(Enum):
 
     OURS = "ours"
     PAPER = "paper"
-    PROTOTYPE = "prototype"  # of ours
+    PROTOTYPE = "prototype"  # numbers of this project's prototype
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Heading:
 class TableRow:
     """Row of a table.
 
-    labels: one for each of `Table.labels`; cells: one for each of `Table.headings`
+    labels: texts, one for each of `Table.labels`; cells: one for each of `Table.headings`
     fits: whether a row of this run is about the items of the paper's table
     """
 
@@ -90,9 +90,9 @@ class Table:
     """A table of a report.
 
     id: the paper's table number, or a word for a table that is in no paper
-    labels: headings of the label columns, such as setting and system; headings: of the columns of numbers
+    labels: headings of the label columns, such as setting and system; headings: headings of the columns of numbers
     printed: description of the items of the paper's table; empty for a table that is in no paper
-    fits: whether some rows of this run are about these items; only such rows are shown in the paper's table
+    fits: whether some rows of this run are about these items; only such rows are shown beside the paper's
     is_result: whether this run's rows are also shown as a table of their own
     """
 
@@ -120,7 +120,7 @@ def anchor_of(name: str) -> str:
 # --- Tables as text: terminal, Markdown, CSV and LaTeX. Equal tables give equal text ----------------------------------
 TEXT_WIDTH = 110  # largest width of captions and notes, in characters
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high", "text")
-SIZE_TEXT = "n_text"  # 8 of 24, or 10 x 3 samples, beside n
+SIZE_TEXT = "n_text"  # column with the words of n, such as "8 of 24" or "10 x 3 samples"
 _CSV_LABELS = {
     "pair": "setting",
     "systems": "system",
@@ -155,7 +155,9 @@ def as_terminal(tables: Iterable[Table], width: int | None = None) -> str:
     """Return tables with aligned columns, every number followed by its interval.
 
     A table wider than `width` is split into blocks below each other, which repeat the labels. If `width` is below
-    RECORDS_BELOW, or too small for the labels and one column, each row is a paragraph. None: unlimited width.
+    RECORDS_BELOW, or too small for the labels and one column, each row is a paragraph.
+
+    width: characters; None for no limit
     """
     parts = []
     for table in tables:
@@ -177,7 +179,8 @@ def _blocks(table: Table, width: int | None) -> Iterator[str]:
     if width < RECORDS_BELOW or labels_width + max(widths[num_labels:], default=0) - GAP > width:
         keys = [str(index) for index in range(len(headings))]
         records = [dict(zip(keys, line, strict=True)) for line in _grid(table)[1]]
-        names = [key for key, label in zip(keys, table.labels, strict=False) if label.key != "n"]  # n has its heading
+        # labels stand in a paragraph without their headings, but for n
+        names = [key for key, label in zip(keys, table.labels, strict=False) if label.key != "n"]
         yield "\n\n".join(paragraphs(dict(zip(keys, headings, strict=True)), records, names, width))
         return
     for columns in _column_groups(widths, num_labels, width + GAP - labels_width):
@@ -197,6 +200,7 @@ def _column_groups(widths: Sequence[int], first: int, max_width: int) -> Iterato
 
 
 def _align_figures(table: Table, lines: list[list[str]]) -> list[list[str]]:
+    """Return the lines with each number padded to the widest interval of its column."""
     widths = [max((len(row.cells[k].interval) for row in table.rows), default=0) for k in range(len(table.headings))]
     first = len(table.labels)
     return [
@@ -234,16 +238,16 @@ def as_markdown(tables: Iterable[Table]) -> str:
 def _markdown_row(row: TableRow, line: Sequence[str]) -> list[str]:
     cells = [_in_markdown(text) for text in line]
     if row.source is Source.PAPER:
-        index = 1 if cells[1] else 0  # a row over all groups may have its first label alone
+        index = 1 if cells[1] else 0  # a row over all groups may have only its first label
         cells[index] = f"*{cells[index]}*"
     return cells
 
 
 def as_csv(tables: Iterable[Table]) -> str:
-    """Return one line per number: table, row, column, the number, and the ends of its interval.
+    """Return one line per cell: table, labels of its row, column, number and ends of its interval.
 
-    Columns of numbers hold nothing else and are empty where a number does not apply; words, and `*` for what is
-    suppressed, are in `text`. Labels that are not in CSV_FIELDS become further columns.
+    The columns of numbers are empty in a cell without a number; its words, or `*` for a suppressed number, are in
+    `text`. Labels that are not in CSV_FIELDS become further columns.
     """
     tables = list(tables)
     keys = (_CSV_LABELS.get(heading.key, heading.key) for table in tables for heading in table.labels)
@@ -255,15 +259,15 @@ def as_csv(tables: Iterable[Table]) -> str:
     writer.writeheader()
     for table, row, row_fields in rows:
         for heading, cell in zip(table.headings, row.cells, strict=True):
-            figures = {"column": heading.key, "low": cell.low, "high": cell.high}
+            cell_fields = {"column": heading.key, "low": cell.low, "high": cell.high}
             number = _number_text(cell.text)
-            figures |= {"value": number} if number else {"text": "" if cell.text == UNDEFINED else cell.text}
-            writer.writerow({key: inert(text) for key, text in (row_fields | figures).items()})
+            cell_fields |= {"value": number} if number else {"text": "" if cell.text == UNDEFINED else cell.text}
+            writer.writerow({key: inert(text) for key, text in (row_fields | cell_fields).items()})
     return out.getvalue()
 
 
 def _row_fields(table: Table, row: TableRow) -> dict[str, str]:
-    """Return the fields that the figures of a row share: its table, its source and its labels."""
+    """Return the fields that the cells of a row share: its table, its source and its labels."""
     fields = {
         _CSV_LABELS.get(h.key, h.key): in_one_line(text) for h, text in zip(table.labels, row.labels, strict=True)
     }
@@ -277,16 +281,16 @@ _SIZE = re.compile(r"[\d,]*\d")
 
 
 def _number_text(text: str) -> str:
-    """Return a figure as a number has it in CSV, without separators of thousands; empty for what is no number."""
+    """Return a number without separators of thousands; empty for a text that is no number."""
     plain = text.replace(",", "") if _GROUPED.fullmatch(text) else text
     return plain if _NUMBER.fullmatch(plain) else ""
 
 
 def _size_cells(text: str) -> dict[str, str]:
-    """Return a number of items as CSV has it, with the words that it stands in, if it stands in any."""
+    """Return the fields of a number of items: n, and SIZE_TEXT if the text has words besides the number."""
     size = _SIZE.match(text)
-    number = {"n": _number_text(size[0]) if size else ""}
-    return number if _number_text(text) or text == UNDEFINED else number | {SIZE_TEXT: text}
+    fields = {"n": _number_text(size[0]) if size else ""}
+    return fields if _number_text(text) or text == UNDEFINED else fields | {SIZE_TEXT: text}
 
 
 def inert(text: str) -> str:
@@ -324,7 +328,7 @@ def _latex_table(table: Table) -> str:
 
 
 def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
-    """Return the lines with a rule before each new setting; paper rows belong to the setting before them."""
+    """Return the lines with extra space before each new setting; the paper's rows belong to the setting before them."""
     separated: list[str] = []
     for index, line in enumerate(lines):
         is_ours = rows[index].source is Source.OURS

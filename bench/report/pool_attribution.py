@@ -46,7 +46,7 @@ class AttributionCoverage:
         self._attributed: set[str] = set()
 
     def count(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
-        """Count an answer. A null attribution means that it was attributed, but its hypotheses could not be counted."""
+        """Count an answer. A null attribution counts as missing: the hypotheses of the item could not be counted."""
         if score.get(KEY) is None:
             self._first_missing = self._first_missing or context.instance
             self.num_missing += 1
@@ -57,9 +57,9 @@ class AttributionCoverage:
                 self._attributed.add(context.pool_digest)
 
     def refuse_bare_pools(self, pools: Sequence[Path] = ()) -> None:
-        """Raise `HintedError` for a pool without any attributed answer, which names the file to add if it is known.
+        """Raise `HintedError` for a pool without any attributed answer; it names the pool file to add if that is known.
 
-        pools: the given files, of which none is that pool
+        pools: pool files that were given
         """
         bare = {digest: pool for digest, pool in self._pools.items() if digest not in self._attributed}
         if not bare:
@@ -91,9 +91,9 @@ class AttributionCoverage:
 
 
 def _wrong_pool_error(description: str, ids: Collection[str], pools: Sequence[Path], file: Path | None) -> HintedError:
-    """Return the error for pools that are not the answered one.
+    """Return the error for given pools of which none is the answered one.
 
-    description: of the answered pool; ids: its answered items; file: its file, if it is known
+    description: text on the answered pool; ids: ids of its answered items; file: its file, None if it is unknown
     """
     pool_ids = {item.id for path in pools for item in benchmark_of(path).items.read_pool(path).items}
     num_missing = sum(name not in pool_ids for name in ids)
@@ -109,15 +109,15 @@ def _wrong_pool_error(description: str, ids: Collection[str], pools: Sequence[Pa
 
 # --- The user's cache of computed values: a file for each pool, named by the digests of program and pool --------------
 FOLDER = "attributions"
-MAX_POOLS = 32  # files; the least recently used are deleted
-MAX_VALUES = 20_000  # cached values of a pool, some 5 MB; further ones are computed each time
+MAX_POOLS = 32  # number of files; the least recently used are deleted
+MAX_VALUES = 20_000  # cached values of a pool, some 5 MB; further ones are computed at each use
 _LIBRARIES = ("numpy", "numba", "python-sat")  # libraries that the values may depend on
 V = TypeVar("V")
 
 
 @cache
 def program_digest() -> str:
-    """Return a digest of all sources and of versions of Python and libraries, so that a changed program recomputes."""
+    """Return a digest of all sources and of the versions of Python and libraries: a changed program computes anew."""
     root = Path(__file__).resolve().parents[2]
     digest = blake2b(repr([sys.version, *map(version, _LIBRARIES)]).encode(), digest_size=8)
     for package in ("dsl", "solvers", "audits", "baselines", "bench"):
@@ -143,7 +143,7 @@ class CachedValues:
                 os.utime(self._path)
 
     def get(self, *inputs: object, make: Callable[[], V]) -> V:
-        """Return a value, computed if it is not cached. inputs: all that it depends on besides the pool, for JSON."""
+        """Return a value, computed if it is not cached. inputs: all that it depends on besides the pool, as JSON."""
         key = blake2b(msgspec.json.encode(inputs), digest_size=16).hexdigest()
         encoded = self._values.get(key)
         if encoded is None:
@@ -173,11 +173,12 @@ def add_attributions(
 ) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """Yield the answers, with an attribution added if its pool is among `pools` and its record has none.
 
-    with_chance: add the expected rates of guessers on these items too
+    with_chance: whether the expected rates of guessers on these items are added too
     """
     items = {file_digest(path): items_by_id(benchmark_of(path).items.read_pool(path).items) for path in pools}
     stores = {digest: CachedValues(digest) for digest in items}
-    expectations: dict[tuple[str, str, bytes], Mapping[str, float | None]] = {}  # equal steps are traced once
+    # (pool, item, digest of steps) -> expected rates, computed once for equal steps
+    expectations: dict[tuple[str, str, bytes], Mapping[str, float | None]] = {}
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
         bench = benchmark(context.benchmark)
@@ -221,16 +222,16 @@ def _attributed(bench: Benchmark[Any], item: Any, store: CachedValues, score: Ma
 
 
 def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-    """Yield the answers, in which noisy readings decide at a posterior of at least `level`; None for the default.
+    """Yield the answers, with attributions by which noisy readings decide at a posterior of at least `level`.
 
-    `CalibrantError` after the last one if no answer has a posterior.
+    level: None to leave attributions as they are. `CalibrantError` after the last answer if none has a posterior.
     """
-    is_used = False
+    has_any_posterior = False
     for context, score in scores:
         if level is None or not has_posterior(score):
             yield context, score
             continue
-        is_used = True
+        has_any_posterior = True
         yield context, change_score(score, lambda part: {**part, KEY: decided_from(part[KEY], level)})
-    if level is not None and not is_used:
+    if level is not None and not has_any_posterior:
         raise CalibrantError(NO_POSTERIOR)

@@ -39,16 +39,16 @@ class ReportContents:
     """Contents of a report.
 
     tables: requested table ids, empty for all; against: systems to compare the others with, empty for the default
-    with_paper: add the paper's rows; with_times: add times, which differ between runs of one thing
-    with_plots: make plots that are files alone; with_pictures: make plots that pages have too
-    is_page: whether the report is a page, which has the comparison of every pair by default
+    with_paper: add the paper's rows; with_times: add times, which differ between equal runs
+    with_plots: make plots that are only written to files; with_pictures: make plots that pages show too
+    is_page: whether the report is a page, which has the table of pairs by default
     by: property that groups answers into rows; means: value of invalid submissions in means
     pools: pool files of the answers; audits: folders of audits
     cohorts: NAME=POOL texts; answers to each pool are compared with those to the first
     transcripts: benchmark -> folders of runs and files of predictions with episodes to show
     fields: names of the fields in predictions
-    runs, predictions (by benchmark): inputs to read responses and times from
-    embed: largest number of embedded responses in each class
+    runs, predictions (by benchmark): inputs from which responses and times are read
+    embed: largest number of responses embedded in a page for each class of answers
     sets: files of verdicts on sets; excluded: (context, reason) of responses that are in no rate
     """
 
@@ -76,7 +76,7 @@ class ReportContents:
 class Plot(NamedTuple):
     """Plot of a section.
 
-    name: of its file, and of its anchor in the page; in_page: whether the page shows it
+    name: stem of its file and anchor in the page; in_page: whether the page shows it
     """
 
     name: str
@@ -90,8 +90,8 @@ class Plot(NamedTuple):
 class Section:
     """A benchmark's section of a report.
 
-    title: the benchmark's; about: note on intervals
-    systems: their names; pools: (name, digest) of each; answers: their number
+    title: title of the benchmark; about: note on intervals
+    systems: names of systems; pools: (name, digest) of each pool; answers: number of answers
     episodes: episodes shown step by step; reading: sentence on responses in no rate or without an answer
     """
 
@@ -146,7 +146,7 @@ def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[
 
 
 def _num_items(view: View, row: Row) -> int:
-    """Return the number of a view's items: of attributed ones for a view of attributions, else of all."""
+    """Return the number of items in a view: those with an attribution for a view of attributions, else all."""
     is_of_attributions = any(metric.key == "earned" for metric in view.metrics)
     return row.rates["earned"].num_items if is_of_attributions else row.num_items
 
@@ -161,7 +161,7 @@ def rate_cell(row: Row, column: Metric) -> Cell:
 
 
 # --- Plot of the classes of answers (earned, lucky, ...) by setting and system ----------------------------------------
-# stripes: undecided; grey: answers without one of the four kinds
+# parts of bars: striped if undecided, grey (edge, line, sunk) for answers without one of the four kinds
 PARTS = {
     "earned": Part("good"),
     "lucky": Part("good", is_striped=True),
@@ -276,7 +276,7 @@ def chosen_episodes(
     sources = contents.transcripts.get(bench.name, ())
     if not pools or not sources:
         return
-    first: dict[tuple[str, str], AnswerContext] = {}  # by kind and system
+    first: dict[tuple[str, str], AnswerContext] = {}  # (class, system) -> its first answer
     for context, score in sorted(answers, key=lambda answer: (natural(answer[0].system), natural(answer[0].instance))):
         if (context.pool_digest, context.instance) in items and score.get(KEY):
             first.setdefault((answer_class(score), context.system), context)

@@ -39,7 +39,7 @@ STEPS = "steps taken"  # key that is added to scores of episodes; no benchmark's
 PROVENANCE = "provenance"  # key of records that is added to scores with an attribution
 
 _NO_TIME = Timing(0.0, "")
-_Answer = tuple[str, str, str, int]  # pool digest, instance, model, sample
+_AnswerKey = tuple[str, str, str, int]  # pool digest, instance, model, sample
 Tell: TypeAlias = Callable[[str], object]  # called with lines to print; `str` prints none
 
 
@@ -48,27 +48,28 @@ def scored_answers(
 ) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """Yield every scored answer of the sources once.
 
-    with_steps: scores of episodes in runs hold their steps under STEPS; with_excluded: also responses in no rate
+    Records of one answer in two folders that differ at most in timing count once. `CalibrantError` for records, or
+    verdicts, of one answer that differ otherwise.
 
-    Records in two folders that differ at most in timing count once. `CalibrantError` for records, or verdicts, with one
-    key that differ otherwise.
+    with_steps: whether scores of episodes in runs hold their steps under STEPS
+    with_excluded: whether responses that are excluded from every rate are yielded too
     """
-    listed = tuple(sources)
-    digests: dict[Key | _Answer, bytes] = {}
+    all_sources = tuple(sources)
+    digests: dict[Key | _AnswerKey, bytes] = {}
     is_checked = False
-    for source in listed:
+    for source in all_sources:
         for key, digest, context, score in _read_source(source, _text_digest, with_steps, with_excluded):
             if key not in digests:
                 digests[key] = digest
                 yield context, score
             elif digests[key] != digest and not is_checked:
-                _check_contents(listed, with_excluded)  # keys of equal lines may be in another order
+                _check_contents(all_sources, with_excluded)  # equal lines may have their keys in another order
                 is_checked = True
 
 
 def _check_contents(sources: Iterable[Path], with_excluded: bool) -> None:
     """Raise `CalibrantError` for two records, or verdicts, of one key that differ in more than timing or order."""
-    contents: dict[Key | _Answer, bytes] = {}
+    contents: dict[Key | _AnswerKey, bytes] = {}
     for source in sources:
         for key, content, context, _ in _read_source(source, _line_digest, with_excluded=with_excluded):
             if contents.setdefault(key, content) != content:
@@ -79,17 +80,17 @@ def _check_contents(sources: Iterable[Path], with_excluded: bool) -> None:
 
 def _read_source(
     source: Path, digest: Callable[[ScoredLine], bytes], with_steps: bool = False, with_excluded: bool = False
-) -> Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]]:
-    """Yield the key of each answer, a digest of what is known of it, its context and its score.
+) -> Iterator[tuple[Key | _AnswerKey, bytes, AnswerContext, Mapping[str, Any]]]:
+    """Yield (key, digest of the record or line, context, score) of each answer.
 
-    digest: of a line of `calibrant score`
+    digest: line of `calibrant score` -> its digest
     """
     return _read_run(source, with_steps) if source.is_dir() else _read_verdicts(source, digest, with_excluded)
 
 
 def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
     for record in folder_records(folder):
-        yield record.key, _content(record), context_of(record), score_of(record, with_steps=with_steps)
+        yield record.key, _untimed_digest(record), context_of(record), score_of(record, with_steps=with_steps)
 
 
 def score_of(record: Record, *, with_steps: bool = False) -> Mapping[str, Any]:
@@ -100,7 +101,9 @@ def score_of(record: Record, *, with_steps: bool = False) -> Mapping[str, Any]:
     if with_steps and record.steps is not msgspec.UNSET:
         score = {**score, STEPS: steps_of(record.steps)}
     if record.ties is not msgspec.UNSET and record.ties.scores:
-        parts, ties = [(part.times, _tied_score(record, part.score)) for part in record.ties.scores], record.ties
+        ties = record.ties
+        parts = [(part.times, _tied_score(record, part.score)) for part in ties.scores]
+        # `count` is a text, for it may exceed 64 bits; more tied answers than were scored: these are a sample
         score = MeanScore(score, parts, is_drawn=ties.count is not None and int(ties.count) > ties.scored)
     return score
 
@@ -115,7 +118,7 @@ def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _read_verdicts(
     file: Path, digest: Callable[[ScoredLine], bytes], with_excluded: bool
-) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
+) -> Iterator[tuple[_AnswerKey, bytes, AnswerContext, Mapping[str, Any]]]:
     if not file.exists():
         raise CalibrantError(f"{file}: there is no such file or folder")
     if not file.is_file():
@@ -148,7 +151,8 @@ def _refuse_pool(file: Path) -> None:
         raise HintedError(message, command=("run", "exact", file, "--out", unused_path("runs")))
 
 
-def _content(record: Record) -> bytes:
+def _untimed_digest(record: Record) -> bytes:
+    """Return a digest of a record without its timing."""
     untimed = msgspec.structs.replace(record, timing=_NO_TIME)
     return hashlib.sha256(msgspec.json.encode(untimed, order="sorted")).digest()
 
@@ -174,7 +178,7 @@ def context_of(record: Record) -> AnswerContext:
 
 
 def _reason(record: Record) -> str:
-    """Return a record's reason why the protocol found nothing; empty if it found an answer or recorded no reason."""
+    """Return the reason in a record why its protocol gave no answer; empty if it gave one or recorded no reason."""
     if record.outcome == "crashed":
         return crash_text(record.provenance)
     keys = {"impossible": ("exhausted", "reason"), "out_of_budget": ("reached", "reason", "stopped_by")}
@@ -197,7 +201,8 @@ def transcripts(
 ) -> Iterator[Transcript]:
     """Yield every episode in folders of runs, and in files of predictions about items of these pools.
 
-    pools: of one interactive benchmark; fields: names of the fields in predictions; tell: called with skipped lines
+    pools: pool files, all of one interactive benchmark; fields: names of the fields in predictions
+    tell: called with texts on skipped lines
     """
     scorer = PoolScorer(pools, None, (fields or FieldNames()).reading)
     for source in sources:
@@ -211,7 +216,7 @@ def transcripts(
 
 
 def _predictions(source: Path, scorer: PoolScorer, fields: FieldNames | None, tell: Tell = str) -> Iterator[Prediction]:
-    """Yield the predictions about known items, then tell of the skipped lines."""
+    """Yield the predictions about known items, then call `tell` with texts on the skipped lines."""
     predictions = Predictions(source, scorer, skip_unknown=True, fields=fields)
     yield from predictions
     for line in predictions.skipped_lines("read"):
@@ -219,7 +224,10 @@ def _predictions(source: Path, scorer: PoolScorer, fields: FieldNames | None, te
 
 
 def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
-    """Return each answer's system, with options in which equal names differ, and with the sample if it has several."""
+    """Return the name of each answer's system, so that names differ.
+
+    The options in which systems of one name differ are added, then the sample number if equal options have several.
+    """
     origins = list(origins)
     names = []
     for origin in origins:
@@ -243,8 +251,8 @@ def submitted_answers(
 ) -> list[tuple[str, str | Mapping[str, Any], str]]:
     """Return (system, answer, reason) for the answers to an item; `CalibrantError` if there are none.
 
-    answer: an object, or the text of a response that is read when it is scored; reason: why the response holds no
-    answer, empty if it holds one; tell: called with skipped lines of predictions
+    answer: an object, or the text of a response that is read when it is scored
+    reason: why the response holds no answer, empty if it holds one; tell: called with texts on skipped lines
     """
     digest = pool_digest(pool)
     on_item = [
@@ -268,7 +276,7 @@ def submitted_answers(
 
 
 def crashes_on(sources: Sequence[Path], pool: Path, instance: str, system: str | None) -> tuple[list[Record], bool]:
-    """Return the records of crashes on an item, and whether the sources may hold other answers to it."""
+    """Return (records of crashes on an item, whether the sources may hold other answers to it)."""
     digest = pool_digest(pool)
     records = [
         record
@@ -311,12 +319,11 @@ class Sources:
     """Sources of scored answers.
 
     runs: folders of runs, and files of `calibrant score`
-    predictions: unscored predictions for instances of `pools`: JSON lines, also those of `calibrant score`, or a log of
-        Inspect
+    predictions: files of predictions for instances of `pools`, which are scored here
     official: pool files that embed model results
-    pools: pool files; some state which instances share a latent SCM, which instance names do not
+    pools: pool files; in some only the items, not their ids, state which of them share a latent SCM
     fields: names of the fields in predictions; say: called with lines on what was recognised in them
-    excluded: (context, reason) of responses in no rate, filled by `answers`
+    excluded: (context, reason) of responses in no rate, filled by each call of `answers`
     """
 
     runs: Sequence[Path] = ()
@@ -328,7 +335,10 @@ class Sources:
     excluded: list[tuple[AnswerContext, str]] = field(default_factory=list)
 
     def answers(self) -> dict[str, list[Answer]]:
-        """Return benchmark -> its scored answers, in the order of NAMES; `CalibrantError` if there are none."""
+        """Return benchmark -> its scored answers, in the order of NAMES; `CalibrantError` if there are none.
+
+        Also fills `excluded` and calls `say`.
+        """
         self.excluded.clear()
         answers_by_benchmark: dict[str, list[Answer]] = {name: [] for name in NAMES}
         keys: set[tuple[str, str, str, str, int]] = set()
@@ -405,7 +415,7 @@ class Sources:
         return paths_by_benchmark
 
     def _pools_of(self, path: Path) -> list[Path]:
-        """Return the pools of the benchmark with an item named in the file's first line, else of the first one."""
+        """Return the pools of the benchmark with an item that the file's first line names, else of the first pool's."""
         pools_by_benchmark: dict[str, list[Path]] = {}
         for pool in self.pools:
             pools_by_benchmark.setdefault(benchmark_of(pool).name, []).append(pool)
@@ -426,8 +436,8 @@ def _first_line(path: Path) -> dict[str, Any]:
 def share_equal(answers: Iterable[Answer]) -> Iterator[Answer]:
     """Yield the answers, with equal scores on an item replaced by one object, which later steps read once.
 
-    Many systems give the same answer to an item. Equal parts of verdicts are shared too, and unread keys are dropped,
-    which leaves a third of the memory for ReplaySCM. Lazily computed verdicts stay as they are.
+    Many systems give the same answer to an item. Equal parts of verdicts are shared too, and keys that no table reads
+    are dropped, which reduces the memory to a third for ReplaySCM. Lazily computed verdicts stay as they are.
     """
     shared: dict[tuple[str, str, bytes], Mapping[str, Any]] = {}
     parts: dict[tuple[str, bytes], Any] = {}
@@ -443,7 +453,7 @@ def share_equal(answers: Iterable[Answer]) -> Iterator[Answer]:
 
 
 def _share_parts(score: dict[str, Any], unread: Sequence[str], parts: dict[tuple[str, bytes], Any]) -> dict[str, Any]:
-    """Return a score without unread keys, in which lists and objects are replaced by equal ones of `parts`."""
+    """Return a score without the keys `unread`, in which lists and objects are replaced by equal ones of `parts`."""
     score = {key: value for key, value in score.items() if key not in unread}
     for key, value in score.items():
         if isinstance(value, dict):

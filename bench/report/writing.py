@@ -27,7 +27,7 @@ from calibrant.dsl.text import known_names
 
 # --- Table of answers that are sets, from verdicts of `calibrant score --set-size` ------------------------------------
 SETS_TABLE = "sets"
-WITH_INTERVAL = ("valid_rate", "distinct_rate", "reach", "prior_mass")
+RATES_WITH_INTERVAL = ("valid_rate", "distinct_rate", "reach", "prior_mass")
 
 
 def set_tables(paths: Sequence[Path]) -> dict[str, layout.Table]:
@@ -61,7 +61,7 @@ def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[layout.Cell]:
             continue
         rate = estimate((index, str(index), value) for index, value in enumerate(values))
         assert rate is not None
-        yield layout.cell(scoring_sets.short_rate(rate.mean), rate.interval if name in WITH_INTERVAL else None)
+        yield layout.cell(scoring_sets.short_rate(rate.mean), rate.interval if name in RATES_WITH_INTERVAL else None)
 
 
 # --- Text and plots of a report ---------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ HTML, TERMINAL = "html", "terminal"
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Return the names after checking that each is a table's id; `CalibrantError` for an unknown one lists the ids."""
     reports = [report for bench in benchmarks() if (report := bench.capability(REPORT)) is not None]
-    listed = (
+    all_ids = (
         *chain.from_iterable(report.table_ids for report in reports),
         *TABLE_IDS,
         *comparisons.CONSISTENCY_TABLE_IDS,
@@ -79,7 +79,7 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
         comparisons.PAIRED,
         SETS_TABLE,
     )
-    table_ids = list(dict.fromkeys(listed))
+    table_ids = list(dict.fromkeys(all_ids))
     for name in names:
         if name not in table_ids:
             raise CalibrantError(f"unknown table {short_repr(name)}; {known_names(name, table_ids)}")
@@ -97,7 +97,8 @@ def report_text(
 ) -> str:
     """Return the report, benchmark by benchmark, in a format of TEXTS or as HTML.
 
-    answers: by benchmark; plots: folder for SVG files of all plots; width: columns of a terminal, None if it is none
+    answers: benchmark -> its answers; plots: folder for SVG files of all plots, None for no files
+    width: columns of the terminal; None for another output
     """
     is_page = form == HTML
     contents = replace(requested, with_plots=plots is not None, with_pictures=is_page or plots is not None)
@@ -158,7 +159,7 @@ def _sections(
 
 
 def _without_other_items(table: layout.Table) -> layout.Table:
-    """Return a result table without the paper's rows if these are about other items; else the table itself."""
+    """Return the table, a result table without the paper's rows if these are about other items than this run's."""
     if table.fits or not table.is_result:
         return table
     return layout.own_rows(table)

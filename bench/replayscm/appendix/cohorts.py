@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.bench.answers.rates import FEWEST_PROBLEMS, LEVEL, RESAMPLES, SEED, Array, Interval
+from calibrant.bench.answers.rates import LEVEL, MIN_UNITS, RESAMPLES, SEED, Array, Interval
 from calibrant.bench.core.metrics import UNDEFINED, Item
 from calibrant.bench.papers import group_answers
 from calibrant.bench.replayscm.appendix.metrics import DEPTH_KEYS, NUM_DEPTHS
@@ -226,7 +226,7 @@ def _cell(mean: float, draws: Array, num_units: int, *, signed: bool = False) ->
         return Cell(UNDEFINED)
     defined = draws[np.isfinite(draws)]
     interval = None
-    if num_units >= FEWEST_PROBLEMS and len(defined):
+    if num_units >= MIN_UNITS and len(defined):
         low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         interval = Interval(float(low), float(high))
     return cell(f"{mean + 0.0:{'+' if signed else ''}.3f}", interval, signed=signed)

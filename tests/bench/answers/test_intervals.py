@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.rates import (
-    FEWEST_PROBLEMS,
+    MIN_UNITS,
     NEAR,
     RESAMPLES,
     Array,
@@ -130,9 +130,9 @@ def test_intervals_do_not_depend_on_what_else_is_asked() -> None:
 
 
 def test_few_problems_and_no_problem_have_no_interval() -> None:
-    assert interval([1] * (FEWEST_PROBLEMS - 1), [1] * (FEWEST_PROBLEMS - 1)) is None
+    assert interval([1] * (MIN_UNITS - 1), [1] * (MIN_UNITS - 1)) is None
     assert interval([0] * 20, [0] * 20) is None
-    assert rate([1] * FEWEST_PROBLEMS) == (1, 1)
+    assert rate([1] * MIN_UNITS) == (1, 1)
 
 
 @pytest.mark.parametrize(
