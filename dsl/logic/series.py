@@ -21,6 +21,7 @@ from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.text import nearest_hint
 
 SERIES_COLUMN, HELD_COLUMN = "series", "set"
+_VALUES = {"0": 0, "1": 1, "0.0": 0, "1.0": 1}  # frames with gaps write numbers with a point
 Updates: TypeAlias = Literal["synchronous", "asynchronous"]
 UPDATES: Final = ("synchronous", "asynchronous")
 State: TypeAlias = tuple[int | None, ...]
@@ -175,6 +176,9 @@ def parse_series(
         rows.setdefault(cells[SERIES_COLUMN], []).append(_Row(number, cells.get(HELD_COLUMN, ""), values))
     if not rows:
         raise RefusedError("no row below the header", reason="header", file=file)
+    if len(rows) > 1 and "" in rows:
+        problem = "empty, where other rows name their series; repeat the name in each row of a series"
+        raise _of_column(problem, "series-blank", SERIES_COLUMN, rows[""][0].line, file)
     settings = [row.held for entries in rows.values() for row in entries if row.held.lower() not in _NOTHING_HELD]
     by_position = bool(settings) and all(part.isdecimal() for text in settings for part in _parts(text, ()))
     named = {str(i): gene for i, gene in enumerate(genes, 1)} if by_position else {gene: gene for gene in genes}
@@ -188,18 +192,26 @@ class _Row:
     values: State
 
 
+def series_column(header: Sequence[str]) -> str | None:
+    """Return the column that names the series, `series` or the same in capitals; None if there is none."""
+    return next((name for name in (SERIES_COLUMN, *header) if name in header and name.lower() == SERIES_COLUMN), None)
+
+
 def _read_header(line: tuple[int, list[str]], file: str) -> tuple[tuple[str, ...], list[str | None]]:
     """Return the genes, and the role of each column: `series`, `set`, or None for a gene."""
     number, header = line
     repeated = find_repeated(header)
     if repeated is not None:
         raise _of_column("occurs twice", "header", repeated, number, file)
-    if SERIES_COLUMN not in header:
+    if (column := series_column(header)) is None:
         problem = f"no column '{SERIES_COLUMN}', which names the series of a row"
         raise RefusedError(problem, reason="header", line=number, file=file)
-    kinds = [name if name in (SERIES_COLUMN, HELD_COLUMN) else None for name in header]
+    kinds = [SERIES_COLUMN if name == column else name if name == HELD_COLUMN else None for name in header]
     genes = tuple(name for name, kind in zip(header, kinds, strict=True) if kind is None)
     for gene in genes:
+        if not gene:
+            problem = f"column {header.index(gene) + 1} has no name; take out names of rows"
+            raise RefusedError(problem, reason="header", line=number, file=file)
         if not is_node_name(gene):
             raise _of_column(name_problem(gene), "header", gene, number, file)
     if not genes:
@@ -215,13 +227,13 @@ def _of_column(problem: str, reason: str, gene: str, line: int, file: str) -> Re
 def _value(cell: str, gene: str, line: int, file: str) -> int | None:
     if cell.lower() in _UNKNOWN:
         return None
-    if cell not in ("0", "1"):
+    if cell not in _VALUES:
         problem = (
             f"{short_repr(cell)}; a value is 0 or 1, or blank where it is not known; series are not binarised here,"
             " and columns are genes: take out others, such as times"
         )
         raise _of_column(problem, "value", gene, line, file)
-    return int(cell)
+    return _VALUES[cell]
 
 
 def _parts(text: str, names: Iterable[str]) -> list[str]:

@@ -72,11 +72,22 @@ def add_kind(error: RefusedError, content: bytes, own: tuple[str, ...]) -> Refus
     except PoolError:
         return error
     kind = text_formats.describe_other_format(text)
-    if kind is None and (network_format := recognize(content)):
+    if kind is None and (network_format := _proven_format(content)):
         kind = f"a network ({network_format})", "calibrant network FILE"
     if kind is None or kind[0].startswith(own):
         return error
     return error.with_problem(looks_like(*kind) if error.line in (None, 1) else f"{error.problem}; {looks_like(*kind)}")
+
+
+def _proven_format(content: bytes) -> str:
+    """Return the format of a network; "" for a text that its reader refuses: tables with commas may begin like bnet."""
+    network_format = recognize(content)
+    if network_format and not content.lstrip().startswith(b"<"):
+        try:
+            read_rules(content, "")
+        except PoolError:
+            return ""
+    return network_format
 
 
 def looks_like(description: str, reader: str) -> str:

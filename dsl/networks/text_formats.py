@@ -39,8 +39,9 @@ _EDGE = re.compile(r"[^\s,=]+\s+[+-]?1\s+[^\s,=]+", re.I)
 
 
 def _is_series(lines: Sequence[str]) -> bool:
-    cells = lines[1].split(",") if len(lines) > 1 else []
-    return len(cells) > 1 and cells[-1] in ("0", "1", "NA", "") and "series" in lines[0].split(",")
+    heads = re.split("[,;\t]", lines[0].lower())
+    cells = re.split("[,;\t]", lines[1]) if len(lines) > 1 else []
+    return len(cells) > 1 and cells[-1] in ("0", "1", "NA", "") and "series" in heads
 
 
 def _begins_with_edge(lines: Sequence[str]) -> bool:

@@ -43,7 +43,7 @@ def read_data(
     try:
         data = read_midas(Path(midas), time, prior, normalise, cell_line)
     except RefusedError as error:
-        raise add_kind(error, read_bytes(Path(midas)), ("MIDAS",)) from None
+        raise add_kind(error, read_bytes(Path(midas)), ("MIDAS", "a table of series")) from None
     data = replace(data, notes=(*notes, *data.notes))
     try:
         task = Task(prior, data.setup, data.experiments, data.values, options, Tolerance(fit, size))

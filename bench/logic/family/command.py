@@ -34,7 +34,7 @@ from calibrant.dsl.logic.files.midas import Dataset, candidate_experiments, read
 from calibrant.dsl.logic.files.networks import ListedModel, bnet_text, read_networks, table_rows
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.records import write_pool
-from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
+from calibrant.dsl.logic.series import SeriesTask, read_series, readings, series_column
 from calibrant.dsl.networks.network import read_file
 from calibrant.dsl.parse_limits import read_text
 from calibrant.dsl.text import plural
@@ -63,7 +63,7 @@ def is_series(data: Path) -> bool:
         header = next(table_rows(read_text(data), data.name), None)
     except RefusedError:
         return False
-    return header is not None and SERIES_COLUMN in header[1]
+    return header is not None and series_column(header[1]) is not None
 
 
 def flag_of(name: str) -> str:

@@ -253,7 +253,7 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     }
     layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter, ruled)
     notes = notes_on(columns, codes, set_masks, counts)
-    remarks = (*raw.remarks, *remark_on_words(columns, raws, raw.lines))
+    remarks = (*raw.remarks, *remark_on_words(columns, raws, raw.lines), *_remark_on_head(raw))
     has_targets = bool(options.do_columns or flags)
     hand = (*options.do_columns, *flags)
     left_out = reasons_left_out(columns, options.dropped(names, source), hand, len(raw.lines))
@@ -298,6 +298,14 @@ def _code_columns(
     return columns, origin, Head(head_names, by_name, used, raw)
 
 
+def _remark_on_head(raw: RawTable) -> tuple[str, ...]:
+    """Return a line on a file whose names are all values of their columns, as of one without a line of names."""
+    is_file = raw.delimiter is not None
+    if not is_file or len(raw.columns) < 2 or any(column.name not in column.words for column in raw.columns):
+        return ()
+    return ("each name is a value of its column too: if the first line is a row, put a line of names above it",)
+
+
 def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
     if not names or not num_rows:
         raise CalibrantError(f"{source} has no {'rows' if names else 'columns'}")
@@ -307,7 +315,8 @@ def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
     names_before: set[str] = set()
     for name in names:
         if name in names_before:
-            raise CalibrantError(f"{source} has two columns {readable_repr(name)}; rename one of them")
+            advice = "rename one of them; names stand in the first line"
+            raise CalibrantError(f"{source} has two columns {readable_repr(name)}; {advice}")
         names_before.add(name)
 
 

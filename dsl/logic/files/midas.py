@@ -282,6 +282,7 @@ def _sort_column(column: _Column, header: _Header, file: str, nodes: set[str]) -
         (header.times if kind == "DA:" else header.values).append(column)
     else:
         problem = f"columns begin with TR:, DA:, DV: or ID: (ID: is not read); {_CELL_LINE_COLUMN}"
+        problem += "; states in the order of time have a column series"
         if not column.header.strip():
             problem = f"column {column.position + 1} has no name; take out names of rows, or call their column ID:row"
         raise _of_column(problem, "column-kind", column.header, file, header.line)

@@ -146,6 +146,8 @@ PRIOR, SERIES, SBML = "a\t1\tc\n", "series,a,c\n1,0,1\n1,1,0\n", '<?xml version=
             "source,target,sign\na,c,1\n",
             "it looks like a table of edges; what reads it: calibrant family FILE DATA",
         ),
+        (PRIOR, "time,a,c\n0,1,0\n5,1,1\n", "states in the order of time have a column series"),
+        (PRIOR, "series\ta\tc\n1\t1\t0\n", "data.txt: line 1: fields are separated by tabs; save the file with commas"),
         (PRIOR, "TR:a;DA:c;DV:c\n1;10;1\n", "data.txt: line 1: fields are separated by semicolons; save the file"),
     ],
 )

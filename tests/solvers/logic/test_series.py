@@ -104,6 +104,8 @@ def test_a_file_of_series() -> None:
     [
         ("", "empty"),
         ("a,b\n0,1\n", "no column 'series'"),
+        ("series,a\n1,0\n,1\n2,0\n,1\n", "line 3: column 'series': empty, where other rows name their series"),
+        (",series,a\n1,1,0\n", "line 1: column 1 has no name; take out names of rows"),
         ("a,a,series\n0,1,1\n", "occurs twice"),
         ("a,series\n0.5,1\n", "line 2: column 'a': '0.5'; a value is 0 or 1"),
         ("a,series\n", "no row"),
@@ -147,6 +149,15 @@ def _completed(task: SeriesTask) -> Iterator[SeriesTask]:
                 for series in task.series
             ),
         )
+
+
+def test_series_as_frames_and_spreadsheets_write_them_are_the_same() -> None:
+    plain = parse_series("series,a,b\n1,1,NA\n1,0,1\n2,1,1\n2,0,\n")
+    assert parse_series("Series,a,b\n1,1.0,\n1,0.0,1.0\n2,1.0,1.0\n2,0.0,\n") == plain
+    unnamed = parse_series("series,a,b\n,1,NA\n,0,1\n")[1]  # one series may lack a name
+    assert unnamed == plain[1][:1]
+    genes, _ = parse_series("series,Series,b\n1,1,0\n1,0,1\n")
+    assert genes == ("Series", "b")
 
 
 def test_gaps_against_listing_of_formulas_and_completions() -> None:

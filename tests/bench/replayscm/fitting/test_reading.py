@@ -280,6 +280,15 @@ def test_one_column_of_words_is_a_table(tmp_path: Path) -> None:
     assert read_table(file, purpose="networks").columns[0].kind == "categories"
 
 
+def test_names_that_are_values_of_their_columns_are_pointed_out(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    for text, is_said in (("0,1\n1,0\n0,1\n", True), ("A,B\n1,0\n0,1\n", False), ("0,B\n1,0\n0,1\n", False)):
+        file.write_text(text, encoding="utf-8")
+        remarks = read_table(file, purpose="networks").remarks
+        assert any("if the first line is a row, put a line of names above it" in line for line in remarks) is is_said
+    assert read_table({"0": [0, 1], "1": [1, 0]}).remarks == ()
+
+
 @pytest.mark.parametrize("word", ["#N/A", "missing", ".", "Total"])
 def test_one_word_among_numbers_is_named_with_the_option_that_makes_it_a_gap(word: str, tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
