@@ -18,7 +18,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import ReadingOptions, Response
 from calibrant.bench.episodes import Chat
-from calibrant.bench.scoring.providers import message_response
+from calibrant.bench.scoring.providers import is_assistant, message_response
 from calibrant.bench.scoring.reading import item_rules, read_response, score_response
 from calibrant.dsl.answer_text import Thoughts
 from calibrant.dsl.episode import Step
@@ -96,14 +96,14 @@ Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 def replies(completion: object) -> list[Response] | None:
     """Return the model's responses, one per message; None for an object that is no completion.
 
-    completion: a text, or messages with `role` and `content` as chat interfaces have them; roles other than
-        `assistant` are what it was told, and are left out. Of content in parts only texts count, and tool calls.
+    completion: a text, or messages with `role` and `content` as chat interfaces have them; messages of others than the
+        assistant are what it was told, and are left out. Of content in parts only texts count, and tool calls.
     """
     if isinstance(completion, str):
         return [Response(completion)]
     if not isinstance(completion, Sequence) or not all(isinstance(message, Mapping) for message in completion):
         return None
-    return [message_response(message) for message in completion if message.get("role") == "assistant"]
+    return [message_response(message) for message in completion if is_assistant(message)]
 
 
 # --- Rewards: pure functions of an item's record and of a model's completion. No clock, no visible state --------------

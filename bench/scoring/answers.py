@@ -36,7 +36,6 @@ MIN_PROMPT_LINES = 3  # inner lines (all but first and last) of an indexed promp
 PROMPT_FIELDS = (
     *("prompt", "input", "inputs", "question", "messages", "arguments", "request", "body", "contents", "query"),
 )
-_ANSWERING = ("assistant", "model")  # a tuple, because a role may be a list, which cannot be looked up in a set
 MAX_PROMPT_DEPTH = 12  # levels of objects and lists that are searched for texts
 
 
@@ -111,7 +110,7 @@ def _add_texts(value: Any, texts: list[str], depth: int) -> None:
     if isinstance(value, str):
         texts.append(value)
     elif depth < MAX_PROMPT_DEPTH and isinstance(value, Mapping):
-        if value.get("role") not in _ANSWERING:
+        if not providers.is_assistant(value):
             for part in value.values():
                 _add_texts(part, texts, depth + 1)
     elif depth < MAX_PROMPT_DEPTH and isinstance(value, list):

@@ -100,7 +100,7 @@ def _read_response(rules: AnswerRules, response: Response, options: ReadingOptio
             return Reading(by_text.answer, "", "text", response.stop, "", gap, (), notes, SAME, SAME, response.notes)
     calls = (*response.calls, *answer_text.calls)
     if calls:
-        calls = tuple(filter(None, calls))
+        calls = tuple(filter(None, (_outside_thoughts(call, options) for call in calls)))
     by_paper = _read_by_paper(rules, response, by_text, calls)
     leniently, by_lenient = LenientAnswer(None), by_paper
     if by_paper.answer is None:
@@ -145,6 +145,13 @@ def _read_by_paper(
         return _SourcedAnswer(by_text, "text")
     read = _read_calls(rules.read(_call_object(call)) for call in calls)
     return _SourcedAnswer(by_text) if read is None else _SourcedAnswer(read, "tool_call")
+
+
+def _outside_thoughts(call: str | Mapping[str, Any], options: ReadingOptions) -> str | Mapping[str, Any]:
+    """Return the arguments of a call without thoughts in their text; no template opens thoughts in arguments."""
+    if not isinstance(call, str) or options.thoughts == "keep":
+        return call
+    return read_answer_text(call, "strip").text.strip()
 
 
 def _call_object(call: str | Mapping[str, Any]) -> str | Mapping[str, Any]:

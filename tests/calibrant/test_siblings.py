@@ -452,6 +452,24 @@ def test_a_conversation_that_is_cut_off_has_no_answer() -> None:
     assert _of(attributed, BOTH_OF_THREE, cut, told) == [0, 0]
 
 
+@pytest.mark.parametrize("name", ["blickets", "causim"])
+def test_thoughts_in_the_arguments_of_a_call_are_not_paid(name: str) -> None:
+    item = BOTH_OF_THREE if name == "blickets" else _drawn("causim", 1)[0]
+    right = json.dumps(benchmark(name).training.gold(item))
+
+    def call(arguments: str) -> list[dict[str, Any]]:
+        function = {"name": "submit", "arguments": arguments}
+        return [{"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": function}]}]
+
+    texts = (right, f"<think>{right}</think>", f"{right}</think>", f"<think>{{}}</think>{right}")
+    assert _of(verdict, item, *map(call, texts)) == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("message", [{"role": "assistant"}, {"role": "model"}, {"type": "ai"}])
+def test_messages_of_the_assistant_by_any_name_are_rewarded(message: dict[str, Any]) -> None:
+    assert _of(verdict, BOTH_OF_THREE, [{**message, "content": json.dumps(RIGHT)}]) == [1]
+
+
 @pytest.mark.parametrize("reward", REWARDS)
 def test_what_cannot_be_scored_is_none(reward: Reward) -> None:
     record, completion = _record(BOTH_OF_THREE), json.dumps(RIGHT)

@@ -155,6 +155,13 @@ OPENAI = [
     Shape(
         "call", [_batch(_chat("tool_calls", content=None, tool_calls=[_call(GOLD)]))], [RIGHT], {"tool_call_read": 1}
     ),
+    Shape("draft in a call", [_batch(_chat(content=None, tool_calls=[_call(f"<think>{GOLD}</think>")]))], [TOOL]),
+    Shape(
+        "draft before the answer in a call",
+        [_batch(_chat(content=None, tool_calls=[_call(f"{DRAFT}</think>{GOLD}")]))],
+        [RIGHT],
+        {"tool_call_read": 1},
+    ),
     Shape("broken call", [_batch(_chat("tool_calls", content=None, tool_calls=[_call(TOO_SHORT)]))], [TOOL]),
     Shape("two calls", [_batch(_chat("tool_calls", content=None, tool_calls=[_call(GOLD), WRONG_CALL]))], [TOOL]),
     Shape("text beside a call", [_batch(_chat("tool_calls", content=GOLD, tool_calls=[_call("{}")]))], [RIGHT]),
