@@ -305,7 +305,7 @@ def execution(workers: int | None, cluster: str | None, budget: float | None = N
     from calibrant.bench.runs.executors import Execution
 
     if cluster is None:
-        return Execution(workers or usable_cores(), budget, few_jobs=0 if workers else FEW_ITEMS)
+        return Execution(workers or usable_cores(), budget, max_local_jobs=0 if workers else FEW_ITEMS)
     if workers is not None:
         raise typer.BadParameter("a cluster has its own workers: give one of --cluster and --workers")
     return Execution(wall_budget=budget, cluster=cluster)

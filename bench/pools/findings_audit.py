@@ -194,7 +194,7 @@ class FindingsWork:
     def audit(self, item: Item[Any, Any]) -> tuple[FindingRecord, ...]:
         return tuple(map(_finding_record, benchmark(self.name).require(FINDINGS).findings(item)))
 
-    def record(self, head: Mapping[str, Any], audited: audits.Audited) -> FindingsRecord:
+    def record(self, head: Mapping[str, Any], audited: audits.AuditResult) -> FindingsRecord:
         version, timing = program_version(), audited.timing
         result = {"findings": audited.result, "error": audited.error, "why": audited.why}
         return FindingsRecord(**head, **result, program=version, timing=timing)

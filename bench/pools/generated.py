@@ -290,7 +290,7 @@ def harden_items(
     harden: a module-level function, so that it can be pickled. `UnknownItemError` for an unknown id.
     """
     pool = benchmark.items.read_pool(path)
-    chosen = selection.places(pool)
+    chosen = selection.ids_by_index(pool)
     missing = sorted(set(selection.only) - set(item_ids(pool.items)))
     if missing:
         raise unknown_item(path.name, missing[0], item_ids(pool.items))

@@ -65,7 +65,7 @@ def chosen_places(pool: Pool, selection: Selection) -> dict[int, str]:
     """Return index in the pool -> id of the selected problems; `CalibrantError` for an unknown id."""
     for instance in sorted(selection.only):
         find_instance(pool, instance)
-    return selection.places(pool)
+    return selection.ids_by_index(pool)
 
 
 def instance_text(problem: Problem) -> str:

@@ -27,7 +27,7 @@ Subject: TypeAlias = tuple[str, str, str, str]  # pool digest, item, system, opt
 
 
 class PersonTiming(NamedTuple):
-    """Times of one answer. started: UTC, ISO 8601; seconds_a_move: mean, None if there was no move."""
+    """Times of one answer. started: UTC, ISO 8601; seconds_a_move: mean before a move, None if there was no move."""
 
     started: str
     seconds_a_move: float | None
@@ -35,9 +35,9 @@ class PersonTiming(NamedTuple):
 
 def seconds_a_move(record: Record) -> float | None:
     """Return the mean seconds before a move of a record; None if it has no moves."""
-    moves = record.timing.moves if isinstance(record.timing.moves, list) else []
-    acted = [seconds for seconds in moves if seconds > 0]  # 0: opening readings of an episode, which are no moves
-    return rates.mean_if_known(acted)
+    steps = record.timing.moves if isinstance(record.timing.moves, list) else []
+    moves = [seconds for seconds in steps if seconds > 0]  # 0: opening readings of an episode, which are no moves
+    return rates.mean_if_known(moves)
 
 
 def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:
@@ -57,7 +57,7 @@ def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:
 def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
     """Return the answers, with participants renamed to their group, such as `people (40)`.
 
-    Participants whose options differ (feedback, study) are in different groups, named by the differing options.
+    Participants whose options differ (feedback, study) are in different groups, which the differing options name.
     """
     keys = [answer.context.options if participant_of(answer.context.system) else "" for answer in answers]
     configs: dict[str, Mapping[str, Any]] = {}
@@ -70,9 +70,9 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
         return list(answers)
     differing = rates.differing_names([*configs.values()])
     suffixes = {key: rates.option_suffix(config, differing) for key, config in configs.items()}
-    taken = {answer.system for answer in answers}
+    used_names = {answer.system for answer in answers}
     group_names = {
-        key: _unused_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()
+        key: _unused_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", used_names) for key, group in groups.items()
     }
     return [
         answer._replace(system=in_one_line(group_names[key])) if key else answer
@@ -81,21 +81,21 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
 
 
 def groups_of_people(answers: Sequence[Answer]) -> dict[str, str]:
-    """Return the groups of a study by the names of their systems; empty where there are none."""
+    """Return system -> its group of a study, for the systems that people are grouped into; empty without a study."""
     if not any(participant_of(context.system) and GROUP in context.config for context, _ in answers):
         return {}
     people = [answer for answer in group_people(named_answers(answers)) if participant_of(answer.context.system)]
     return {answer.system: str(answer.context.config.get(GROUP, "")) for answer in people}
 
 
-def _unused_name(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _unused_name(name: str, used_names: set[str]) -> str:
+    while name in used_names:
         name = f"{name} of studies"
     return name
 
 
 # --- Means of a group of people, and of other systems on the same items -----------------------------------------------
-Reading = Callable[[Outcome], float | None]  # value of an answer, None if it is not in the mean
+ValueReader = Callable[[Outcome], float | None]  # answer -> value; None if the answer is not in the mean
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def person_answers(system: SystemResult, timings: Mapping[Subject, PersonTiming]
         )
     answers = []
     for participant, timed_outcomes in by_person.items():
-        ordered = sorted(timed_outcomes, key=lambda entry: entry[0])  # stable: of equal times in the order of items
+        ordered = sorted(timed_outcomes, key=lambda entry: entry[0])  # stable: equal times keep the order of items
         for position, (started, seconds, outcome) in enumerate(ordered, 1):
             answers.append(PersonAnswer(outcome, participant, position if started else 0, seconds))
     return answers
@@ -154,7 +154,7 @@ def right_interval(system: SystemResult, metrics: MetricSet) -> rates.Interval |
     return None if rate is None else rate.interval
 
 
-def item_mean(outcomes: Sequence[Outcome], read: Reading, metrics: MetricSet, *, is_share: bool) -> Estimate | None:
+def item_mean(outcomes: Sequence[Outcome], read: ValueReader, metrics: MetricSet, *, is_share: bool) -> Estimate | None:
     """Return the mean over items for a system that is no group of people; None without values."""
     return estimate(((o.item, metrics.unit(o.context.instance), read(o)) for o in outcomes), is_share=is_share)
 
@@ -178,7 +178,7 @@ PEOPLE_NOTE = (
     " participants."
 )
 SYSTEMS_NOTE = f" Of systems: means over the same items; {rates.INTERVALS}"
-OPEN_CLASSES = ((1, "1"), (3, "2 to 3"), (9, "4 to 9"), (99, "10 to 99"), (None, "100 or more"))  # largest, text
+OPEN_CLASSES = ((1, "1"), (3, "2 to 3"), (9, "4 to 9"), (99, "10 to 99"), (None, "100 or more"))  # (largest, label)
 
 
 def people_tables(results: Results, timings: Mapping[Subject, PersonTiming]) -> list[Table]:
@@ -305,10 +305,7 @@ def _cost_unit(results: Results) -> str:
 
 
 def _classes_of(results: Results) -> list[str]:
-    """Return the shares that have a column: the four kinds, and others that some answers count in; none if uncounted.
-
-    They are over all answers, so the columns of a row add up to 1.
-    """
+    """Return the shares that get a column, which add up to 1; none if the evidence of no answer was counted."""
     present = {SHARE_BY_CLASS[kind] for system in results.systems for kind, number in system.counts.items() if number}
     return shown_shares(present) if results.is_counted else []
 

@@ -46,7 +46,7 @@ class Grouping(Enum):
 class RowKey(NamedTuple):
     """Properties shared by the answers of a row.
 
-    stratum, pool_digest: empty in a row over all strata, over all pools
+    stratum: empty in a row over all strata; pool_digest: empty in a row over all pools
     """
 
     setting: str
@@ -78,7 +78,8 @@ class Observation(NamedTuple):
 class Rate(NamedTuple):
     """A metric's mean over a row.
 
-    value: None if it is undefined or suppressed; text: as tables print it; num_items: number of items that define it
+    value: the mean, None if it is undefined or suppressed; text: the mean as tables print it
+    num_items: number of items for which the metric is defined
     """
 
     value: float | None
@@ -96,8 +97,9 @@ class Rate(NamedTuple):
 class Row:
     """The answers of one system under one setting, to one pool or to all.
 
-    columns: metrics, in the order of values; frame: the answers; pools: digest -> (name, size)
-    system: name in tables, with the options in which its runs differ; pool_labels: digest -> name in tables
+    columns: metrics, in the order of the frame's values; config: options of the system; frame: the answers
+    pools: digest -> (name, size); pool_labels: digest -> name of the pool in tables
+    system: name in tables, with the options in which its runs differ
     """
 
     key: RowKey
@@ -199,7 +201,7 @@ class Row:
     def rates(self) -> dict[str, Rate]:
         """Key -> mean of the metric over items, which weigh the same however often they were answered.
 
-        For a group of people the mean is over participants, who weigh the same.
+        For a group of people it is the mean over participants, who weigh the same.
         """
         means = zip(self.columns, self.frame.rates, self.frame.nums_defined, strict=True)
         rates = {
@@ -219,8 +221,8 @@ class Row:
     def _interval(self, metric_index: int) -> Interval | None:
         column = self.columns[metric_index]
         if column.skill_of and not self.is_group:
-            gains, room = self._skill_sums(column)
-            return bootstrap_intervals(gains[:, None], room[:, None])[0]
+            gains, rooms = self._skill_sums(column)
+            return bootstrap_intervals(gains[:, None], rooms[:, None])[0]
         return self.frame.interval(metric_index, is_share=column.is_share)
 
     def restrict(self, keep: Callable[[core_metrics.Item], bool]) -> Row:
@@ -232,24 +234,24 @@ class Row:
         return replace(self, frame=self.frame.restrict_units(units))
 
     def _skill(self, column: core_metrics.Metric) -> Rate:
-        """Return (rate - chance) / (best - chance) over the answers for which all three are known."""
-        gains, room = self._skill_sums(column)
-        total = fsum(room)
+        """Return the sum of (rate - chance) over that of (best - chance), for answers whose three values are known."""
+        gains, rooms = self._skill_sums(column)
+        total = fsum(rooms)
         if total < MIN_ROOM:
-            return Rate(None, core_metrics.UNDEFINED, len(room))
+            return Rate(None, core_metrics.UNDEFINED, len(rooms))
         value = fsum(gains) / total
-        return Rate(value, f"{value:.{column.decimals}f}", len(room))
+        return Rate(value, f"{value:.{column.decimals}f}", len(rooms))
 
     def _skill_sums(self, column: core_metrics.Metric) -> tuple[Array, Array]:
-        """Return the addend of each unit to the numerator and to the denominator of a skill."""
+        """Return, by unit, the sums of (rate - chance), the numerator of a skill, and of (best - chance)."""
         if not all(self.frame.nums_defined[self.column_indices[key]] for key in ("decided", "chance", "best")):
             return np.zeros(0), np.zeros(0)
         if column.skill_of not in self._skills:
             chance, best, decided = (self.frame.read(self.column_indices[key]) for key in ("chance", "best", "decided"))
-            gained = sum(np.nan_to_num(self.frame.read(self.column_indices[key])) for key in column.skill_of) - chance
+            rate = sum(np.nan_to_num(self.frame.read(self.column_indices[key])) for key in column.skill_of)
             is_known = ~np.isnan(decided) & ~np.isnan(best - chance)
-            gains, room = (np.where(is_known, values, np.nan) for values in (gained, best - chance))
-            self._skills[column.skill_of] = self.frame.sums_of(gains), self.frame.sums_of(room)
+            gains, rooms = (np.where(is_known, values, np.nan) for values in (rate - chance, best - chance))
+            self._skills[column.skill_of] = self.frame.sums_of(gains), self.frame.sums_of(rooms)
         return self._skills[column.skill_of]
 
 
@@ -289,20 +291,20 @@ class RowGroups:
         for key, frame in frames.items():
             people.setdefault(key.system, set()).update(frame.participants)
             pools |= {origin.pool_digest: origin.pool for origin in frame.origins}
-        grouped = {key: _group_name(key, people[key]) for key in configs}
-        names = system_names({grouped[key]: config for key, config in configs.items()})
+        group_keys = {key: _group_name(key, people[key]) for key in configs}
+        names = system_names({group_keys[key]: config for key, config in configs.items()})
         labels = pool_labels(pools)
         rows = []
         for key, frame in frames.items():
             sizes = {origin.pool_digest: (origin.pool, origin.pool_size) for origin in frame.origins}
             row_labels = {digest: labels[digest] for digest in sizes}
-            row = Row(key, self._columns, configs[key.system], frame, sizes, names[grouped[key.system]], row_labels)
+            row = Row(key, self._columns, configs[key.system], frame, sizes, names[group_keys[key.system]], row_labels)
             rows.append(row)
         return rows
 
 
 def _group_name(key: SystemKey, participants: Collection[str]) -> SystemKey:
-    """Return a system's key; people are named `people (N)`, a single person by id."""
+    """Return a system's key; a group of N participants is renamed `people (N)`, a single one by id."""
     if not participants:
         return key
     name = f"{key.system} ({len(participants)})" if len(participants) > 1 else f"{PEOPLE}{min(participants)}"
@@ -322,8 +324,8 @@ def num_answered(rows: Sequence[Row], by: Grouping) -> list[int]:
 def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:
     """Return the denominator of each row's coverage, a number of items; 0 if it is not known.
 
-    By setting it is the number of items of the row's setting in its pools. This is known for pools whose every item is
-    in some system's row, and in one setting alone.
+    By setting it is the number of items of the row's setting in its pools. It is known if every item of these pools was
+    answered by some system, under one setting only.
     """
     if by is Grouping.STRATUM:
         return [0] * len(rows)
@@ -333,18 +335,18 @@ def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:
     for row in rows:
         for item in row.items:
             settings.setdefault(item, set()).add(row.setting)
-    num_items = Counter(digest for (digest, _), names in settings.items() if len(names) == 1)
-    in_setting = Counter((item[0], name) for item, names in settings.items() for name in names)
+    num_in_one_setting = Counter(digest for (digest, _), names in settings.items() if len(names) == 1)
+    num_by_setting = Counter((item[0], name) for item, names in settings.items() for name in names)
     return [
-        sum(in_setting[digest, row.setting] for digest in row.pools)
-        if all(num_items[digest] == size for digest, (_, size) in row.pools.items())
+        sum(num_by_setting[digest, row.setting] for digest in row.pools)
+        if all(num_in_one_setting[digest] == size for digest, (_, size) in row.pools.items())
         else 0
         for row in rows
     ]
 
 
 def answered_by_pool(rows: Iterable[Row]) -> Iterator[tuple[str, str, int, int]]:
-    """Yield (pool, system, number of answered items in all settings, size of the pool), groups of people left out."""
+    """Yield (pool, system, number of answered items in all settings, size of the pool), without groups of people."""
     items: dict[tuple[str, str], set[core_metrics.Item]] = {}
     pools: dict[str, tuple[str, int]] = {}
     for row in rows:
@@ -376,13 +378,13 @@ def group(
     """Group answers into rows with all metrics, in no particular order."""
     reader = core_metrics.ObservationReader(metrics, handling, with_hidden=True)
     groups = RowGroups(metrics, reader.columns, by, with_strata=with_strata, unit=unit)
-    observed: dict[
-        tuple[str, int], tuple[Mapping[str, Any], tuple[core_metrics.Values, core_metrics.Sample]]
-    ] = {}  # by setting and id() of the score: answers may share a score, which is read once
+    # (setting, id() of the score) -> score and its values: answers may share a score, which is read once
+    observed: dict[tuple[str, int], tuple[Mapping[str, Any], tuple[core_metrics.Values, core_metrics.Sample]]] = {}
     for context, score in chain.from_iterable(map(with_tie_choice, answers)):
         key = context.setting, id(score)
         if key not in observed:
-            observed[key] = score, reader.read_values(context.setting, score)  # holds the score, so its id() is unique
+            # the entry keeps the score alive, so its id() stays unique
+            observed[key] = score, reader.read_values(context.setting, score)
         groups.add(context, *observed[key][1])
     rows = drop_equal_choices(groups.rows())
     for row in rows:
@@ -435,11 +437,15 @@ def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
     """Return the answers with display names of their systems, sorted by system, pool and item."""
     answers = list(answers)
     names = system_names({SystemKey.of(context): context.config for context, _ in answers})
-    keys = cache(natural)
-    with_names = [NamedAnswer(names[SystemKey.of(context)], context, score) for context, score in answers]
+    natural_key = cache(natural)
+    named = [NamedAnswer(names[SystemKey.of(context)], context, score) for context, score in answers]
     return sorted(
-        with_names,
-        key=lambda answer: (keys(answer.system), answer.context.pool_digest, keys(answer.context.instance)),
+        named,
+        key=lambda answer: (
+            natural_key(answer.system),
+            answer.context.pool_digest,
+            natural_key(answer.context.instance),
+        ),
     )
 
 

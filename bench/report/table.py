@@ -44,11 +44,11 @@ Rights = tuple[tuple[str, str, core_metrics.Right], ...]  # key, heading, criter
 class SampleRow:
     """One aggregate of a system's samples.
 
-    of: the system's row; way: mean, pass or majority; k: of pass@k, else None
+    row: the row of the system; way: mean, pass or majority; k: k of pass@k, else None
     estimates: key of `Rights` -> estimate, None if unknown; by: property that groups answers into rows
     """
 
-    of: Row
+    row: Row
     way: str
     k: int | None
     estimates: Mapping[str, Estimate | None]
@@ -56,9 +56,9 @@ class SampleRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row for JSON, with null for undefined numbers."""
-        record: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
-        record |= {"stratum": self.of.stratum or None} if self.by is Grouping.STRATUM else {}
-        record |= {"n": self.of.num_items, "samples": [*self.of.num_samples], "way": self.way, "k": self.k}
+        record: dict[str, Any] = {"setting": self.row.setting, "system": self.row.system, "pool": self.row.pool}
+        record |= {"stratum": self.row.stratum or None} if self.by is Grouping.STRATUM else {}
+        record |= {"n": self.row.num_items, "samples": [*self.row.num_samples], "way": self.way, "k": self.k}
         for key, rate in self.estimates.items():
             low_end, high_end = (rate and rate.interval) or (None, None)
             record[key] = {"value": rate and rate.mean, "low": low_end, "high": high_end}
@@ -66,10 +66,10 @@ class SampleRow:
 
     def labels(self) -> dict[str, str]:
         """Return the label cells by the keys of `_LABELS`; the stratum only if answers are grouped by it."""
-        labels = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
-        labels |= {"stratum": self.of.stratum or core_metrics.UNDEFINED} if self.by is Grouping.STRATUM else {}
+        labels = {"setting": self.row.setting, "system": self.row.system, "pool": self.row.pool}
+        labels |= {"stratum": self.row.stratum or core_metrics.UNDEFINED} if self.by is Grouping.STRATUM else {}
         way = self.way if self.k is None else f"pass@{self.k}"
-        return labels | {"n": f"{self.of.num_items} x {sample_range(self.of)}", "way": way}
+        return labels | {"n": f"{self.row.num_items} x {sample_range(self.row)}", "way": way}
 
     def cells_by_name(self) -> dict[str, str]:
         """Return the cells of a text table, under the keys of `sample_headings`."""
@@ -92,8 +92,8 @@ def sample_rows(rows: Iterable[Row], rights: Rights, by: Grouping = Grouping.POO
 
     rights: (key, heading, criterion) of the metrics
     """
-    several = (row for row in rows if not row.is_group and row.num_samples[1] > 1)
-    return [sample_row for row in several for sample_row in _aggregate_samples(row, rights, by)]
+    sampled_rows = (row for row in rows if not row.is_group and row.num_samples[1] > 1)
+    return [sample_row for row in sampled_rows for sample_row in _aggregate_samples(row, rights, by)]
 
 
 def _aggregate_samples(row: Row, rights: Rights, by: Grouping) -> list[SampleRow]:
@@ -151,8 +151,8 @@ PRIORS = {
 
 def legend_lines(headings: Collection[str], meanings: Mapping[str, str], width: int) -> list[str]:
     """Return the wrapped sentence of the meanings of printed headings; empty if none has a meaning."""
-    stated = [f"{heading}: {meaning}" for heading, meaning in meanings.items() if heading in headings]
-    return textwrap.wrap(f"{'; '.join(stated)}.", width, break_on_hyphens=False) if stated else []
+    parts = [f"{heading}: {meaning}" for heading, meaning in meanings.items() if heading in headings]
+    return textwrap.wrap(f"{'; '.join(parts)}.", width, break_on_hyphens=False) if parts else []
 
 
 def attribution_legend(headings: Collection[str], width: int) -> list[str]:
@@ -161,27 +161,27 @@ def attribution_legend(headings: Collection[str], width: int) -> list[str]:
     lines = legend_lines(headings, {heading: meanings[heading] for heading in headings if heading in meanings}, width)
     if "NoAnswer" in headings:
         lines += textwrap.wrap(BASE, width)
-    for together, sentence in PRIORS.items():
-        if set(together) <= set(headings):
+    for pair, sentence in PRIORS.items():
+        if set(pair) <= set(headings):
             lines += textwrap.wrap(sentence, width)
     return lines
 
 
 def tie_legend(names: tuple[str, str] | None, width: int) -> list[str]:
-    """Return the legend of a system's rows on tied answers. names: of the row of means, of that of chosen answers."""
+    """Return the legend of a system with tied answers. names: of its rows of means and of chosen answers, if any."""
     if names is None:
         return []
     text = f"{names[0]}: mean over all equally good answers; {names[1]}: the answer that the tie rule takes of them."
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-# --- Sentence on the system with the largest share of luck among right answers ----------------------------------------
+# --- Sentence on the system with the largest share of lucky answers (right, but undecided) among its right ones -------
 
 
 def luck_sentence(rows: Iterable[Row]) -> str:
-    """Return the sentence on how many right answers of a system were undecided; empty if no answer is known as lucky.
+    """Return the sentence on the system with the largest share of undecided answers among its right ones.
 
-    The system is the one with the largest share of them, ties broken by name.
+    Ties are broken by name. Empty if no answer is known to be lucky.
     """
     earned: Counter[str] = Counter()
     lucky: Counter[str] = Counter()
@@ -200,7 +200,7 @@ def luck_sentence(rows: Iterable[Row]) -> str:
 
 
 # --- The tables of `score` and `table`: a row for each setting, pool and system, with rates of all metrics ------------
-NAMELESS_BENCHMARK = next(iter(TITLES))  # the JSON of its rows has no key `benchmark`, which is younger
+NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows have no key `benchmark` in JSON: they are older than the key
 STRUCTURE_METRIC = "parent_f1"  # defined for exactly those answers that have structure metrics
 
 
@@ -218,7 +218,7 @@ class _ReasonKey(NamedTuple):
 
 
 class ResultTable:
-    """Collector of scored answers that returns them as table rows, independent of their order.
+    """Collector of scored answers that returns them as table rows, independent of the order of the answers.
 
     Participants of one study are one system, such as people (40).
     """
@@ -238,7 +238,7 @@ class ResultTable:
         self._pools: dict[str, set[str]] = {}
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
-        """Add a scored answer, or a response that is in no rate."""
+        """Add a scored answer, or a response that is excluded from every rate."""
         reason = "" if isinstance(score, LazyVerdict) else score.get("reason", "")
         if isinstance(reason, str) and reason in EXCLUDED:
             self.exclude(context, reason)
@@ -255,7 +255,7 @@ class ResultTable:
             self._count_reason(context, reason)
 
     def exclude(self, context: AnswerContext, reason: str) -> None:
-        """Add a response that is in no rate."""
+        """Add a response that is excluded from every rate."""
         self._count_reason(context, reason)
 
     def _count_reason(self, context: AnswerContext, reason: str) -> None:
@@ -302,7 +302,7 @@ class ResultTable:
 
     @property
     def chosen(self) -> tuple[str, str] | None:
-        """Names of the first system with tied answers, in the row of means and in that of chosen answers; else None."""
+        """Names of the first system with tied answers in its row of means and in its row of chosen answers; or None."""
         rows = self._sorted_rows()
         names = {row.key: row.system for row in rows}
         return next(
@@ -323,7 +323,7 @@ class ResultTable:
             lines = [{key: value for key, value in line.items() if key not in _READER_KEYS} for line in lines]
         for name, view in self.metrics.views.items():
             keys = [column.key for column in view.metrics]
-            is_optional = view.optional or name == "attribution"  # attributed on request, or in episodes
+            is_optional = view.optional or name == "attribution"  # answers are attributed on request or in episodes
             if is_optional and all(line[key] is None for line in lines for key in keys):
                 lines = [{key: value for key, value in line.items() if key not in keys} for line in lines]
         named = {} if self.metrics.benchmark == NAMELESS_BENCHMARK else {"benchmark": self.metrics.benchmark}
@@ -339,7 +339,7 @@ class ResultTable:
 
         A group of people has one line, on how many items each of them took.
         """
-        lines: dict[str, None] = {}  # each once, in order
+        lines: dict[str, None] = {}  # an ordered set
         rows = self._sorted_rows()
         for row, num_items in zip(rows, num_answered(rows, self._by), strict=True):
             if row.is_group:
@@ -428,12 +428,12 @@ def readers_differ(row: Row) -> bool:
 
 def _reason_cells(reasons: Counter[str]) -> dict[str, str]:
     """Return cells with the numbers of excluded and of unanswered responses, and of each reason; a dash for 0."""
-    numbers = {reason_key(reason): reasons[reason] for reason in REASONS}
-    numbers[NOT_RUN_COLUMN] = sum(reasons[reason] for reason in EXCLUDED)
-    numbers[NO_ANSWER_COLUMN] = sum(number for reason, number in reasons.items() if reason not in EXCLUDED)
-    if not numbers[NOT_RUN_COLUMN]:
-        del numbers[NOT_RUN_COLUMN]
-    return {key: str(number) if number else core_metrics.UNDEFINED for key, number in numbers.items()}
+    counts = {reason_key(reason): reasons[reason] for reason in REASONS}
+    counts[NOT_RUN_COLUMN] = sum(reasons[reason] for reason in EXCLUDED)
+    counts[NO_ANSWER_COLUMN] = sum(count for reason, count in reasons.items() if reason not in EXCLUDED)
+    if not counts[NOT_RUN_COLUMN]:
+        del counts[NOT_RUN_COLUMN]
+    return {key: str(count) if count else core_metrics.UNDEFINED for key, count in counts.items()}
 
 
 def _rate_cells(row: Row, *, by_reader: bool = False) -> dict[str, str]:
@@ -454,7 +454,7 @@ def _rate_cells(row: Row, *, by_reader: bool = False) -> dict[str, str]:
 
 
 def _rate_values(row: Row) -> dict[str, Any]:
-    """Return the values of `_rate_cells` as numbers, None for undefined and suppressed ones; and suppressed keys."""
+    """Return the values of `_rate_cells` as numbers, None if undefined or suppressed, and the suppressed keys."""
     values: dict[str, Any] = {key: rate.value for key, rate in row.rates.items() if key != "chosen"}
     if (num_structured := _num_structured(row)) is not None:
         values["structure_scored"] = num_structured
@@ -482,7 +482,7 @@ def _num_structured(row: Row) -> int | None:
 
 
 def _num_samples(row: Row) -> str:
-    """Return the range of samples per item; a dash if all items have one, and for people."""
+    """Return `sample_range`; a dash if all items have one sample, and for people."""
     return core_metrics.UNDEFINED if row.is_group or row.num_samples[1] == 1 else sample_range(row)
 
 
@@ -490,7 +490,7 @@ MAX_SYSTEMS = 8  # systems in one line
 
 
 class Excluded:
-    """Responses of sources that are in no rate, by reason."""
+    """Responses that are excluded from every rate. listed: (context, reason) of each."""
 
     def __init__(self) -> None:
         self.listed: list[tuple[AnswerContext, str]] = []
@@ -510,7 +510,7 @@ class Excluded:
                 tables[context.benchmark].exclude(context, reason)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line with their number by reason and by system; none if there are no such responses."""
+        """Yield a line with the numbers of excluded responses by reason and by system; none if there are none."""
         counts = Counter(reason for _, reason in self.listed)
         if counts:
             numbers = ", ".join(f"{reason} {counts[reason]}" for reason in REASONS if counts[reason])
@@ -520,8 +520,8 @@ class Excluded:
             yield f"{plural(counts.total(), 'responses')} left out of all rates ({numbers}): {', '.join(names)}"
 
 
-# --- Reasons why protocols found nothing: a line for every system that exhausted its class or its budget --------------
-MAX_REASON_CHARS = 160  # of a reason in a line
+# --- Reasons why protocols gave no answer: a line for every system that exhausted its class or its budget -------------
+MAX_REASON_CHARS = 160  # length of a reason in a line
 _OUTCOMES = {
     "impossible": "nothing of the class fits (exhausted: {})",
     "out_of_budget": "unanswered within the budget ({})",
@@ -529,7 +529,7 @@ _OUTCOMES = {
 
 
 class UnansweredCounts:
-    """Counter of answers that exact searches and budgets left missing, by system, outcome and reason."""
+    """Counter of missing answers, of exhausted classes or budgets, by system, outcome and reason."""
 
     def __init__(self) -> None:
         self._reasons: dict[tuple[str, str], Counter[str]] = {}
@@ -541,7 +541,7 @@ class UnansweredCounts:
             self._reasons.setdefault((system, context.outcome), Counter())[context.reason] += 1
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each system and outcome: number of items and most frequent reason; people are one system."""
+        """Yield a line for each system (people are one) and outcome: number of items and most frequent reason."""
         for (system, outcome), reasons in sorted(self._reasons.items()):
             num_items = sum(reasons.values())
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
@@ -561,7 +561,7 @@ class UnansweredCounts:
 @dataclass
 class _DrawnItems:
     num_items: int = 0
-    num_drawn: int = 0
+    num_drawn: int = 0  # items whose rate is a mean over `draws` draws
     draws: int = 0
     variances: list[float] = field(default_factory=list)
 

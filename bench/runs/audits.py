@@ -1,8 +1,8 @@
 """Audits of a pool: parallel over items, resumable, one JSON line per (pool, item, options).
 
-Records depend on the pool and the options alone, and on time where a wall budget ends an item, not on the number of
-workers, the order in which they finish, or interruptions. The file is append-only (bench.runs.records) and sorted on
-completion; two completed audits of one pool with equal options and no wall budget differ in `timing` only.
+Records depend only on the pool and the options, not on the number of workers, the order in which they finish, or
+interruptions; a wall budget makes them depend on the machine too. The file is append-only (bench.runs.records) and
+sorted on completion. Two completed audits of one pool with equal options and no wall budget differ only in `timing`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ReasonRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     upper: Annotated[str, Meta(description="certified upper bound, equal where the count is exact")] = ""
 
 
-class Recorded(Protocol):
-    """A record of an audit."""
+class ExplainedAudit(Protocol):
+    """The fields of an audit's record that tables of reasons read."""
 
     @property
     def instance(self) -> str: ...
@@ -60,7 +60,7 @@ class Recorded(Protocol):
 
 
 def explain_item(bench: Benchmark[Any], item: Any) -> Why | str:
-    """Return the reason why an item is open before any step, or a line on why there is no such reason."""
+    """Return the reason why several hypotheses fit an item before any step, or a line on why there is no reason."""
     try:
         return bench.require(EXPLANATIONS).explain(item, ())
     except CalibrantError as error:
@@ -74,14 +74,14 @@ def reason_record(why: Why | str) -> ReasonRecord:
     return ReasonRecord(why.state, why.reason_text, why.count.in_words(), why.count.lower, why.count.upper or "")
 
 
-def reason_of(record: Recorded) -> ReasonRecord:
+def reason_of(record: ExplainedAudit) -> ReasonRecord:
     """Return the reason in a record; "unexplained" for records of earlier versions and of items without results."""
     return record.why or ReasonRecord(
         "unexplained", record.error or "recorded without a reason; audit it into a new --out"
     )
 
 
-def reason_lines(records: Iterable[Recorded], width: int | None) -> Iterator[str]:
+def reason_lines(records: Iterable[ExplainedAudit], width: int | None) -> Iterator[str]:
     """Yield the lines of a table of items, numbers of fitting hypotheses, and reasons, wrapped to the width."""
     cells = [(record.instance, (why := reason_of(record)).fit, why.reason) for record in records]
     return wrapped_lines(["Instance", "Fit", "Why"], cells, width)
@@ -123,7 +123,7 @@ def record_order(record: AuditHead) -> tuple[object, ...]:
 
 
 class StoredAudit(Protocol):
-    """A record: the head, and the fields that all benchmarks have after it."""
+    """A record of an audit: the fields that those of all benchmarks share."""
 
     __struct_fields__: ClassVar[tuple[str, ...]]
 
@@ -152,15 +152,16 @@ R = TypeVar("R", bound=StoredAudit)
 class AuditFile(JsonlFile[R]):
     """The record file of an audit's folder."""
 
-    def of_pool(self, keys: Iterable[AuditKey]) -> Sequence[R]:
-        """Return the records with these keys, in this order; if there are many, they are read at access."""
+    def records_at(self, keys: Iterable[AuditKey]) -> Sequence[R]:
+        """Return the records with these keys, in this order; many records are read one by one at access."""
         return self.find_lines(keys).read_as(msgspec.json.Decoder(self.kind.type).decode)
 
 
-class Audited(NamedTuple):
+class AuditResult(NamedTuple):
     """Result of the audit of one item.
 
-    result: of the benchmark's audit, None if it failed; why: the reason why the item is open, None if the audit failed
+    result: result of the benchmark's audit; None if the audit failed
+    why: why several hypotheses fit the item; None if the audit failed
     """
 
     outcome: Outcome
@@ -186,7 +187,7 @@ class AuditWork(Protocol[R]):
         """Return the results for an item; `BudgetSpent` if the budget does not suffice."""
         ...
 
-    def record(self, head: Mapping[str, Any], audited: Audited) -> R:
+    def record(self, head: Mapping[str, Any], audited: AuditResult) -> R:
         """Return the record of an audit's result.
 
         head: the fields of AuditHead
@@ -196,7 +197,7 @@ class AuditWork(Protocol[R]):
 
 @dataclass(frozen=True)
 class AuditedPool(Generic[R]):
-    """The selected items of a pool with their records, in order. skipped: number of records that existed before."""
+    """The selected items of a pool with their records, in order. skipped: number of items that were audited before."""
 
     name: str
     digest: str
@@ -217,13 +218,15 @@ def audit_items(
 ) -> AuditedPool[R]:
     """Audit every selected item that has no record in the folder yet, and append its record.
 
-    Items whose record has no results are audited again. execution: executor and time limit of an item.
+    Items whose record has no results are audited again.
+
+    execution: executor and time limit of an item; progress: called with (pool, number of items done, number of items)
     """
     pool, digest = benchmark.items.read_pool(path), file_digest(path)
     refuse_empty(len(pool), path)
     for instance in sorted(selection.only):
         benchmark.items.find(pool, instance)  # raises for an unknown id
-    chosen = selection.places(pool)
+    chosen = selection.ids_by_index(pool)
     config = {**work.config, "wall_budget": execution.wall_budget}
     keys = {i: AuditKey(digest, name, config_digest(config)) for i, name in chosen.items()}
     with AuditFile(folder, work.kind) as file:
@@ -234,7 +237,7 @@ def audit_items(
         done = skipped = len(keys) - len(pending)
         progress(pool.name, done, len(keys))
         for index, result in as_completed(partial(timed_audit, work.audit, benchmark.name), pending, execution):
-            audited = _without_results(result, execution.wall_budget) if isinstance(result, Failure) else result
+            audited = _failed_audit(result, execution.wall_budget) if isinstance(result, Failure) else result
             item = pool.items[index]
             head = {
                 "pool": pool.name,
@@ -252,7 +255,9 @@ def audit_items(
             done += 1
             progress(pool.name, done, len(keys))
         file.sort()
-        return AuditedPool(pool.name, digest, _items_at(pool.items, list(chosen)), file.of_pool(keys.values()), skipped)
+        return AuditedPool(
+            pool.name, digest, _items_at(pool.items, list(chosen)), file.records_at(keys.values()), skipped
+        )
 
 
 def _items_at(items: Sequence[Any], indices: Sequence[int]) -> Sequence[Any]:
@@ -262,25 +267,25 @@ def _items_at(items: Sequence[Any], indices: Sequence[int]) -> Sequence[Any]:
     return tuple(items[i] for i in indices)
 
 
-def _without_results(failure: Failure, wall_budget: float | None) -> Audited:
-    seconds = wall_budget or 0.0 if failure.outcome == "out_of_budget" else 0.0
-    return Audited(failure.outcome, None, failure.error, Timing(seconds, _now()))
+def _failed_audit(failure: Failure, wall_budget: float | None) -> AuditResult:
+    seconds = (wall_budget or 0.0) if failure.outcome == "out_of_budget" else 0.0  # the time of a crash is unknown
+    return AuditResult(failure.outcome, None, failure.error, Timing(seconds, _now()))
 
 
-def timed_audit(audit: Callable[[Any], Any], name: str, item: Any) -> Audited:
-    """Audit one item; a spent budget is "out_of_budget", another exception "crashed": other items are audited."""
+def timed_audit(audit: Callable[[Any], Any], name: str, item: Any) -> AuditResult:
+    """Audit one item; a spent budget gives the outcome "out_of_budget", any other exception "crashed"."""
     started, clock = _now(), time.perf_counter()
     try:
         result = audit(item)
     except BudgetSpent as spent:
-        return Audited("out_of_budget", None, one_line(spent), Timing(time.perf_counter() - clock, started))
+        return AuditResult("out_of_budget", None, one_line(spent), Timing(time.perf_counter() - clock, started))
     except Exception as error:
-        return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
+        return AuditResult("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
     try:
         why = reason_record(explain_item(named_benchmark(name), item))
     except Exception as error:  # a failed explanation must not lose the findings
         why = reason_record(error_line(error))
-    return Audited("audited", result, "", Timing(time.perf_counter() - clock, started), why)
+    return AuditResult("audited", result, "", Timing(time.perf_counter() - clock, started), why)
 
 
 def _now() -> str:

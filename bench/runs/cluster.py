@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 # --- Connection to a dask.distributed scheduler; its failures are one-line errors -------------------------------------
-CONNECTING = 4.0  # seconds for a scheduler to answer, so that a command fails within 10 seconds of its start
-SLACK = 0.5  # further seconds, after which a connection that ignores its own time limit is aborted
-LOOK = 1.0  # seconds between counts of the present workers
-PATIENCE = 5.0  # seconds without workers before a message
-FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
+CONNECT_SECONDS = 4.0  # time limit of a scheduler's answer, so that a command fails within 10 seconds of its start
+ABORT_SECONDS = 0.5  # added to it, after which a connection that ignores its own time limit is aborted
+COUNT_SECONDS = 1.0  # interval between counts of the present workers
+NOTICE_SECONDS = 5.0  # time without workers before a message
+ADDRESS_FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
 LOGGERS = ("distributed", "tornado", "asyncio")  # silenced: their errors are printed as one line by this module
 NO_CERTIFICATE = (
     "no certificate to show; DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
@@ -49,42 +49,43 @@ class Connection:
         self.address = address
         self.client = _client(address)
         self._slots = 0
-        self._looked = 0.0
-        self._deserted = time.monotonic()
+        self._counted_at = 0.0  # monotonic time of the last count of slots; 0 before the first
+        self._deserted_since = time.monotonic()
 
     @property
     def alive(self) -> bool:
         return bool(self.client.status == "running")
 
     def num_slots(self) -> int:
-        """Return the number of jobs that workers can run at once; print a message after PATIENCE without one."""
+        """Return the number of jobs that workers can run at once; print a message after NOTICE_SECONDS without one."""
         now = time.monotonic()
-        if now - self._looked >= LOOK or not self._looked:
+        if now - self._counted_at >= COUNT_SECONDS or not self._counted_at:
             self._slots = sum(self.client.nthreads().values())
-            self._looked = now
+            self._counted_at = now
             if self._slots:
-                self._deserted = now
-            elif now - self._deserted >= PATIENCE:
-                self._deserted = float("inf")
+                self._deserted_since = now
+            elif now - self._deserted_since >= NOTICE_SECONDS:
+                self._deserted_since = float("inf")
                 message = (
                     f"no workers at {self.address}; waiting for one: {START_A_WORKER.format(address=self.address)}"
                 )
                 print(message, file=sys.stderr, flush=True)
         return self._slots
 
-    def seconds_to_look(self) -> float:
-        return max(0.0, self._looked + LOOK - time.monotonic())
+    def seconds_to_count(self) -> float:
+        """Return the seconds until the workers are counted again."""
+        return max(0.0, self._counted_at + COUNT_SECONDS - time.monotonic())
 
     def close(self) -> None:
         """Close the client and end its thread, which would otherwise keep trying to reconnect to a lost scheduler."""
         with suppress(Exception):  # the scheduler may be gone by now
-            self.client.close(timeout=CONNECTING)
+            self.client.close(timeout=CONNECT_SECONDS)
 
     def lost(self) -> CalibrantError:
         """Close the connection and return the error about the lost scheduler."""
         self.close()
-        why = f"the scheduler at {self.address} is lost; start it again, then the same command goes on from here"
-        return CalibrantError(why)
+        message = f"the scheduler at {self.address} is lost; start it again, then the same command goes on from here"
+        return CalibrantError(message)
 
     @contextmanager
     def errors_in_one_line(self) -> Iterator[None]:
@@ -106,7 +107,7 @@ _connections: dict[str, Connection] = {}
 
 def connect(address: str) -> Connection:
     """Return the connection to a scheduler, one for all executors of a command."""
-    if not FORM.fullmatch(address):
+    if not ADDRESS_FORM.fullmatch(address):
         raise CalibrantError(
             f"{short_repr(address)} is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT"
         )
@@ -138,13 +139,13 @@ def _client(address: str) -> Client:
             security = Security().get_connection_args("client")
             if address.startswith("tls") and security["ssl_context"] is None:
                 raise CalibrantError(f"{address}: {NO_CERTIFICATE}")
-            # checked first: `Client` hangs, or prints a traceback later, if another program answers or none does
-            asyncio.run(asyncio.wait_for(_require_scheduler(address, security), CONNECTING + SLACK))
-            return Client(address, timeout=CONNECTING, set_as_default=False, name="calibrant")
+            # checked first: `Client` hangs, or prints a traceback later, if no program answers or one of another kind
+            asyncio.run(asyncio.wait_for(_require_scheduler(address, security), CONNECT_SECONDS + ABORT_SECONDS))
+            return Client(address, timeout=CONNECT_SECONDS, set_as_default=False, name="calibrant")
     except CalibrantError:
         raise
     except OSError as error:  # time limits too
-        why = f"no scheduler answers at {address} in {CONNECTING:.0f} seconds: {error_line(error)}"
+        why = f"no scheduler answers at {address} in {CONNECT_SECONDS:.0f} seconds: {error_line(error)}"
         raise CalibrantError(why) from None
     except Exception as error:  # the library raises many kinds of errors for bytes of other protocols
         why = f"what answers at {address} is no scheduler of dask.distributed: {error_line(error)}"
@@ -155,7 +156,7 @@ async def _require_scheduler(address: str, security: dict[str, Any]) -> None:
     """Request the identity at an address over a separate connection; `CalibrantError` for anything but a scheduler."""
     from distributed.core import connect
 
-    comm = await connect(address, timeout=CONNECTING, **security)
+    comm = await connect(address, timeout=CONNECT_SECONDS, **security)
     try:
         await comm.write({"op": "identity", "reply": True})
         answer = await comm.read()
@@ -211,7 +212,7 @@ class Cluster:
         while waiting or self._running:
             with self._connection.errors_in_one_line():
                 self._send_out(waiting, setup, done)
-                results = self._results([*_drain(done, self._connection.seconds_to_look()), *self._lost], waiting)
+                results = self._results([*_drain(done, self._connection.seconds_to_count()), *self._lost], waiting)
             yield from results
 
     def _shared_setup(self, do: Callable[[J], T]) -> bytes | Future:
@@ -238,10 +239,12 @@ class Cluster:
                 future.add_done_callback(done.put)
 
     def _results(self, futures: list[Future], waiting: Batcher) -> list[tuple[Any, Any]]:
-        ended = [(future, future.status) for future in futures]  # read once: a status may change at any time
+        """Return (key, result) of the jobs of these futures, and requeue jobs without a result."""
+        ended = [(future, future.status) for future in futures]  # each status is read once, as it may change
         if not (self._connection.alive and {status for _, status in ended} <= {"finished", "error", "lost"}):
             raise self._connection.lost()
-        self._lost = [future for future, status in ended if status == "lost"]  # recomputation triggers no callback
+        # polled, because the recomputation of a lost result triggers no callback
+        self._lost = [future for future, status in ended if status == "lost"]
         results: list[tuple[Any, Any]] = []
         for future, answered in self._gather([future for future, status in ended if status == "finished"]):
             if isinstance(answered, CalibrantError):

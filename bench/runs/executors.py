@@ -47,23 +47,23 @@ J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
-MAX_ERROR_CHARS = 300  # of an exception in a record
+MAX_ERROR_CHARS = 300  # length of an exception's text in a record
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Place and time limit of jobs. Results depend on it only through the time limit.
+    """Executor and time limit of jobs. Results depend on it only through the time limit.
 
-    workers: processes on this machine; ignored with a cluster
-    wall_budget: seconds after which the process of a job is killed
+    workers: number of processes on this machine; ignored with a cluster
+    wall_budget: seconds after which the process of a job is killed; None for no limit
     cluster: address of a dask.distributed scheduler, whose workers run the jobs
-    few_jobs: largest number of jobs that run in this process if there is no wall budget
+    max_local_jobs: largest number of jobs that run in this process if there is no wall budget
     """
 
     workers: int = 1
     wall_budget: float | None = None
     cluster: str | None = None
-    few_jobs: int = 0
+    max_local_jobs: int = 0
 
 
 HERE = Execution()  # one process of this machine, without a time limit
@@ -71,10 +71,10 @@ HERE = Execution()  # one process of this machine, without a time limit
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a job has no result; error: one line.
+    """Why a job has no result. error: one line.
 
-    outcome: out_of_budget if the process was killed after `wall_budget` seconds; crashed for an exception, or if the
-        process ended by itself
+    outcome: out_of_budget if the process was killed after `wall_budget` seconds; crashed if the job raised an
+        exception or its process ended by itself
     """
 
     outcome: Literal["out_of_budget", "crashed"]
@@ -116,12 +116,12 @@ def run_job(do: Callable[[J], T], job: J) -> T | Failure:
         return do(job)
     except MissingExtraError:  # every job would fail: the user has to install a package first
         raise
-    except Exception as error:  # a result like any other, so that the other jobs run
+    except Exception as error:  # becomes the job's result, so that the other jobs run
         return Failure("crashed", error_line(error))
 
 
 def error_line(error: BaseException) -> str:
-    """Return an exception as one line: its type and text; of a `CalibrantError`, whose text is for users, the text."""
+    """Return type and text of an exception in one line; only the text of a `CalibrantError`, which is for users."""
     text = one_line(error)
     return text if isinstance(error, CalibrantError) else f"{type(error).__name__}: {text}"
 
@@ -135,15 +135,8 @@ def one_line(error: BaseException) -> str:
     return in_one_line(" ".join(text.split()))[:MAX_ERROR_CHARS]
 
 
-# --- Jobs in worker processes -----------------------------------------------------------------------------------------
-# A job in its own process can be killed at its time limit, can crash alone, and leaves the cluster's worker free to
-# answer the scheduler while compiled code runs. The process is reused for later jobs, of other runs too.
-#
-# On a cluster the cost of a message does not depend on the length of its jobs, so batches of short jobs grow until they
-# take about BATCH_SECONDS. After this time a worker returns the rest of its batch, so that a long job delays few
-# others. The last jobs, as many as there are slots, wait here for an idle worker instead of behind a long job.
 # --- End a spawned process with its parent, however the parent ended --------------------------------------------------
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG = 1  # option of prctl(2): signal to this process when the thread that started it ends
 
 
 def end_with_parent() -> None:
@@ -173,9 +166,11 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
-JOBS_AHEAD = 64  # jobs that are scheduled ahead for each process
-# the same where this process runs jobs too, which cannot take back what is scheduled for another
-SHARED_JOBS_AHEAD = 2
+# --- Jobs in processes of this machine --------------------------------------------------------------------------------
+# A job in its own process can be killed at its time limit, can crash alone, and leaves the cluster's worker free to
+# answer the scheduler while compiled code runs. The process is reused for later jobs, also of other runs.
+JOBS_AHEAD = 64  # jobs scheduled ahead for each process
+SHARED_JOBS_AHEAD = 2  # fewer if this process runs jobs too: it cannot take back a job scheduled for another process
 
 
 class InProcessExecutor:
@@ -187,14 +182,17 @@ class InProcessExecutor:
 
 
 class SpawnedExecutor:
-    """Executor in spawned processes, started at first use. Leaving the context stops them at once."""
+    """Executor in spawned processes, started at first use. Leaving the context stops them at once.
+
+    prepare: called once in each process before its first job
+    """
 
     def __init__(self, prepare: Callable[[], None], execution: Execution) -> None:
         self._prepare = prepare
         self._num_workers = execution.workers
         self._jobs_ahead = JOBS_AHEAD * execution.workers
         self._wall_budget = execution.wall_budget
-        self._few_jobs = execution.few_jobs if execution.wall_budget is None else 0
+        self._max_local_jobs = execution.max_local_jobs if execution.wall_budget is None else 0
         self._pool: ProcessPool | None = None
         self._is_prepared = False
 
@@ -209,7 +207,7 @@ class SpawnedExecutor:
 
     def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
         """Yield keys and results. If a process dies between two jobs, a new pool runs the remaining jobs."""
-        if self._pool is None and len(jobs) <= self._few_jobs:
+        if self._pool is None and len(jobs) <= self._max_local_jobs:
             if not self._is_prepared:
                 self._prepare()
             self._is_prepared = True
@@ -219,7 +217,7 @@ class SpawnedExecutor:
         remaining = dict.fromkeys(jobs)
         while remaining:
             num_before = len(remaining)
-            for key, result in self._until_broken(pool, do, jobs, tuple(remaining)):
+            for key, result in self._run_until_broken(pool, do, jobs, tuple(remaining)):
                 del remaining[key]
                 yield key, result
             if remaining:
@@ -228,18 +226,19 @@ class SpawnedExecutor:
                     raise CalibrantError("worker processes die before they answer anything; try --workers 1")
                 pool = self._pool = spawn_pool(self._num_workers, self._prepare)
 
-    def _until_broken(
+    def _run_until_broken(
         self, pool: ProcessPool, do: Callable[[J], T], jobs: Mapping[K, J], keys: Iterable[K]
     ) -> Iterator[tuple[K, T | Failure]]:
+        """Yield keys and results until all jobs are done or the pool breaks."""
         scheduled: dict[Future[T | Failure], K] = {}
-        waiting, broken = iter(keys), False
+        waiting, is_broken = iter(keys), False
         while True:
-            for key in () if broken else islice(waiting, self._jobs_ahead - len(scheduled)):
+            for key in () if is_broken else islice(waiting, self._jobs_ahead - len(scheduled)):
                 job = jobs[key]
                 try:
                     scheduled[self._schedule(pool, do, job)] = key
-                except RuntimeError:  # the pool broke, which no future has shown yet
-                    broken = True
+                except RuntimeError:  # the pool broke, but no future has raised an error yet
+                    is_broken = True
                     break
             if not scheduled:
                 return
@@ -248,7 +247,7 @@ class SpawnedExecutor:
                 try:
                     result = outcome_of(future, self._wall_budget)
                 except BrokenExecutor:
-                    broken = True
+                    is_broken = True
                     continue
                 yield key, result
 
@@ -258,11 +257,11 @@ class SpawnedExecutor:
 
 
 class SharingExecutor(SpawnedExecutor):
-    """A `SpawnedExecutor` with one process less, for jobs without setup: this process runs jobs too, in a thread.
+    """A `SpawnedExecutor` with one process less, for jobs without setup: a thread of this process runs jobs too.
 
-    It begins while the other processes import. `audit` of 80 items by two workers takes 1.05 times the processor time
-    of one instead of 1.13, and .60 of its wall time instead of .64. No job can be killed: there is no wall budget, and
-    a job in this process goes on when the context is left, until it or the process ends.
+    The thread begins while the other processes import modules. `audit` of 80 items by two workers takes 1.05 times the
+    processor time of one worker instead of 1.13, and .60 of its wall time instead of .64. No job can be killed: there
+    is no wall budget, and the thread's job goes on when the context is left, until it or the process ends.
     """
 
     def __init__(self, execution: Execution) -> None:
@@ -295,32 +294,29 @@ def spawn_pool(workers: int, prepare: Callable[[], None]) -> ProcessPool:
 
 @contextmanager
 def _ignore_control_c() -> Iterator[None]:
-    """Block Control-C in processes started meanwhile; this process handles it and ends them.
+    """Block Control-C in processes that are started within the context; this process handles it and ends them.
 
-    A starting process would print a traceback.
+    Otherwise a process that is starting would print a traceback.
     """
     if sys.platform == "win32" or not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # before the signal is blocked: its start would unblock it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
 def stop_pool(pool: ProcessPool) -> None:
-    """End its processes at once."""
+    """End the processes of a pool at once."""
     pool.stop()  # type: ignore[no-untyped-call]
     pool.join()
 
 
 def outcome_of(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
-    """Return the result of a job in a pool, or a `Failure`.
-
-    `BrokenExecutor` if the pool has to be replaced and the job run again.
-    """
+    """Return the result of a job in a pool, or a `Failure`; `BrokenExecutor` if a new pool has to run the job again."""
     from pebble import ProcessExpired
 
     try:
@@ -381,11 +377,11 @@ def _version(library: str) -> str:
         return ABSENT
 
 
-_ROOT = Path(__file__).resolve().parents[2]  # of a checkout, or the folder of the installed package
+_ROOT = Path(__file__).resolve().parents[2]  # root of a checkout, or the folder of the installed package
 
 
 def digest_sources(root: Path = _ROOT) -> str:
-    """Return a digest of the sources in a checkout or installation, for two may have one version number."""
+    """Return a digest of the sources of a checkout or installation: different sources may have one version number."""
     digest = hashlib.sha256()
     for name in PACKAGES:
         for path in sorted((root / name).rglob("*.py")):
@@ -395,12 +391,15 @@ def digest_sources(root: Path = _ROOT) -> str:
 
 
 # --- Batches of jobs for a cluster: the jobs of one message -----------------------------------------------------------
-BATCH_SECONDS = 0.5  # after it a worker begins no further job of a batch
+# The cost of a message does not depend on the length of its jobs, so batches of short jobs grow until they take about
+# BATCH_SECONDS. After this time a worker returns the rest of its batch, so that a long job delays few others. The last
+# jobs, as many as there are slots (jobs that can run at once), wait here for an idle worker, not behind a long job.
+BATCH_SECONDS = 0.5  # after this time a worker begins no further job of a batch
 MAX_BATCH_JOBS = 64
 FIRST_BATCH_JOBS = 8  # size before any job was timed; a message costs a tenth of an audit
-BATCHES_PER_SLOT = 1.5  # batches that the remaining jobs make for each slot, so that slots end at about the same time
-MIN_BATCH_PART = 4  # but batches have at least 1/4 of the jobs that take BATCH_SECONDS
-BATCHES_AHEAD = 2  # batches sent out for each slot, so that none waits for a message
+BATCHES_PER_SLOT = 1.5  # the remaining jobs make so many batches for each slot, so that slots end at about one time
+MIN_BATCH_DIVISOR = 4  # but batches have at least 1/4 of the jobs that take BATCH_SECONDS
+BATCHES_AHEAD = 2  # batches sent out for each slot, so that no slot waits for a message
 
 
 class Batcher:
@@ -436,9 +435,9 @@ class Batcher:
         return BATCHES_AHEAD * slots if len(self._waiting) > slots else slots
 
     def _next_batch(self, slots: int) -> dict[Any, Any]:
-        before_the_last = max(1, len(self._waiting) - slots)
-        fair = ceil(len(self._waiting) / (BATCHES_PER_SLOT * slots))
-        size = min(self._size, max(fair, self._size // MIN_BATCH_PART), before_the_last)
+        num_before_last = max(1, len(self._waiting) - slots)  # the last jobs are sent one by one
+        even_size = ceil(len(self._waiting) / (BATCHES_PER_SLOT * slots))
+        size = min(self._size, max(even_size, self._size // MIN_BATCH_DIVISOR), num_before_last)
         return {key: self._jobs[key] for key in [self._waiting.popleft() for _ in range(size)]}
 
     def requeue_rest(self, keys: list[Any], num_done: int, early: bool) -> None:
@@ -453,9 +452,9 @@ class Batcher:
             self._size = min(MAX_BATCH_JOBS, max(self._size, 2 * num_done))
 
     def suspect_jobs(self, keys: list[Any]) -> list[Any]:
-        """Return the keys of jobs that certainly killed their workers: those of a batch of one suspect.
+        """Take the keys of a batch whose workers died; return those that certainly killed them.
 
-        Other keys become suspects and are tried alone, for the worker may have died of any of its jobs.
+        That is certain of a suspect that was sent alone. Other keys become suspects, which are sent one at a time.
         """
         if keys == self._last_suspect:
             return keys
@@ -463,11 +462,11 @@ class Batcher:
         return []
 
 
-MAX_SETUPS = 2  # setups in a process at a time; one may hold whole pools
+MAX_SETUPS = 2  # setups that a process keeps; one may hold whole pools
 MAX_ATTEMPTS = 3  # deaths of a process during setup before an error
 # Dask's nanny sets this variable so that its worker returns memory early. A process of jobs would then return the
 # memory of each array and request it again for the next: thousands of page faults a second.
-TRIMMED = "MALLOC_TRIM_THRESHOLD_"
+TRIM_VARIABLE = "MALLOC_TRIM_THRESHOLD_"
 
 
 class _Missing(Enum):
@@ -493,8 +492,8 @@ class JobSetup:
 class BatchResult(NamedTuple):
     """Results of a batch.
 
-    results: result or `Failure` of each job, in order; the last jobs have none if BATCH_SECONDS were over
-    early: whether it took less than half of BATCH_SECONDS, so that the next batch may be larger
+    results: result or `Failure` of each job, in order, without the jobs that had not begun after BATCH_SECONDS
+    early: whether the batch took less than half of BATCH_SECONDS, so that the next one may be larger
     """
 
     results: list[Any]
@@ -504,7 +503,7 @@ class BatchResult(NamedTuple):
 def do_jobs(batch: bytes, setup: bytes) -> BatchResult | CalibrantError:
     """Return the results of jobs, or the error why no job can run on this worker.
 
-    batch: pickled list of pickled jobs; setup: pickled `JobSetup`. The scheduler unpickles neither
+    batch: pickled list of pickled jobs; setup: pickled `JobSetup`; both are bytes, which the scheduler passes unread
     """
     job_setup: JobSetup = pickle.loads(setup)
     differs = difference(job_setup.versions, versions())
@@ -516,7 +515,7 @@ def do_jobs(batch: bytes, setup: bytes) -> BatchResult | CalibrantError:
         if results and time.monotonic() - began >= BATCH_SECONDS:
             break
         try:
-            result = _this_thread.process().run(job, job_setup)
+            result = _thread_local.process().run(job, job_setup)
         except CalibrantError as error:
             return error
         if isinstance(result, CalibrantError):
@@ -532,7 +531,7 @@ def _address() -> str:
 
 
 class _WorkerProcess:
-    """The process that runs a thread's jobs; replaced if it died."""
+    """The process that runs the jobs of a worker's thread; a new one replaces it if it dies."""
 
     def __init__(self) -> None:
         multiprocessing.current_process().daemon = False  # Dask's worker is a daemon, which may have no children
@@ -544,12 +543,12 @@ class _WorkerProcess:
             result = self._call(_run, setup.wall_budget, job, setup.digest)
             if result is not _Missing.SETUP:
                 return result
-            self._call(_set_up, None, setup.functions, setup.digest)
+            self._call(_set_up, None, setup.functions, setup.digest)  # if this fails too, the next attempt sees it
         raise CalibrantError("worker processes die before they answer anything")
 
     def _call(self, do: Callable[..., T], wall_budget: float | None, *arguments: object) -> T | Failure | _Missing:
         if self._pool is None:
-            os.environ.pop(TRIMMED, None)
+            os.environ.pop(TRIM_VARIABLE, None)
             self._pool = spawn_pool(1, prepare_nothing)
         try:
             return outcome_of(self._pool.schedule(do, args=arguments, timeout=wall_budget), wall_budget)
@@ -559,7 +558,7 @@ class _WorkerProcess:
             return _Missing.SETUP
 
 
-class _ThisThread(threading.local):
+class _ThreadLocal(threading.local):
     def __init__(self) -> None:
         self._process: _WorkerProcess | None = None
 
@@ -569,12 +568,12 @@ class _ThisThread(threading.local):
         return self._process
 
 
-_this_thread = _ThisThread()
+_thread_local = _ThreadLocal()
 _functions_by_digest: dict[str, Callable[[Any], Any] | CalibrantError] = {}
 
 
 def _set_up(functions: bytes, digest: str) -> None:
-    """Prepare the process for jobs; an error becomes the result of each of them."""
+    """Prepare this process for the jobs of a setup; an error becomes the result of each of them."""
     while len(_functions_by_digest) >= MAX_SETUPS:
         del _functions_by_digest[next(iter(_functions_by_digest))]
     try:
@@ -587,7 +586,7 @@ def _set_up(functions: bytes, digest: str) -> None:
 
 
 def _run(job: bytes, digest: str) -> Any:
-    """Run a job in the process; `_Missing.SETUP` if it has not been prepared for it."""
+    """Run a job in this process; return `_Missing.SETUP` if the process lacks the setup of that digest."""
     do = _functions_by_digest.get(digest)
     if do is None:
         return _Missing.SETUP

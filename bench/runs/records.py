@@ -28,11 +28,11 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text, decode_json
 
 # --- Append-only JSONL files of records, written by runs, audits, hardening and generation ----------------------------
-# A record is one write of one whole line, so a killed process leaves at most one torn line, at the end. Readers ignore
-# it, and it is cut off before a record is appended; any other line that is not a record is an error. Sorting replaces
-# the file atomically. A record that replaces another is stored in a file beside it until then, or until the file is
-# opened again, so that each key has one record at any time.
-SYNC_SECONDS = 2.0  # between syncs to disk: the work that a power failure may lose; a killed process loses none
+# Each record is written by one call as one whole line, so a killed process leaves at most one torn line, at the end.
+# Readers ignore that line, and it is cut off before a record is appended; any other line that is not a record is an
+# error. Sorting replaces the file atomically. A record that replaces another waits in a second file until the file is
+# sorted or opened again, so that each key has one record at any time.
+SYNC_SECONDS = 2.0  # interval of syncs to disk: a power failure may lose the work of this time, a kill loses nothing
 
 
 class Keyed(Protocol):
@@ -54,12 +54,12 @@ R = TypeVar("R", bound=Keyed)
 class RecordKind(Generic[R]):
     """Type and order of the records of a file.
 
-    name: stem of the file, its lock and its temporary files; of: what the records are of, for messages ("a run")
+    name: stem of the file, its lock and its temporary files; origin: what writes the records, for messages ("a run")
     order: sort key of records in a completed file; mode: permissions of the file
     """
 
     name: str
-    of: str
+    origin: str
     type: type[R]
     version: int
     order: Callable[[R], tuple[object, ...]]
@@ -87,7 +87,7 @@ class RecordKind(Generic[R]):
                 try:
                     record = decoder.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    raise CalibrantError(f"{path}: line {number}: not a record of {self.of}: {error}") from None
+                    raise CalibrantError(f"{path}: line {number}: not a record of {self.origin}: {error}") from None
                 if record.version != self.version:
                     problem = f"record version {record.version}; this program reads version {self.version}"
                     raise CalibrantError(f"{path}: line {number}: {problem}")
@@ -114,7 +114,7 @@ class JsonlFile(Generic[R]):
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            writer = kind.of.removeprefix("an ").removeprefix("a ")
+            writer = kind.origin.removeprefix("an ").removeprefix("a ")
             message = f"{folder}: another {writer} is writing there; wait for it or choose another --out"
             raise FolderInUseError(message) from None
         try:
@@ -175,7 +175,7 @@ class JsonlFile(Generic[R]):
             self._replace(self._records_at(offsets[i] for i in sorted(range(len(order)), key=order.__getitem__)))
 
     def find_lines(self, keys: Iterable[Hashable]) -> StoredLines:
-        """Return the lines of those keys that have a record, in this order."""
+        """Return the lines of the records with these keys, in this order; keys without a record are skipped."""
         spans: dict[Hashable, tuple[int, int] | None] = dict.fromkeys(keys)
         start = 0
         with self.path.open("rb") as lines:
@@ -209,10 +209,10 @@ class JsonlFile(Generic[R]):
 
     def _require_torn_record(self, start: int) -> None:
         """Raise `CalibrantError` if the last line does not begin like a record: the file may be another program's."""
-        begins = f'{{"{self.kind.type.__struct_fields__[0]}":'.encode()
-        beginning = read_at(self._descriptor, len(begins), start)
-        if not begins.startswith(beginning):
-            raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.of}")
+        expected = f'{{"{self.kind.type.__struct_fields__[0]}":'.encode()
+        beginning = read_at(self._descriptor, len(expected), start)
+        if not expected.startswith(beginning):
+            raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.origin}")
 
     def _merge(self) -> None:
         """Replace records by those in the file of replacements; idempotent, so it can be repeated after a kill."""
@@ -378,12 +378,12 @@ FILE_NAME = RUN_RECORDS.file_name
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Yield the records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
+    """Yield the records of a file, ignoring a torn last line; `CalibrantError` names file and line of a bad one."""
     return RUN_RECORDS.read_records(path)
 
 
 def folder_records(folder: Path) -> Iterator[Record]:
-    """Yield the records in a run's folder."""
+    """Yield the records in a run's folder; `CalibrantError` if it has no file of records."""
     path = folder / FILE_NAME
     if not path.is_file():
         raise CalibrantError(f"{folder}: no {FILE_NAME} there; give the folder that `calibrant run --out` wrote")
@@ -397,7 +397,7 @@ class _RecordHead(msgspec.Struct):
 def stated_benchmarks(folder: Path) -> frozenset[str | None]:
     """Return the benchmarks stated by the records in a run's folder; None stands for records that state none.
 
-    Other fields are not decoded, which is faster. Lines that are no records are ignored; `read_records` raises then.
+    Other fields are not decoded, to save time. Lines that are no records are ignored here; `read_records` refuses them.
     """
     path = folder / FILE_NAME
     if not path.is_file():

@@ -1,6 +1,6 @@
 """Runs of a protocol over pools: parallel over instances, scored as answers arrive, resumable.
 
-Answers and scores depend on the protocol, its options and the pool alone, not on the number of workers, the order in
+Answers and scores depend only on the protocol, its options and the pool, not on the number of workers, the order in
 which they finish, or interruptions.
 """
 
@@ -27,13 +27,13 @@ from calibrant.dsl.item import Item
 from calibrant.dsl.records import item_ids
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
-MAX_CACHED_ITEMS = 256  # items kept from the sending of their job until their answer is scored
+MAX_CACHED_ITEMS = 256  # items kept in memory from the start of their job until their answer is scored
 
 
 class Selection(NamedTuple):
     """Selection of instances of each pool.
 
-    only: ids, empty for all; limit: largest number of them, the first ones; None for all
+    only: ids of instances, empty for all; limit: largest number of instances, the first of each pool; None for all
     """
 
     only: Collection[str] = ()
@@ -43,21 +43,21 @@ class Selection(NamedTuple):
         """Return whether an id is selected, disregarding the limit."""
         return not self.only or instance in self.only
 
-    def places(self, pool: ItemPool[Item[Any, Any]]) -> dict[int, str]:
+    def ids_by_index(self, pool: ItemPool[Item[Any, Any]]) -> dict[int, str]:
         """Return index in the pool -> id of the selected instances."""
         chosen = ((i, name) for i, name in enumerate(item_ids(pool.items)) if self.has(name))
         return dict(islice(chosen, self.limit))
 
     def of(self, pool: ItemPool[I]) -> Iterator[tuple[int, I]]:
         """Yield (index, instance) of the selected instances, read one at a time."""
-        return ((i, pool.items[i]) for i in self.places(pool))
+        return ((i, pool.items[i]) for i in self.ids_by_index(pool))
 
 
 EVERYTHING = Selection()
 
 
 class RunSummary(NamedTuple):
-    """Counts of a run: records that existed before, records written, and crashes among all of these."""
+    """Numbers of selected records: that existed before, that the run wrote, and that are crashes."""
 
     skipped: int
     written: int
@@ -77,7 +77,7 @@ def run(
     """Answer every selected instance that has no record in the folder yet, and append its record.
 
     execution: executor and time limit; an instance that exceeds the limit is out of budget
-    retry_crashed: run selected instances whose record is a crash again; it stays until the new record replaces it
+    retry_crashed: whether selected instances whose record is a crash run again; a new record replaces the old one
     """
     require_startable(protocol)
     config = config_of(protocol, execution.wall_budget)
@@ -142,7 +142,9 @@ class _Batch:
         self.protocol = protocol
         self.config = config
         digest = config_digest(config)
-        self.keys = {i: Key(self.digest, name, protocol, digest) for i, name in selection.places(self.pool).items()}
+        self.keys = {
+            i: Key(self.digest, name, protocol, digest) for i, name in selection.ids_by_index(self.pool).items()
+        }
         self._item = lru_cache(MAX_CACHED_ITEMS)(self.pool.items.__getitem__)
 
     @property
@@ -157,7 +159,9 @@ class _Batch:
         item, result, steps = self._item(index), answer.result, answer.steps
         scored_answer = self.benchmark.scoring.no_answer(item) if result.answer is None else result.answer
         score = self.benchmark.scoring.score(item, scored_answer, steps or ())
-        is_episode = steps is not None  # attributions of other items are expensive; `table --attribution` computes them
+        is_episode = (
+            steps is not None
+        )  # other items: attributions are expensive, so `table --attribution` computes them
         attribution = self.benchmark.attribution(item, scored_answer, steps or (), score) if is_episode else None
         return Record(
             pool=self.pool.name,
@@ -184,10 +188,10 @@ class _Batch:
 
     def _tied_scores(self, item: Item[Any, Any], ties: Ties, steps: Sequence[Step[Any]]) -> TiedScores:
         """Score the equally good answers; return their distinct scores with multiplicities."""
-        times: dict[bytes, int] = {}
+        counts: dict[bytes, int] = {}
         for record in self.benchmark.scoring.score_ties(item, ties.answers, steps):
             score = msgspec.json.encode(record, order="sorted")
-            times[score] = times.get(score, 0) + 1
-        scores = [TiedScore(number, msgspec.json.decode(score)) for score, number in sorted(times.items())]
-        count = None if ties.count is None else str(ties.count)
-        return TiedScores(count, len(ties.answers), scores, ties.note)
+            counts[score] = counts.get(score, 0) + 1
+        scores = [TiedScore(times, msgspec.json.decode(score)) for score, times in sorted(counts.items())]
+        num_tied = None if ties.count is None else str(ties.count)
+        return TiedScores(num_tied, len(ties.answers), scores, ties.note)

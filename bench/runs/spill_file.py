@@ -1,4 +1,4 @@
-"""Sequences of values stored in a file, so that results of 100,000 items take the memory of those of 2,000."""
+"""Sequences of values stored in a file, so that results of 100,000 items take no more memory than those of 2,000."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class StoredLines:
-    """Lines of an open file, which may be replaced, appended to or deleted meanwhile, but not truncated."""
+    """Lines of an open file, which may be replaced, appended to or deleted while they are read, but not truncated."""
 
     def __init__(self, descriptor: int, spans: Sequence[tuple[int, int]]) -> None:
         """Open the lines of a file for reading.
 
-        descriptor: of the file; it is duplicated. spans: (offset, number of bytes) of each line
+        descriptor: file descriptor, which is duplicated; spans: (offset, number of bytes) of each line
         """
         self._descriptor = os.dup(descriptor)
         weakref.finalize(self, os.close, self._descriptor)
@@ -40,7 +40,7 @@ class StoredLines:
         return raw
 
     def read_as(self, read: Callable[[bytes], T]) -> Sequence[T]:
-        """Return the decoded values: up to MAX_CACHED_ITEMS are read now, of more each one at access."""
+        """Return the decoded values: up to MAX_CACHED_ITEMS values are read now; of more, each is read at access."""
         values = _StoredValues(self, range(len(self)), read)
         return tuple(values) if len(self) <= records.MAX_CACHED_ITEMS else values
 

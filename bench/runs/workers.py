@@ -36,9 +36,9 @@ T = TypeVar("T")
 def open_executor(
     prepare: Callable[[], None], execution: executors.Execution = executors.HERE
 ) -> AbstractContextManager[executors.Executor]:
-    """Open the executor; one worker without a wall budget is this process, because no process has to be killed.
+    """Open the executor. One worker without a wall budget is this process, because no process has to be killed.
 
-    prepare: called once in every process before its first job, outside the time of that job
+    prepare: called once in every process before its first job, whose time it does not count in
     """
     if execution.cluster is not None:
         from calibrant.bench.runs.cluster import Cluster
@@ -55,7 +55,7 @@ def as_completed(
 ) -> Iterator[tuple[K, T | executors.Failure]]:
     """Run each job once on a new executor; yield keys and results in any order.
 
-    Without a wall budget no job can be killed: several workers are this process and others.
+    Without a wall budget, one of several workers is a thread of this process, because no job has to be killed.
     """
     with _open_sharing(execution) as executor:
         yield from executor.as_completed(do, jobs)
@@ -68,10 +68,10 @@ def _open_sharing(execution: executors.Execution) -> AbstractContextManager[exec
 
 
 # --- Crashes of methods: where the exception was raised, for records and messages -------------------------------------
-MAX_FRAMES = 5  # last frames of a traceback in a record
+MAX_FRAMES = 5  # frames at the end of a traceback that a record keeps
 MAX_FRAME_CHARS = 200
-MAX_CRASH_KINDS = 3  # kinds of crashes that are printed after a run
-# folders of code that is not the user's
+MAX_CRASH_KINDS = 3  # distinct crashes that are printed after a run
+# beginnings of file names of code that is not the user's
 _LIBRARY_CODE = (
     str(Path(__file__).parents[2]),
     *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
@@ -86,7 +86,7 @@ class _Frame(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Last folder and name of the file, which do not depend on the machine, line number, and function."""
+        """The last folder and name of the file, line number and function; the same on every machine."""
         return in_one_line(f"{'/'.join(Path(self.file).parts[-2:])}:{self.line} in {self.function}")[:MAX_FRAME_CHARS]
 
     @property
@@ -123,7 +123,7 @@ def crash_text(provenance: Mapping[str, Any]) -> str:
 
 
 def crash_lines(record: Record, num_others: int = 0) -> Iterator[str]:
-    """Yield a line on a crash, then its last frames. num_others: further items on which the method crashed equally."""
+    """Yield a line on a crash, then its last frames. num_others: number of other items with the same crash."""
     more = f" and {num_others} more" if num_others else ""
     subject = in_one_line(f"{record.protocol} on {record.instance}{more}")
     yield f"{subject} crashed: {crash_text(record.provenance)}"
@@ -135,7 +135,7 @@ def crash_lines(record: Record, num_others: int = 0) -> Iterator[str]:
 
 
 def crash_summary(records: Iterable[Record], keys: Iterable[Key]) -> Iterator[str]:
-    """Yield lines on the crashes with these keys, equal errors of a method together."""
+    """Yield lines on the crashes with these keys, once for equal errors of a method."""
     chosen, by_error = frozenset(keys), dict[tuple[str, str], list[Record]]()
     for record in records:
         if record.outcome == "crashed" and record.key in chosen:
@@ -181,9 +181,9 @@ class Workers:
 
 @contextmanager
 def open_workers(protocol: Protocol, execution: executors.Execution = executors.HERE) -> Iterator[Workers]:
-    """Open workers for a protocol, which import and warm up once, outside the time of their first item."""
+    """Open workers for a protocol. Each imports and warms up once, before the time of its first item begins."""
     if protocol.code:  # a user's code runs in other processes: if it kills its process, the command must go on
-        execution = replace(execution, few_jobs=0)
+        execution = replace(execution, max_local_jobs=0)
     with open_executor(partial(_warm_up, protocol), execution) as executor:
         yield Workers(protocol, executor, execution.wall_budget)
 
@@ -226,9 +226,9 @@ class ExactEpisode(NamedTuple):
     """The episode of `run exact` on an item.
 
     steps: all steps, with the submission
-    class_in_words: class of hypotheses that the method considers, if it differs from that of attributions; else empty
-    decided_class, decided_at: class of attributions, and number of moves after which the readings decided the answer in
-        it; None if they did not
+    class_in_words: class of hypotheses that the method considers; empty if it is that of attributions
+    decided_class: class of attributions; decided_at: number of moves after which the readings decided the answer in it,
+        None if they never did
     """
 
     steps: Sequence[Step[Any]]
@@ -280,10 +280,7 @@ def _check_result(result: object) -> ProtocolResult:
 
 
 def _warm_up(protocol: Protocol) -> None:
-    with (
-        suppress(Exception, SystemExit),
-        redirect_stdout(sys.stderr),
-    ):  # answering an instance will raise the error again
+    with suppress(Exception, SystemExit), redirect_stdout(sys.stderr):  # answering an item will raise the error again
         protocol.warm_up()
 
 

@@ -25,7 +25,7 @@ from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.items import AuditOptions
 from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.audit import ScmAudit
-from calibrant.bench.runs.audits import Audited, timed_audit
+from calibrant.bench.runs.audits import AuditResult, timed_audit
 from calibrant.bench.runs.executors import Execution, Executor, Failure, prepare_nothing
 from calibrant.bench.runs.workers import open_executor
 from calibrant.dsl.errors import CalibrantError
@@ -162,7 +162,7 @@ def _seconds(executor: Executor, problems: Sequence[Problem]) -> float:
     return seconds
 
 
-def _unfinished(audited: Audited) -> bool:
+def _unfinished(audited: AuditResult) -> bool:
     return audited.result is None
 
 

@@ -26,7 +26,7 @@ from calibrant.bench.replayscm.audit import extended as audit_extended
 from calibrant.bench.replayscm.audit import records as audit_records
 from calibrant.bench.replayscm.audit import text as audit_text
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
-from calibrant.bench.runs.audits import Audited, AuditedPool, audit_items, object_pieces, reason_lines
+from calibrant.bench.runs.audits import AuditedPool, AuditResult, audit_items, object_pieces, reason_lines
 from calibrant.bench.runs.executors import HERE, Execution, Progress
 from calibrant.bench.runs.records import RecordKind, folder_records
 from calibrant.bench.runs.runner import EVERYTHING, Selection
@@ -67,7 +67,7 @@ class ScmAudit:
             return tuple(audit_extended.finding_records(item))
         return audit_instance(item, self.options), audit_records.generator_ceiling(item)
 
-    def record(self, head: Mapping[str, Any], audited: Audited) -> audit_records.AuditRecord:
+    def record(self, head: Mapping[str, Any], audited: AuditResult) -> audit_records.AuditRecord:
         result = audited.result
         is_plain = isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Findings)
         findings, generator = result if is_plain else (None, None)

@@ -278,7 +278,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
     with Loopback(tmp_path, 0) as made:
         made.wait()
         client = connection.connect(made.address).client
-        monkeypatch.setattr("calibrant.bench.runs.cluster.PATIENCE", 0.5)
+        monkeypatch.setattr("calibrant.bench.runs.cluster.NOTICE_SECONDS", 0.5)
         with open_executor(print, Execution(cluster=made.address)) as executor:
             killer = threading.Timer(2.5, made.scheduler.kill)
             killer.start()
@@ -291,7 +291,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
         waiting = f"no workers at {made.address}; waiting for one: dask worker {made.address} --nthreads 1\n"
         assert capsys.readouterr().err == waiting
         write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
-        monkeypatch.setattr("calibrant.bench.runs.cluster.CONNECTING", 1.0)
+        monkeypatch.setattr("calibrant.bench.runs.cluster.CONNECT_SECONDS", 1.0)
         line = ["run", "exact", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--cluster", made.address]
         assert refused(capsys, *line).startswith(f"no scheduler answers at {made.address} in 1 seconds: ")
 
