@@ -22,7 +22,7 @@ from calibrant.bench.causim.paper import (
     shown_programs,
     with_sources,
 )
-from calibrant.bench.causim.verdict import METRICS, first_reason, is_answered, is_right, mark_unanswered
+from calibrant.bench.causim.verdict import METRICS, first_reason, is_answered, is_right, mark_abduction
 from calibrant.bench.core.metrics import Item
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.core.verdict import change_score
@@ -308,7 +308,7 @@ def _tables(
 def _with_types(answers: Iterable[Answer]) -> Iterator[Answer]:
     """Yield the answers with scores that keep what depends on the type of their question."""
     for context, score in answers:
-        yield context, change_score(score, partial(mark_unanswered, context.setting))
+        yield context, change_score(score, partial(mark_abduction, context.setting))
 
 
 def by_topology(answers: Iterable[Answer]) -> list[Answer]:

@@ -163,16 +163,14 @@ def _node_share(reason: str) -> Callable[[Score], float | None]:
     return value
 
 
-def mark_unanswered(setting: str, score: Score) -> Score:
-    """Return the score; without an answer to an abduction, marked as such, which no field of a score tells."""
-    is_unanswered_abduction = setting.startswith("abduction") and not is_answered(score)
-    return {**score, "is_unanswered_abduction": True} if is_unanswered_abduction else score
+def mark_abduction(setting: str, score: Score) -> Score:
+    """Return the score; of an abduction marked as such, which no field of a score tells."""
+    return {**score, "is_abduction": True} if setting.startswith("abduction") else score
 
 
 def _explained(score: Score) -> float | None:
-    """Return whether nodes have reasons; None for abductions, and answers of which `nodes` states that none is told."""
-    tells_none = score["nodes"] is None and (is_answered(score) or "is_unanswered_abduction" in score)
-    return None if tells_none else float(score["nodes"] is not None)
+    """Return whether every node of an answer has a reason; None without an answer, and for abductions."""
+    return float(score["nodes"] is not None) if is_answered(score) and "is_abduction" not in score else None
 
 
 def _first_reason_rate(reason: str) -> Callable[[Score], float | None]:
@@ -185,8 +183,9 @@ ANSWERS = (
     Metric(
         "explained",
         "Explained",
-        "every node of the answer has a reason; not of abductions, which tell none",
+        "answers whose every node has a reason, to questions but abductions, which tell none",
         _explained,
+        conditional=True,
     ),
 )
 ERRORS = (
@@ -305,7 +304,7 @@ METRICS = MetricSet(
     },
     first=("n", "accuracy", "right_not_copyable", "nodes_do_ignored", "nodes_impossible", "nodes_wrong_noise"),
     sample=_sample,
-    verdict=lambda score, setting, handling: mark_unanswered(setting, score),
+    verdict=lambda score, setting, handling: mark_abduction(setting, score),
     rights=(("correct", "Correct", lambda sample: sample.correct),),
     unit=lambda instance: _VERSION.split(instance)[0],  # questions about one program are resampled together
     settings=TYPES,

@@ -15,6 +15,7 @@ from calibrant.bench.causim.items import question_picture
 from calibrant.bench.causim.pictures import Mark, layered_svg, layered_text
 from calibrant.bench.cli import main
 from calibrant.bench.core.benchmark import PublicIds
+from calibrant.bench.core.metrics import ObservationReader
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.protocols import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
@@ -154,9 +155,21 @@ def test_a_run_does_not_depend_on_workers_and_goes_on(
     )
     assert sum(row["n"] for row in rows) == 24
     assert {row["benchmark"] for row in rows} == {"causim"}
-    # `copy` answers counterfactuals alone; no answer to an abduction has reasons, so one that lacks is none without
-    explained = {row["setting"].partition("-")[0]: row["explained"] for row in rows}
-    assert explained == {"deduction": 0, "intervention": 0, "abduction": None, "counterfactual": 1}
+
+
+def test_explained_counts_answers_and_not_what_is_unanswered() -> None:
+    """With C alone observed, two noises are open together and no node has a reason: such an answer is unexplained."""
+    reader = ObservationReader(BENCHMARK.metrics)
+    index = [metric.key for metric in reader.columns].index("explained")
+    asked = Question("counterfactual", unknown=NOISE, do={"A": '"x"'}, observed=SEEN)
+    answers: list[dict[str, Any]] = [{"a": "x", "b": "x", "c": 2}, {"other keys": 1}]
+    values = []
+    for question in (asked, replace(asked, observed={"C": "2"})):
+        item = CausimItem("one", Task(PROGRAM, question, "stochastic"), Labels(2, False, False, True, False))
+        for answer in answers:
+            score = BENCHMARK.scoring.score(item, answer, ())
+            values += [reader.read_values(f"{kind}-x", score)[0][index] for kind in ("counterfactual", "abduction")]
+    assert values == [1, None, None, None, 0, None, None, None]
 
 
 def test_what_was_decided_is_told_of_questions_with_one_answer(
