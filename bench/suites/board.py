@@ -95,6 +95,7 @@ def index_page(board: Board) -> str:
         "damage": board.suite.damage,
         "unranked": "" if board.num_ranked else unranked_text(board.refused, board.unscored),
         "rows": [_index_row(row, manifest) for row in board.rows],
+        "has_costs": any(row.submission.card.cost is not None for row in board.rows),
         "intervals": interval_text([cell for row in board.rows for cell in row.cells.values()]),
         "refused": board.refused,
     }
