@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from calibrant.bench.runs.executors import Execution, Progress
     from calibrant.bench.runs.runner import Selection
 
-DEFAULT_COUNT = 10  # items of each suite
+DEFAULT_COUNT = 10  # number of items of each suite
 CertificateCheck: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]
 """Certificate -> (whether it holds, a line on why)."""
 
@@ -55,12 +55,12 @@ class HardenRequest:
 class HardenedItem:
     """An item with added evidence that leaves one answer.
 
-    told: names of the added facts; empty if one answer was left before
-    certificate: of the original item: no smaller set of facts leaves one answer
+    revealed: names of the added facts; empty if the original item leaves one answer
+    certificate: proof about the original item that no smaller set of facts leaves one answer
     """
 
     item: Any
-    told: tuple[str, ...]
+    revealed: tuple[str, ...]
     certificate: Certificate
 
 
@@ -80,7 +80,7 @@ class Hardened(NamedTuple):
 class Hardenable(Protocol):
     """A benchmark whose pools `calibrant harden` can extend by evidence.
 
-    workers: processes where --workers is not given; None for one per core
+    workers: number of processes if --workers is not given; None for one per core
     """
 
     @property
@@ -99,8 +99,8 @@ class Hardenable(Protocol):
 class GenerateRequest:
     """Outputs of `calibrant generate`.
 
-    suites: comma-separated names, or `all`; count: items of each suite, None for DEFAULT_COUNT
-    item_options: NAME=VALUE texts; report: file for the outcomes of drafts, None for none
+    suites: comma-separated names, or `all`; count: number of items of each suite, None for DEFAULT_COUNT
+    item_options: NAME=VALUE texts; report: file for the outcomes of drafts, None for no file
     """
 
     out: Path
@@ -114,14 +114,14 @@ class GenerateRequest:
 
     @property
     def num_items(self) -> int:
-        """Items of each suite."""
+        """Number of items of each suite."""
         return DEFAULT_COUNT if self.count is None else self.count
 
 
 class Generatable(Protocol):
     """A benchmark for which `calibrant generate` makes pools.
 
-    workers: processes where --workers is not given; None for one per core
+    workers: number of processes if --workers is not given; None for one per core
     """
 
     @property
@@ -193,7 +193,7 @@ class Checkable(Protocol):
     """A benchmark whose pool files `calibrant pool check` checks."""
 
     def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
-        """Yield a report for each file; items are duplicates of earlier ones in all files."""
+        """Yield a report for each file; an item can be a duplicate of one in an earlier file."""
         ...
 
     @property
@@ -253,8 +253,8 @@ class Disagreement(Protocol):
 class StoredResults(Protocol):
     """Results of models that a pool file embeds, with their verdicts.
 
-    num_results, num_evaluated: number of results read so far, and of those with a stored verdict
-    disagreements: those of the results read so far, in the order of the file
+    num_results: number of results read so far; num_evaluated: number of these with a stored verdict
+    disagreements: fields in which stored verdicts of these differ from recomputed ones, in the order of the file
     """
 
     num_results: int
@@ -339,7 +339,7 @@ class ItemApi(Generic[I]):
         return item
 
     def check_item(self, item: object) -> I:
-        """Return the item; `CalibrantError` if it is none of the benchmark's."""
+        """Return the item; `CalibrantError` unless it is an item of this benchmark."""
         if not isinstance(item, self.kind):
             raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of {self.benchmark.title}")
         return item
@@ -354,7 +354,7 @@ FAILURES = ("overclaimed", "missing", "outside")
 class CountedFamily(Protocol):
     """The number of models that fit, or the budget that was exhausted first.
 
-    is_counted: whether they were counted
+    is_counted: whether the models were counted
     """
 
     @property
@@ -379,9 +379,9 @@ class CountedFamily(Protocol):
         ...
 
     def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
-        """Write the requested ones of a folder of tables and models, a page, and certificates; yields notes.
+        """Write what is requested, yielding notes; `CalibrantError` for a request that this family cannot fulfil.
 
-        `CalibrantError` for a request that this family cannot fulfil.
+        out: folder of tables and models; html: page; certificates: folder; None: not written
         """
         ...
 

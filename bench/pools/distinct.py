@@ -29,7 +29,7 @@ MAX_PARTS = 20
 
 
 class Unit(StrEnum):
-    """Unit that two pools must not share: a question, or a latent model up to renaming."""
+    """What two pools must not share: an item (a question), or a latent model, up to renaming."""
 
     ITEM = "item"
     MODEL = "model"
@@ -61,11 +61,11 @@ class DistinctPool:
 def write_distinct(
     source: Path, target: Path, others: Sequence[Path], unit: Unit = Unit.ITEM, progress: Progress = ignore_progress
 ) -> DistinctPool:
-    """Write a pool without duplicates (as of `pool check`) of earlier items or of items of other pools.
+    """Write a pool without items that duplicate (as in `pool check`) an earlier item or one of other pools.
 
-    unit: MODEL omits items about a latent model of the other pools too
+    The first of equal items is kept. `CalibrantError` if no item is left, as a pool must not be empty.
 
-    The first of equal items is kept. `CalibrantError` if none is left, for a pool is not empty.
+    unit: MODEL also omits items about a latent model of the other pools
     """
     benchmark = one_benchmark([*others, source])
     pool: Any = benchmark.items.read_pool(source)
@@ -85,7 +85,7 @@ def find_repeats(
     unit: Unit = Unit.ITEM,
     progress: Progress = ignore_progress,
 ) -> dict[str, str]:
-    """Return id -> claim for the items of a pool that repeat an earlier one or one of other pools."""
+    """Return id -> text on the repeated item, for the items of a pool that repeat an earlier one or one of others."""
     identity = benchmark.require(CHECK).identity
     first_items, models = FirstItems(), dict[bytes, str]()
     for path in others:
@@ -122,10 +122,11 @@ def _model_keys(identity: ItemIdentity[Any], item: Any, path: Path) -> tuple[byt
 
 @dataclass(frozen=True)
 class SplitPart:
-    """One part of a split, and its remaining relations to earlier parts and to the other pools.
+    """One part of a split, and what it has in common with earlier parts and with the other pools.
 
-    num_shared_models: models that occur there; num_other_disclosures: items whose model occurs there under another
-    disclosure; num_graphs: items whose model has the graph of a model there
+    num_shared_models: number of its models that occur there
+    num_other_disclosures: number of items whose model occurs there under another disclosure
+    num_graphs: number of items whose model has the graph of a model there
     """
 
     file: str
@@ -138,7 +139,10 @@ class SplitPart:
 
 @dataclass(frozen=True)
 class SplitPool:
-    """A split pool. num_joint: items in units of several items; left_out: other pool -> items omitted for it."""
+    """A split pool; a unit is a set of items that must be in one part, since they share latent models.
+
+    num_joint: number of items in units of several items; left_out: other pool -> number of items omitted for it
+    """
 
     folder: Path
     units: str
@@ -238,8 +242,8 @@ def write_split(
 ) -> SplitPool:
     """Write the parts of a pool and a report into a new folder; no two parts have items about one latent model.
 
-    seed: decides the part of each model together with the models, independent of ids and names
-    others: pools whose models no part may have; units with an item about one of them are omitted
+    seed: with the models, decides the part of each model; ids and names have no influence
+    others: pools whose models no part may have; units with an item about such a model are omitted
     """
     benchmark = one_benchmark([*others, source])
     require_free(folder, "a split")
@@ -287,20 +291,24 @@ def measure_parts(
     index: ModelIndex,
     num_units: Mapping[int, int],
 ) -> Iterator[SplitPart]:
-    """Yield the facts about each part; shared models are counted from the items, independent of their assignment.
+    """Yield the facts about each part; they are counted from the items, so that they check the assignment of units.
 
+    members: items of each part; num_units: index of a part -> number of its units
     index: models of the other pools; the parts' models are added to it
     """
-    for number, (file, items) in enumerate(zip(files, members, strict=True)):
+    for part, (file, items) in enumerate(zip(files, members, strict=True)):
         num_shared = len({key for item in items for key in item.models if key in index.settings})
         num_other, num_graphs = (sum(map(test, items)) for test in (index.has_other_disclosure, index.has_graph))
-        yield SplitPart(file, num_units[number], len(items), num_shared, num_other, num_graphs)
+        yield SplitPart(file, num_units[part], len(items), num_shared, num_other, num_graphs)
         for item in items:
             index.add(item)
 
 
 def join_units(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
-    """Return the connected components of the items, as lists of indices; items that share a key are connected."""
+    """Return the connected components of items, as lists of indices; items that share a key are connected.
+
+    keys: keys of each item's latent models
+    """
     parent = list(range(len(keys)))
 
     def root(index: int) -> int:
@@ -320,9 +328,12 @@ def join_units(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
 
 
 def assign_units(units: Sequence[tuple[int, bytes]], shares: Sequence[Fraction], seed: int) -> list[int]:
-    """Return the index of the part of each unit (size, key): largest first, to the part that lacks most of its share.
+    """Return the index of the part of each unit; every part gets at least one unit.
 
-    Equal sizes are ordered by a digest of seed and key. Every part gets at least one unit.
+    The largest unit is assigned first, each to the part that lacks most items of its share. Units of equal size are
+    ordered by a digest of seed and key.
+
+    units: (number of items, key) of each unit
     """
     total = sum(size for size, _ in units)
 
@@ -330,12 +341,12 @@ def assign_units(units: Sequence[tuple[int, bytes]], shares: Sequence[Fraction],
         size, key = units[index]
         return -size, hashlib.sha256(f"{seed}|".encode() + key).digest()
 
-    lacking = [share * total for share in shares]
+    num_missing = [share * total for share in shares]
     assigned, empty = [0] * len(units), set(range(len(shares)))
     for num_assigned, index in enumerate(sorted(range(len(units)), key=sort_key)):
         open_parts = empty if len(units) - num_assigned == len(empty) else range(len(shares))
-        part = max(open_parts, key=lambda k: (lacking[k], -k))
+        part = max(open_parts, key=lambda k: (num_missing[k], -k))
         assigned[index] = part
-        lacking[part] -= units[index][0]
+        num_missing[part] -= units[index][0]
         empty.discard(part)
     return assigned

@@ -77,7 +77,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """The verdict on one certificate file. reason: one line."""
+    """The verdict on one certificate file. reason: why, in one line."""
 
     certificate: Path
     verdict: Verdict
@@ -113,7 +113,7 @@ def check_file(
 
 
 def parse_certificate(text: bytes) -> Mapping[str, object]:
-    """Parse the object of a file; `Refused` for too large values, invalid JSON, or a repeated field."""
+    """Parse the JSON object of a certificate file; `Refused` for too large values, invalid JSON or a repeated field."""
     try:
         parsed = load_json(text, object_pairs_hook=unique_keys, parse_constant=_refuse_number, parse_float=_finite)
     except (TooLargeError, PoolError) as error:
@@ -178,7 +178,7 @@ RECORDS = RecordKind("audits", "an audit of findings", FindingsRecord, RECORD_VE
 class FindingsWork:
     """Implements AuditWork (bench.runs.audits).
 
-    name: name of the benchmark, for the benchmark itself may not be picklable
+    name: name of the benchmark
     """
 
     name: str
@@ -209,7 +209,7 @@ def _finding_record(finding: audits_claims.Finding) -> FindingRecord:
 class FindingsAudit:
     """The audit and verification of a benchmark's pools, from its FINDINGS.
 
-    workers: processes where --workers is not given; None for one per core
+    name: name of the benchmark; workers: number of processes if --workers is not given; None for one per core
     """
 
     name: str
@@ -228,7 +228,7 @@ class FindingsAudit:
     def check_against(self, pool: Path, engine: audits_claims.EngineName | None = None) -> CertificateCheck:
         """Return a function that checks certificates against the items of a pool.
 
-        `MissingExtraError` at once if the engine is not installed, so that no certificate is refused for it.
+        `MissingExtraError` at once if the engine is not installed, so that this refuses no certificate.
         """
         bench = benchmark(self.name)
         if engine == "smt":
@@ -239,7 +239,7 @@ class FindingsAudit:
     def check(
         self, content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]], engine: audits_claims.EngineName | None
     ) -> tuple[bool, str]:
-        """Return whether a certificate about one of the items holds, and a line on why."""
+        """Return (whether a certificate about one of the items holds, a line on why)."""
         bench = benchmark(self.name)
         if engine is None:
             return check_certificate(bench, content, items)
@@ -283,15 +283,15 @@ class FindingsReport(Generic[audits.R]):
         return Counter((finding.kind, finding.verdict) for finding in self.findings())
 
     def failures(self) -> tuple[bool, Sequence[str]]:
-        """Return whether the command fails, and a line for each item's error; `CalibrantError` for a bad --fail-on.
+        """Return (whether the command fails, a line for each item's error); `CalibrantError` for an unknown `kind`.
 
-        It fails if an item could not be audited, or if a finding of `kind` is proved.
+        The command fails if an item could not be audited, or if a finding of `kind` is proved.
         """
         kinds = {*KINDS, *(kind for kind, _ in self._counts)}
         if self.kind is not None and self.kind not in kinds:
             raise CalibrantError(f"unknown kind {short_repr(self.kind)}; {known_names(self.kind, sorted(kinds))}")
         records = self.audited.records
-        errors = [in_one_line(f"{one.instance}: {one.error}") for one in records if one.outcome != "audited"]
+        errors = [in_one_line(f"{r.instance}: {r.error}") for r in records if r.outcome != "audited"]
         return bool(errors) or self._counts[self.kind or "", audits_claims.ClaimStatus.PROVED] > 0, errors
 
     def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
@@ -300,12 +300,12 @@ class FindingsReport(Generic[audits.R]):
         bodies: index in the pool -> page on the reasons of an item, for the first items
         """
         records = self.records
-        without = sum(self.findings_of(record) == () for record in records)
+        num_without = sum(self.findings_of(record) == () for record in records)
         outcomes = (record.outcome for record in records if self.findings_of(record) is None)
         unfinished = Counter(outcome.replace("_", " ") for outcome in outcomes)
         chips = [
             (len(records), "items"),
-            (without, "without a finding"),
+            (num_without, "without a finding"),
             *((n, name) for name, n in sorted(unfinished.items())),
         ]
         text = IndexText(
@@ -344,11 +344,11 @@ class FindingsReport(Generic[audits.R]):
 
     def _answer_lines(self, width: int | None) -> Iterator[str]:
         """Yield a sentence on the number of items in each state."""
-        numbers = Counter(audits.reason_of(record).state for record in self.records)
+        counts = Counter(audits.reason_of(record).state for record in self.records)
         for state, sentence in STATE_SENTENCES.items():
-            if number := numbers[state]:
+            if count := counts[state]:
                 items = plural(len(self.records), "items")
-                line = f"{number:,} of {items} {'is' if number == 1 else 'are'} {sentence}."
+                line = f"{count:,} of {items} {'is' if count == 1 else 'are'} {sentence}."
                 yield from [line] if width is None else wrap(line, width)
 
     def json_pieces(self) -> Iterator[str]:
@@ -356,7 +356,7 @@ class FindingsReport(Generic[audits.R]):
         return audits.list_pieces(chain.from_iterable(map(self._json_rows, self.records)))
 
     def _json_rows(self, record: audits.R) -> Iterator[dict[str, Any]]:
-        """Yield a row for each finding of an item, with the item's reason; one without a finding if there is none."""
+        """Yield a row for each finding of an item, with the item's reason; without findings, one row with nulls."""
         why, findings = audits.reason_of(record), self.findings_of(record)
         reason = {"state": why.state, "fit": why.fit, "reason": why.reason}
         for finding in findings or ():
@@ -367,25 +367,25 @@ class FindingsReport(Generic[audits.R]):
     def item(self, record: audits.R, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
         """Return the index entry of an item, with its page if `has_page`; its extra cell counts findings by verdict."""
         findings = self.findings_of(record)
-        numbers = Counter(str(finding.verdict) for finding in findings or ())
+        counts = Counter(str(finding.verdict) for finding in findings or ())
         words = ", ".join(
-            f"{numbers[verdict]} {verdict}" for verdict in map(str, audits_claims.ClaimStatus) if numbers[verdict]
+            f"{counts[verdict]} {verdict}" for verdict in map(str, audits_claims.ClaimStatus) if counts[verdict]
         )
         cell = record.outcome.replace("_", " ") if findings is None else words or "none"
         body = Markup("")
         if has_page:
-            listed = findings and [
+            finding_cells = findings and [
                 {
-                    "kind": one.kind,
-                    "verdict": str(one.verdict),
-                    "claim": one.claim,
-                    "data": json.dumps(one.data) if one.data else "",
-                    "certified": "yes" if one.certificate is not None else "no",
+                    "kind": finding.kind,
+                    "verdict": str(finding.verdict),
+                    "claim": finding.claim,
+                    "data": json.dumps(finding.data) if finding.data else "",
+                    "certified": "yes" if finding.certificate is not None else "no",
                 }
-                for one in findings
+                for finding in findings
             ]
             body = bodies.get(record.index, body) + Markup(
-                html_page("audit/findings_item.html", {"record": record, "findings": listed})
+                html_page("audit/findings_item.html", {"record": record, "findings": finding_cells})
             )
         return IndexItem(record.instance, audits.reason_of(record), body, cells=(cell,))
 
@@ -416,7 +416,7 @@ def _certificate_about(
 def check_certificate(
     bench: Benchmark[Any], content: Mapping[str, Any], items: Mapping[str, Item[Any, Any]]
 ) -> tuple[bool, str]:
-    """Return whether a certificate about one of the items holds, and a line: why not, or the rederived class."""
+    """Return (whether a certificate about one of the items holds, a line: why not, or what was rederived)."""
     try:
         item, certificate = _certificate_about(content, items)
     except audits_claims.Refused as refusal:

@@ -45,9 +45,10 @@ def write_drawn(
     progress: Progress = lambda name, done, total: None,
     options: ItemOptions | None = None,
 ) -> int:
-    """Write a pool of `count` items of each suite, drawing each part of a suite as a job; return the number of items.
+    """Write a pool of `count` items of each suite; return the number of items.
 
-    Equal arguments give equal bytes with any executor, because parts are drawn independently.
+    Each part of a suite is drawn by a job of its own. Equal arguments give equal bytes with any executor, because parts
+    are drawn independently.
     """
     done, total = 0, count * len(suites)
     progress(path.name, done, total)
@@ -60,7 +61,7 @@ def write_drawn(
     values = None if options is None else options.values
     draws = [_SuiteDraw(bench.suites, values, index, suite, count) for index, suite in enumerate(suites)]
     draw_local = partial(_draw_part, bench.name, seed, values, report)
-    # other processes report progress by whole parts
+    # progress callbacks cannot reach other processes, so their parts are reported as a whole
     draw_remote = draw_local if execution == HERE else partial(_draw_part, bench.name, seed, values, None)
     with SpillBuffer[Any]() as stored, open_executor(prepare_nothing, execution) as executor:
         num_drawn = 0
@@ -76,7 +77,7 @@ def write_drawn(
                 for index, item in enumerate(items):
                     stored.add((part.suite_index, part.indices.start, index), item)
                 num_drawn += draws[part.suite_index].add(part, len(items))
-                if done != num_drawn:  # after a remote part, or one with fewer items than requested
+                if done != num_drawn:  # the part was drawn elsewhere, or has fewer items than requested
                     done = num_drawn
                     progress(path.name, done, total)
         about: dict[str, Any] = {"seed": seed, "suites": list(suites), "count": count}
@@ -87,9 +88,10 @@ def write_drawn(
 
 
 class _Part(NamedTuple):
-    """Work of one job: the items of a suite at some indices, or of one unit (then `indices` is its index alone).
+    """Work of one job: the items of a suite at some indices, or of one unit (`SuiteUnits`).
 
-    suite_index: index of the suite among the requested ones; max_items: largest number of items of the part
+    suite_index: index of the suite among the requested ones; indices: of items, or the index of one unit
+    max_items: largest number of items that the part may have
     """
 
     suite_index: int
@@ -99,7 +101,7 @@ class _Part(NamedTuple):
 
 
 class _SuiteDraw:
-    """Drawing of a suite's items: all parts at once, or units until there are enough items."""
+    """Drawing of a suite's items: all parts at once, or units in rounds until there are enough items."""
 
     def __init__(self, suites: Drawable[Any], options: Any, index: int, suite: str, num_items: int) -> None:
         self._parts = suites.parts(num_items)
@@ -108,29 +110,29 @@ class _SuiteDraw:
         self._index = index
         self._suite = suite
         self._num_missing = num_items
-        self._num_begun = 0  # number of parts or units handed out
-        self._num_empty = 0  # number of units without items at the end of those drawn
+        self._num_begun = 0  # number of parts or units that `next_parts` returned
+        self._num_empty = 0  # number of units without items since the last unit that has one
         self._sizes: dict[int, int] = {}  # index of a unit of the last round -> number of its items
 
     def next_parts(self) -> Sequence[_Part]:
         """Return the parts to draw next; none if there are enough items.
 
-        Only units that are certainly needed are drawn, so the last ones one by one; the first rounds are small, because
-        units may be empty.
+        A round has only units that are certainly needed, so the last units are drawn one by one. The first rounds are
+        small, because units may be empty.
         """
         if self._units is None:
             ranges = () if self._num_begun else self._parts
             self._num_begun = len(self._parts)
-            return [_Part(self._index, self._suite, places, len(places)) for places in ranges]
+            return [_Part(self._index, self._suite, indices, len(indices)) for indices in ranges]
         self._count_empty_units(self._units)
         if not self._num_missing:
             return ()
         size = self._units.max_items
         num_units = min(self._num_missing // size, max(self._units.max_empty, self._num_begun))
-        numbers = range(self._num_begun, self._num_begun + max(1, num_units))
-        self._num_begun = numbers.stop
-        limit = min(size, self._num_missing)
-        return [_Part(self._index, self._suite, range(number, number + 1), limit) for number in numbers]
+        unit_indices = range(self._num_begun, self._num_begun + max(1, num_units))
+        self._num_begun = unit_indices.stop
+        max_items = min(size, self._num_missing)
+        return [_Part(self._index, self._suite, range(k, k + 1), max_items) for k in unit_indices]
 
     def add(self, part: _Part, num_items: int) -> int:
         """Count the items of a drawn part; return the increase of progress."""
@@ -141,8 +143,8 @@ class _SuiteDraw:
         return num_items
 
     def _count_empty_units(self, units: SuiteUnits[Any]) -> None:
-        for number in sorted(self._sizes):
-            self._num_empty = 0 if self._sizes[number] else self._num_empty + 1
+        for unit_index in sorted(self._sizes):
+            self._num_empty = 0 if self._sizes[unit_index] else self._num_empty + 1
             try:
                 units.check_run(self._num_empty)
             except CalibrantError as error:
@@ -218,7 +220,7 @@ class SuiteGenerator:
         if options is not None:
             for suite in suites:  # raises for invalid options before any work
                 self.draw(suite, request.seed, range(0), options.values)
-        number = write_drawn(
+        num_items = write_drawn(
             benchmark(self.name),
             request.out,
             suites,
@@ -228,7 +230,7 @@ class SuiteGenerator:
             progress=request.progress,
             options=options,
         )
-        return [f"{plural(number, 'instances')} written to {request.out}"]
+        return [f"{plural(num_items, 'instances')} written to {request.out}"]
 
 
 # --- Some items of a pool as a new pool -------------------------------------------------------------------------------
@@ -264,7 +266,7 @@ _ItemCertificate: TypeAlias = tuple[str, Certificate]
 class HardenedItems:
     """Hardened items of a pool.
 
-    reports: a line for each item; certificates: (original item, certificate) of those that a checker confirms
+    reports: line of each item; certificates: (id of the original item, certificate), those that a checker confirms
     """
 
     pool: Pool[Any]
@@ -285,9 +287,9 @@ def harden_items(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> HardenedItems:
-    """Harden the chosen items, in order; items that cannot be decided stay unchanged.
+    """Harden the selected items, in order; items for which no evidence leaves one answer stay unchanged.
 
-    harden: a module-level function, so that it can be pickled. `UnknownItemError` for an unknown id.
+    `UnknownItemError` for an unknown id. harden: a module-level function, so that it can be pickled
     """
     pool = benchmark.items.read_pool(path)
     chosen = selection.ids_by_index(pool)
@@ -322,7 +324,7 @@ def _harden_item(
 ) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
     """Harden an item in a worker; return the item, the line of the report, and the confirmed certificate if any.
 
-    name: name of the benchmark, for the benchmark itself may not be picklable
+    name: name of the benchmark
     """
     bench = benchmark_named(name)
     outcome = harden(item)
@@ -332,8 +334,8 @@ def _harden_item(
         return item, _report(item.id, "out_of_budget", why=outcome.reached), None
     hardened, claims = outcome.value, bench.require(FINDINGS)
     holds = verify(hardened.certificate, claims.evidence(item), claims.verifiers).holds
-    new = hardened.item if hardened.told else item
-    report = _report(item.id, REACHED, hardened_id=new.id, revealed=hardened.told, certified=holds)
+    new = hardened.item if hardened.revealed else item
+    report = _report(item.id, REACHED, hardened_id=new.id, revealed=hardened.revealed, certified=holds)
     return new, report, hardened.certificate if holds else None
 
 
@@ -363,7 +365,7 @@ def write_proofs(pool: HardenedItems, folder: Path) -> int:
 
 @dataclass(frozen=True)
 class ItemHardening:
-    """Implementation of Hardenable that hardens item by item. name: of the benchmark."""
+    """Implementation of Hardenable that hardens item by item. name: name of the benchmark."""
 
     name: str
     harden_item: ItemHardener
@@ -386,8 +388,8 @@ class ItemHardening:
         if request.report:
             write_pieces(request.report, (f"{typed_json(line)}\n" for line in pool.reports))
         if request.certificates:
-            number = write_proofs(pool, request.certificates)
-            notes.append(f"{plural(number, 'certificates')} written to {request.certificates}")
+            num_certificates = write_proofs(pool, request.certificates)
+            notes.append(f"{plural(num_certificates, 'certificates')} written to {request.certificates}")
         bench.items.write_pool(pool.pool, request.out)
         notes.append(f"{plural(len(pool.pool), 'instances')} written to {request.out}")
         for line in pool.reports:

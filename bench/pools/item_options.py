@@ -41,9 +41,9 @@ def item_option_struct(command: str, benchmark: str) -> type[msgspec.Struct] | N
 
 
 def read_item_options(command: str, benchmark: str, pairs: Sequence[str]) -> ItemOptions | None:
-    """Convert NAME=VALUE texts; None for none. `OptionError` for an option that the benchmark lacks or a bad value.
+    """Convert NAME=VALUE texts; None if there are none.
 
-    Every name may be given once.
+    `OptionError` for an option that the benchmark lacks, a bad value, or a name that is given twice.
     """
     if not pairs:
         return None
@@ -103,12 +103,12 @@ def _allowed(hint: Any) -> str:
 
 def _range(metadata: Sequence[Any]) -> str:
     words = []
-    for mark in metadata:
-        if isinstance(mark, msgspec.Meta):
-            words += [f" from {mark.ge}"] if mark.ge is not None else []
-            words += [f" above {mark.gt}"] if mark.gt is not None else []
-            words += [f" to {mark.le}"] if mark.le is not None else []
-            words += [f" of the form {mark.examples[0]}"] if mark.examples else []
+    for meta in metadata:
+        if isinstance(meta, msgspec.Meta):
+            words += [f" from {meta.ge}"] if meta.ge is not None else []
+            words += [f" above {meta.gt}"] if meta.gt is not None else []
+            words += [f" to {meta.le}"] if meta.le is not None else []
+            words += [f" of the form {meta.examples[0]}"] if meta.examples else []
     return "".join(words)
 
 
@@ -121,19 +121,19 @@ def _alternatives(names: Sequence[str]) -> str:
 
 
 def option_lines(command: str, benchmark: str) -> list[str]:
-    """Return a line for each option: name, allowed values, description, default; none without options."""
+    """Return a line for each option: name, allowed values, description, default; [] if there are no options."""
     struct = item_option_struct(command, benchmark)
     if struct is None:
         return []
     hints, descriptions = get_type_hints(struct, include_extras=True), describe_fields(struct)
     lines = []
     for field in msgspec.structs.fields(struct):
-        default = "" if field.default is None else f" [default: {_plain(field.default)}]"
+        default = "" if field.default is None else f" [default: {_format_default(field.default)}]"
         lines.append(f"{field.encode_name}: {_allowed(hints[field.name])}. {descriptions[field.name]}{default}")
     return lines
 
 
-def _plain(value: Any) -> str:
+def _format_default(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 

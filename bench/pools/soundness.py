@@ -33,13 +33,13 @@ class FirstItems:
     """Index of the first item with each content, over all files of a check."""
 
     def __init__(self) -> None:
-        self._places: dict[bytes, tuple[Path, str]] = {}
+        self._first_by_content: dict[bytes, tuple[Path, str]] = {}
 
     def note_repeat(self, path: Path, item_id: str, content: bytes) -> Note | None:
-        """Return a note on an item that repeats an earlier one; add any other to the index."""
-        place = path, item_id
-        first_path, first_id = first = self._places.setdefault(content, place)
-        if first is place:
+        """Return a note if an earlier item has this content; else add the item to the index and return None."""
+        location = path, item_id
+        first_path, first_id = first = self._first_by_content.setdefault(content, location)
+        if first is location:
             return None
         where = "" if first_path == path else f" of {first_path}"
         return Note(DUPLICATE, item_id, f"the same as {first_id}{where}")
@@ -52,10 +52,11 @@ NOT_OFFICIAL = "not an official file"
 class CheckReport:
     """Result of the checks of one file.
 
-    applied: number of instances by check; failures: (check, instance, reason)
-    official: identity of the file by name and digest; official_failure: whether a requested identity check failed
-    unread: path of a field that no instance uses -> number of its records
-    notes: remarks that are no errors of the file; ReplaySCM has None in place of an empty list
+    applied: check -> number of instances to which it applies; failures: (check, instance, reason)
+    official: text on which official file this is, by name and digest
+    official_failure: whether a requested check of this identity failed
+    unread: path of a field that no instance uses -> number of records that have it
+    notes: remarks that are no errors of the file; None for ReplaySCM, whose checks have none
     """
 
     pool: str
@@ -82,7 +83,7 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class ItemChecks:
-    """Implementation of Checkable (bench.pools.capabilities) item by item. name: of the benchmark."""
+    """Implementation of Checkable (bench.pools.capabilities) item by item. name: name of the benchmark."""
 
     name: str
     soundness: Soundness[Any]
@@ -96,7 +97,7 @@ class ItemChecks:
 
 
 def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Soundness[Any]) -> Iterator[CheckReport]:
-    """Check every item of some pools; items may be duplicates of ones in earlier files. `PoolError` for a bad file."""
+    """Yield a report on each pool; items of earlier files count for duplicates. `PoolError` for a bad file."""
     first_items = FirstItems()
     for path in paths:
         pool = benchmark.items.read_pool(path)
@@ -134,7 +135,7 @@ def _notes(benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness
 class PoolStats:
     """Statistics of one setting and stratum of a pool.
 
-    figures: column -> number, range, spread or counts, ready for JSON
+    figures: column -> its statistic: a number, [least, greatest], {least, median, greatest} or counts by value
     """
 
     pool: str
@@ -171,21 +172,21 @@ def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[
 
 
 def _text(figure: Statistic) -> str:
-    """Return a range as 8-11, a spread as 3/7/12, counts as `parents:mechanisms`."""
+    """Return a range as 8-11; least, median and greatest as 3/7/12; counts as `value:count`, separated by spaces."""
     match figure:
         case None:
             return UNDEFINED
         case [low, high]:
             return str(low) if low == high else f"{low}-{high}"
         case {"least": least, "median": middle, "greatest": greatest}:
-            return "/".join((_number(least), f"{middle:g}", _number(greatest)))
+            return "/".join((_format_number(least), f"{middle:g}", _format_number(greatest)))
         case dict():
-            return " ".join(f"{name}:{number}" for name, number in figure.items())
+            return " ".join(f"{name}:{count}" for name, count in figure.items())
         case float():
             return f"{figure:.3f}"
         case _:
             return str(figure)
 
 
-def _number(number: float) -> str:
+def _format_number(number: float) -> str:
     return str(number) if isinstance(number, int) else f"{number:g}"

@@ -40,12 +40,12 @@ from calibrant.dsl.text import plural
 
 # --- Pages of a board: static, self-contained files in a folder named after the suite's version -----------------------
 NONE = "\N{EN DASH}"
-MAX_SHOWN_CHARS = 600  # of an answer on a page; the JSON file beside it (shard) has more
+MAX_SHOWN_CHARS = 600  # length of an answer on a page; the JSON file of the same results (shard) has more
 
 
 @dataclass(frozen=True)
 class Board:
-    """A suite with its scored and refused submissions. rows: ranked, with the suite's own methods among them."""
+    """A suite with its scored and refused submissions. rows: sorted by rate, with the suite's own methods."""
 
     suite: OpenSuite
     rows: Sequence[BoardRow]
@@ -61,7 +61,7 @@ class Board:
 
     @property
     def unscored(self) -> list[str]:
-        """Return the names of submissions to damaged pools alone."""
+        """The names of submissions that answer only damaged pools."""
         return [row.submission.name for row in self.rows if not (row.cells or row.submission.is_row)]
 
 
@@ -152,12 +152,11 @@ def cell_page(board: Board, row: BoardRow, cell: BoardCell) -> str:
 
 def unranked_text(refused: Sequence[RefusedSubmission], unscored: Sequence[str]) -> str:
     """Return the sentence on why a board has no ranked systems."""
-    number = len(refused)
     if unscored:
         return f"Answers to damaged pools are not scored: {', '.join(unscored)}."
-    if not number:
+    if not refused:
         return "There is no submission; the rows of the suite stand alone."
-    return f"All that was submitted is refused, {number} in number, each with its reason."
+    return f"All that was submitted is refused, {len(refused)} in number, each with its reason."
 
 
 def rate_text(cell: BoardCell) -> str:
@@ -259,7 +258,7 @@ def _number(value: float | None) -> str:
 
 
 def share_consistent(pool: Path, result: CellResult) -> float | None:
-    """Return the share of originals whose copies in a pool score alike; None for a pool that holds no variants."""
+    """Return the share of originals whose copies in a pool have equal scores; None for a pool without variants."""
     originals = original_by_id(pool)
     if originals is None:
         return None
@@ -276,7 +275,7 @@ def original_by_id(pool: Path) -> Mapping[str, str] | None:
     if KEY not in content.metadata:
         return None
     public = PublicIds.of_pool(pool, content.items)
-    return {public.public(name): stated.of for name, stated in read_maps(pool).copies.items()}
+    return {public.public(name): copy_map.of for name, copy_map in read_maps(pool).copies.items()}
 
 
 # --- Scoring of submissions: a job with a time limit for each file ----------------------------------------------------
@@ -301,7 +300,7 @@ def score_submissions(
 ) -> tuple[dict[str, dict[str, CellResult]], list[RefusedSubmission]]:
     """Score all files; return (folder -> pool -> result, refused submissions).
 
-    A submission is refused if one of its files cannot be scored. Pools with damaged gold are skipped.
+    A submission is refused if one of its files cannot be scored. Files for damaged pools are skipped.
     """
     by_folder = {submission.folder: submission for submission in submissions}
     sound = {pool.name for pool in suite.sound_pools}
@@ -314,8 +313,8 @@ def score_submissions(
     results: dict[str, dict[str, CellResult]] = {folder: {} for folder in by_folder}
     reasons: dict[str, dict[str, str]] = {}
     score = partial(_score_submission, suite.folder)
-    for number, ((folder, pool), scored) in enumerate(as_completed(score, Jobs(jobs, jobs.__getitem__), execution), 1):
-        progress("submissions", number, len(jobs))
+    for done, ((folder, pool), scored) in enumerate(as_completed(score, Jobs(jobs, jobs.__getitem__), execution), 1):
+        progress("submissions", done, len(jobs))
         if isinstance(scored, Failure):
             scored = ScoredFile(None, _failure_text(pool, scored, execution))
         if scored.result is None:
@@ -346,8 +345,8 @@ BOARD_FILE = "board.json"
 class BoardSummary(NamedTuple):
     """Result of building a board.
 
-    page: index page; num_ranked: scored systems, without the suite's methods; unscored: submissions to damaged pools
-    alone; damage: pool -> damage of its gold
+    page: index page; num_ranked: number of ranked systems, without the suite's methods
+    unscored: names of submissions that answer only damaged pools; damage: pool -> why it is excluded from rankings
     """
 
     page: Path
@@ -381,7 +380,7 @@ def build_board(
             board = _score(suite, submissions, scratch, execution, progress)
             _write(board, site)
     finally:
-        judge_of.cache_clear()  # keyed by paths, under which the next board may have other pools
+        judge_of.cache_clear()  # the caches are keyed by paths, which may hold other pools at the next board
         original_by_id.cache_clear()
     page = out / suite.manifest.slug / "index.html"
     return BoardSummary(page, board.num_ranked, board.unscored, board.refused, suite.damage)

@@ -1,8 +1,8 @@
 """Checklist and datasheet of a release.
 
-ABC: the Agentic Benchmark Checklist, numbered as its repository's docs/checklist.md has it (I, II, III; the paper,
-arXiv:2507.02825, has O, T, R). BetterBench: arXiv:2411.12990. The questions are paraphrased. Statements are taken from
-the table `statements` of suite.toml by the question's key.
+ABC is the Agentic Benchmark Checklist, numbered as in docs/checklist.md of its repository (I, II, III; the paper,
+arXiv:2507.02825, numbers O, T, R). BetterBench is arXiv:2411.12990. The questions are paraphrased. Statements are taken
+from the table `statements` of suite.toml by the question's key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOT_STATED = "not stated"
 
 
 class Question(NamedTuple):
-    """A question. source: checklist and number; key: key in `_ANSWERS`, or of the authors' statement."""
+    """A question. source: checklist and number; key: key of its answer in `_ANSWERS`, or of the authors' statement."""
 
     source: str
     text: str
@@ -93,11 +93,11 @@ DATASHEET_KEYS = {
 KEYS = (*dict.fromkeys((*STATEMENT_KEYS, *DATASHEET_KEYS)),)
 
 
-# --- Checklist of a release: every question with its answer, and with the file that proves or measures it
+# --- Checklist of a release: every question with its answer, and the file that proves or measures it ------------------
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """A file of the release. digest: SHA-256; salted: whether it is a commitment to a private file, opened later."""
+    """A file of the release. digest: SHA-256; salted: whether the digest is a commitment to a file below `gold`."""
 
     file: str
     digest: str
@@ -118,7 +118,8 @@ class Answer(msgspec.Struct, frozen=True):
 class ReleaseFacts:
     """Facts of a release for the answers.
 
-    folder: has the folders `public` and `gold`; measures: by pool; num_certificates: in the index, all verified
+    folder: folder that holds `public` and `gold`; measures: pool -> its measurements
+    num_certificates: number of certificates in the release, all verified
     items: files of the public items; statements: key -> the authors' statement
     digest: file of the release -> its evidence
     """
@@ -159,16 +160,17 @@ def require_checkable(answer: Answer, folder: Path) -> None:
 
 
 def _answer(question: Question, facts: ReleaseFacts) -> Answer:
+    """Return the answer to a question; if its measurement is missing, the authors' statement."""
     source, text, kind, key = question
     if kind == "statement":
         return Answer(source, text, kind, facts.statements.get(key, NOT_STATED))
     if kind == "not applicable":
         return Answer(source, text, kind, "Answers are structured; no free text is judged.")
     text_of, files_of = _ANSWERS[key]
-    words = text_of(facts)
-    if words is None:
+    answer_text = text_of(facts)
+    if answer_text is None:
         return Answer(source, text, "statement", facts.statements.get(key, NOT_STATED))
-    return Answer(source, text, kind, words, tuple(map(facts.digest, files_of(facts))))
+    return Answer(source, text, kind, answer_text, tuple(map(facts.digest, files_of(facts))))
 
 
 def _total(facts: ReleaseFacts, name: str) -> int:
@@ -203,17 +205,18 @@ def _guessing(facts: ReleaseFacts) -> str | None:
 
 
 def _states(measures: PoolMeasures) -> str:
-    return ", ".join(f"{number} {state}" for state, number in measures.states.items())
+    return ", ".join(f"{count} {state}" for state, count in measures.states.items())
 
 
 def _repeatable(facts: ReleaseFacts) -> str | None:
     rows = [row for measures in facts.measures.values() for row in measures.rows.values()]
-    equal = sum(row.scored_twice_equal for row in rows)
-    return f"{equal} of {plural(len(rows), 'rows')} scored the same again, episodes replayed afresh." if rows else None
+    num_equal = sum(row.scored_twice_equal for row in rows)
+    text = f"{num_equal} of {plural(len(rows), 'rows')} scored the same again, episodes replayed afresh."
+    return text if rows else None
 
 
-def _has_rows(facts: ReleaseFacts, words: str) -> str | None:
-    return words if any(measures.rows for measures in facts.measures.values()) else None
+def _if_any_rows(facts: ReleaseFacts, text: str) -> str | None:
+    return text if any(measures.rows for measures in facts.measures.values()) else None
 
 
 def _certificates(facts: ReleaseFacts) -> list[str]:
@@ -292,8 +295,8 @@ _ANSWERS: Mapping[str, tuple[Callable[[ReleaseFacts], str | None], Callable[[Rel
     ),
     "commitment": (_commitment, lambda facts: [COMMITMENTS]),
     "open": (_open, _certificates),
-    "intervals": (lambda facts: _has_rows(facts, "Rates on boards have 95 % intervals over items."), _measures),
-    "rows": (lambda facts: _has_rows(facts, _by_pool(facts, _rows) + "."), _measures),
+    "intervals": (lambda facts: _if_any_rows(facts, "Rates on boards have 95 % intervals over items."), _measures),
+    "rows": (lambda facts: _if_any_rows(facts, _by_pool(facts, _rows) + "."), _measures),
 }
 
 

@@ -1,7 +1,7 @@
 """Results in the schema of Every Eval Ever, version 0.3.0: an aggregate file and a file of items for each system.
 
-The schema requires texts as values of every `details`, `metadata` and `additional_details`, and accepts scores outside
-their bounds, which this writer refuses. References are empty: many answers may be right, and gold may be private.
+The schema requires texts as values of every `details`, `metadata` and `additional_details`. It accepts scores outside
+their bounds; this writer refuses them. References are empty, because many answers may be right and gold may be private.
 Identifiers and timestamps are derived from a submission and its card (the submitter's metadata), never from the clock,
 so that a board (the pages of ranked submissions) written twice has the same bytes.
 """
@@ -62,9 +62,9 @@ def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
 
 
 def path_part(name: str) -> str:
-    """Return a name as a part of a path: its first 80 characters, with - for all but letters, digits, dots, - and _.
+    """Return a name as a part of a path: 80 characters at most, each a letter, digit, dot, - or _.
 
-    A digest of the name is appended where characters were replaced or cut, so that different names stay different.
+    Other characters become -. A name that changes gets a digest of itself appended, so that names stay different.
     """
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", name).strip(".-")[:80] or "system"
     return plain if plain == name else f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
@@ -131,7 +131,7 @@ def _timestamp(card: Card) -> str:
 
 
 def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield the metrics of a pool: rate, skill, attribution shares, and the cost, for which the schema has no field."""
+    """Yield the metrics of a pool: rate, skill, attribution shares, and the cost, which the schema has no field for."""
     result = cell.result
     # expected rates with the same evidence: of a random answer among those that fit, and of the most probable one
     details = {"chance": cell.chance, "best": cell.best}
@@ -226,7 +226,7 @@ def _item_lines(row: BoardRow, manifest: Manifest, result_uuid: str) -> Iterator
                 "answer_attribution": [],
                 "evaluation": {"score": item.right, "is_correct": item.right == 1.0},
                 "sample_hash": sha256(json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
-                # kinds[0]: that of the first answer, which `answer` and `reason` are about too
+                # kinds[0] is the kind of the first answer, as are `answer` and `reason`
                 "metadata": {"verdict": item.kinds[0], "reason": item.reason},
                 **output,
             }

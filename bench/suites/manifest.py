@@ -31,7 +31,7 @@ _NAMESPACE = uuid.UUID("0c5b9e0e-6d0d-5a4b-8a53-5d9d2c8f4a11")
 Slug: TypeAlias = Annotated[
     str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="lower-case letters, digits, -")
 ]
-# names of other entries beside pools in `gold` and on boards, and names that Windows reserves
+# names of the other entries in folders of pools (`gold`, boards), and names that Windows reserves
 RESERVED_NAMES = frozenset({"rows", "certificates", "hardening", "public", "gold", "index", "con", "prn", "aux", "nul"})
 RESERVED_NAMES |= {f"{device}{number}" for device in ("com", "lpt") for number in range(10)}
 Sentence: TypeAlias = Annotated[str, Meta(min_length=1, max_length=20_000)]
@@ -40,7 +40,7 @@ Sentence: TypeAlias = Annotated[str, Meta(min_length=1, max_length=20_000)]
 class PoolSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One pool of a suite: items from a seed, from a file, or of the package.
 
-    name: of its folder, and in addresses
+    name: name of its folder, also in addresses
     benchmark, seed, strata, per_stratum, generate, item_options: options of `calibrant generate`
     file: a pool file, relative to the specification; bundled: name of a pool that comes with the package
     harden: options of `calibrant harden`; None: the pool is not hardened
@@ -75,8 +75,8 @@ class PoolSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"pools": "pool"}):
     """A suite.
 
-    gold: private gold is committed to and revealed later; public gold is published
-    master: for private gold, a file with 64 hexadecimal digits, the key of all salts
+    gold: private (the release commits to it, and it is revealed later) or public (it is published)
+    master: file with the key of all salts, 64 hexadecimal digits, for private gold; None for public gold
     url: address of the suite, None if it has none
     canary: GUID; by default derived from the name
     statements: key of a question (bench.suites.checklist) -> the authors' statement
@@ -133,16 +133,16 @@ def resolve_beside(specification: Path, name: str) -> Path:
 
 
 # --- Manifests of a suite: digests, commitments to sealed parts, and certificates -------------------------------------
-# An unsalted digest would reveal gold: anyone can list the fitting answers and hash each. The salt of an item is
-# HMAC-SHA256(master, id), 32 bytes; its leaf is SHA-256(salt, gold). Inner nodes hash a byte 1 before their children,
-# leaves a byte 0 (RFC 6962, section 2.1), so that no inner node can be shown as a leaf.
+# An unsalted digest would reveal gold, because anyone can list the answers that fit an item and hash each. The salt of
+# an item is HMAC-SHA256(master, id), 32 bytes; its leaf is SHA-256(salt, gold). Inner nodes hash a byte 1 before their
+# children, leaves a byte 0 (RFC 6962, section 2.1), so that no inner node can pass for a leaf.
 # --- The manifest of a release, `public/suite.json` -------------------------------------------------------------------
 PUBLIC, GOLD, ROWS = "public", "gold", "rows"
 MANIFEST = "suite.json"
 
 
 class PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pool of a suite. rows: names of the methods that answered it for comparison (calibration rows)."""
+    """A pool of a suite. rows: names of the calibration rows, methods that answered it for comparison."""
 
     name: str
     benchmark: str
@@ -267,7 +267,10 @@ PUBLIC_MASTER = sha256(b"calibrant public gold").hexdigest()  # master of suites
 
 
 class Opening(NamedTuple):
-    """Proof that an item's gold is the committed one. path: (side, sibling's digest) from the leaf up to the root."""
+    """Proof that an item's gold is the committed one.
+
+    path: for each node from the leaf up to the root, its sibling as ("left" or "right", digest)
+    """
 
     id: str
     salt: str
@@ -316,12 +319,12 @@ def item_salt(master: str, name: str) -> str:
 
 
 def file_label(master: str, name: str) -> str:
-    """Return the public label of a file beside gold; its name may be an item's id, which may reveal sealed facts."""
+    """Return the public label of a file below `gold`, whose name may be an item's id and so reveal sealed facts."""
     return hmac.digest(bytes.fromhex(master), b"name " + name.encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
 
 
 def file_commitment(master: str, name: str, content: bytes) -> str:
-    """Return the salted digest of a file beside gold."""
+    """Return the salted digest of a file below `gold`."""
     return commitment(item_salt(master, name), content)
 
 
@@ -331,7 +334,7 @@ def commitment(salt: str, content: bytes) -> str:
 
 
 def check_opening(opening: Opening, root: str) -> bool:
-    """Return whether gold and salt of an opening lead to the root."""
+    """Return whether the gold, salt and path of an opening give the Merkle root."""
     node = _leaf(opening.id, commitment(opening.salt, opening.gold.encode()))
     for side, digest in opening.path:
         sibling = bytes.fromhex(digest)

@@ -35,7 +35,7 @@ class BuiltPool:
 
     file: its native file; num_items: number of items in it
     states: id -> state of the item by the audit (open, decided, ...); empty in a draft
-    certificates: names of files below the pool's folder, all verified; empty in a draft
+    certificates: names of certificate files, all verified; empty in a draft
     """
 
     spec: PoolSpec
@@ -75,7 +75,7 @@ def build_pool(
 
 
 def draft_pool(spec: PoolSpec, specification: Path, gold: Path, answered: Mapping[Key, Record]) -> BuiltPool:
-    """Build one pool below `gold` without audits, with the answers of its rows from given records."""
+    """Build one pool below `gold` without audits; the answers of its rows are taken from `answered`."""
     pool = _draw(spec, specification, gold, HERE, lambda name, done, total: None)
     for protocol in _row_protocols(pool):
         keys = selected_keys([protocol], [pool.file], EVERYTHING, HERE.wall_budget)
@@ -84,7 +84,7 @@ def draft_pool(spec: PoolSpec, specification: Path, gold: Path, answered: Mappin
 
 
 def _draw(spec: PoolSpec, specification: Path, gold: Path, execution: Execution, progress: Progress) -> BuiltPool:
-    """Return the pool with its items alone."""
+    """Write the pool's items; return the pool without audit states and certificates."""
     folder = gold / spec.name
     folder.mkdir()
     file = _harden(spec, _source(spec, specification, folder, execution, progress), execution, progress)
@@ -124,7 +124,7 @@ def bundled_source(name: str) -> Path:
 
 
 def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress) -> Path:
-    """Return the hardened pool's file; the original pool, the report and the proofs are kept beside it."""
+    """Return the file of the hardened pool; write the original pool, the report and the proofs into its folder."""
     if spec.harden is None:
         return file
     bench = benchmark_of(file)
@@ -139,7 +139,7 @@ def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress
 
 
 def _require_verdicts(spec: PoolSpec, bench: Benchmark[Any], file: Path) -> None:
-    """Raise `CalibrantError` for an item without a criterion of right answers, or whose gold is not right."""
+    """Raise `CalibrantError` for an item whose answers cannot be right or wrong, or whose gold does not score right."""
     for item in bench.items.read_pool(file).items:
         score = bench.scoring.score(item, bench.scoring.no_answer(item), ())
         if not bench.metrics.success.is_defined(score, item.setting):
@@ -205,7 +205,11 @@ def submission_line(record: Record, public: PublicIds) -> dict[str, Any]:
 
 
 class RowMeasures(msgspec.Struct, frozen=True):
-    """A method's rates. chance, best: expected rates of guessers with its evidence; kinds: class -> share of items."""
+    """Rates of a method on a pool.
+
+    chance, best: expected rates of guessers with the method's evidence; kinds: class of answers -> share of items
+    scored_twice_equal: whether scoring the answers a second time gave the same result
+    """
 
     rate: float
     num_answered: int
@@ -218,12 +222,12 @@ class RowMeasures(msgspec.Struct, frozen=True):
 class PoolMeasures(msgspec.Struct, frozen=True):
     """Measurements of a pool.
 
-    num_sound: items without a fault by `pool check`
-    num_gold: items whose gold can be submitted without steps; num_gold_right: those of them whose gold scores right
-    num_text_equal: items whose gold scores equally inside a fenced block in prose
-    num_empty_right: items on which the stand-in for a missing answer scores right
-    num_listed_right: items on which gold and an empty answer, as two samples, score more than one half
-    num_forged, num_forged_refused: answers with a changed step or item, and those of them that were refused
+    num_interactive: number of items that are played in episodes; num_sound: of items without a fault by `pool check`
+    num_gold: of items whose gold can be submitted without steps; num_gold_right: of these, where gold scores right
+    num_text_equal: of items whose gold scores equally inside a fenced block in prose
+    num_empty_right: of items on which an empty answer scores right
+    num_listed_right: of items on which gold and an empty answer, as two samples, score more than one half on average
+    num_forged: number of answers with a changed step or item; num_forged_refused: of these, that were refused
     states: state by the audit -> number of items; num_certificates: number of verified certificates
     """
 
@@ -298,7 +302,7 @@ def _count_sound(pool: BuiltPool) -> int:
 
 
 def _measure_item(judge: PoolJudge, item: Any) -> dict[str, int]:
-    """Return the addends of an item to the counts of `PoolMeasures`."""
+    """Return field of `PoolMeasures` -> 1 if the item counts in it, else 0."""
     bench = judge.bench
     no_answer = bench.scoring.no_answer(item)
     empty = judge.is_right(bench.scoring.score(item, no_answer, ()), item.setting)

@@ -1,7 +1,7 @@
 """Releases of suites: a folder that may be published and one with gold, both written atomically.
 
-Croissant 1.1 requires more than its validator checks: missing `description`, `url` or `creator` pass silently, and a
-wrong digest is noticed only when files are loaded (mlcroissant 1.1.1).
+The validator of Croissant 1.1 (mlcroissant 1.1.1) accepts a missing `description`, `url` or `creator`, and a wrong
+digest until the files are loaded, so this module checks them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.text import plural
 
-# --- The lock of a release: digests of inputs and versions of programs, which a second build must have ----------------
+# --- The lock of a release: digests of its inputs and versions of programs, which another build must have too ---------
 FORMAT, VERSION = "calibrant-suite-lock", 1
 
 
@@ -75,7 +75,7 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Inputs of a release.
 
     program: version of calibrant; parquet: version of pyarrow, null without Parquet files
-    inputs: name in the specification -> SHA-256, of specification, master and pools
+    inputs: "suite.toml", "master" or "pool NAME" -> SHA-256 of that file
     """
 
     program: str
@@ -101,7 +101,7 @@ def make_lock(path: Path, spec: SuiteSpec) -> Lock:
 
 @contextmanager
 def _naming_pool(specification: Path, number: int) -> Iterator[None]:
-    """Let errors begin with the specification and the number of a pool in it, as those of its fields do."""
+    """Put the specification and the number of the pool before errors, as errors of its fields have them."""
     try:
         yield
     except CalibrantError as error:
@@ -151,12 +151,12 @@ def write_items(spec: SuiteSpec, pool: BuiltPool, public: Path, scratch: Path) -
     rows = ExportRows([pool.file], scratch / f"{pool.spec.name}.rows.jsonl")
     folder = public / pool.spec.name
     folder.mkdir()
-    public_names = columns_of(rows, with_gold=False)
+    visible_columns = columns_of(rows, with_gold=False)
     for kind in spec.formats:
-        _write(folder / f"{ITEMS}.{kind}", _with_canary(rows.by_id(), spec, pool), public_names, spec.canary_text)
+        _write(folder / f"{ITEMS}.{kind}", _with_canary(rows.by_id(), spec, pool), visible_columns, spec.canary_text)
     if "parquet" in spec.formats:
-        complete = columns_of(rows, with_gold=True)
-        _write(pool.folder / "gold.parquet", _with_canary(rows, spec, pool), complete, spec.canary_text)
+        all_columns = columns_of(rows, with_gold=True)
+        _write(pool.folder / "gold.parquet", _with_canary(rows, spec, pool), all_columns, spec.canary_text)
     return [(row["id"], row["record"]) for row in rows]
 
 
@@ -194,7 +194,7 @@ _RAI = {
     "personal_information": "personalSensitiveInformation",
     "maintenance": "dataReleaseMaintenancePlan",
 }
-"""Fields of RAI 1.0 by the key of the statement that they repeat."""
+"""Key of an author's statement -> field of RAI 1.0 that repeats it."""
 
 
 def describe_release(spec: SuiteSpec, public: Path) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def describe_release(spec: SuiteSpec, public: Path) -> dict[str, Any]:
         "name": spec.title,
         "description": spec.summary,
         "license": spec.license,
-        "url": spec.url or "index.html",  # beside this file: the only address that is known
+        "url": spec.url or "index.html",  # the page beside this file is the only address that is known
         "creator": [{"@type": "sc:Person", "name": name} for name in spec.creators],
         "datePublished": spec.date.isoformat(),
         "version": spec.version,
@@ -291,8 +291,10 @@ def build_release(
 ) -> Manifest:
     """Build the release of a specification in the new or empty folder `out`, atomically.
 
-    lock: of an earlier build; its inputs and versions are required. Equal specifications and locks give equal bytes,
-    whatever the number of workers.
+    Equal specifications and locks give equal bytes, whatever the number of workers.
+
+    lock: lock of an earlier build, whose inputs and versions are required; None: no requirement
+    lock_name: name of the lock's file, for the error
     """
     spec = read_specification(specification)
     _check_statements(spec, specification.name)
@@ -306,9 +308,9 @@ def build_release(
 
 
 def draft_release(specification: Path, out: Path, answered: Mapping[Key, Record]) -> None:
-    """Build a release in `out` without audits, certificates, checklist and datasheet, enough for a board.
+    """Build a release in `out` without audits, certificates, checklist and datasheet; a board needs none of them.
 
-    answered: records of the suite's methods, one for each item
+    answered: records of the suite's methods, one for each method and item
     """
     spec = read_specification(specification)
     lock, master = make_lock(specification, spec), _master(specification, spec)

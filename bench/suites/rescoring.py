@@ -1,8 +1,8 @@
 """Opening and checking of suites, and scoring of submissions to them.
 
-Items that a file omits count as wrong, several answers to an item by their mean.
+Items that a file omits count as wrong; several answers to an item count by their mean.
 
-Damaged files of a pool exclude it from rankings; damage of shared files excludes all pools.
+Damaged files of a pool exclude this pool from rankings; damage of shared files excludes all pools.
 """
 
 from __future__ import annotations
@@ -51,24 +51,20 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 
 # --- Scoring of a file of answers against a pool, item by item; scores that the file states are ignored
-MAX_SAMPLES = 64  # answers to one item
+MAX_SAMPLES = 64  # number of answers to one item
 MAX_ANSWER_CHARS, MAX_REASON_CHARS = 4_000, 300
 NO_LINE = "no line is about this item"
-Expected = Mapping[str, float | None]  # rates of guessers: `draw` and `best`, null where they are not known
-REASON_FIELDS = (
-    "problem",
-    "parseError",
-    "failureExplanation",
-    "why",
-)  # fields of verdicts; the first nonempty one counts
+Expected = Mapping[str, float | None]  # expected rates of guessers, `draw` and `best`; None if not known
+# fields of verdicts that state why an answer is not right; the first nonempty one is taken
+REASON_FIELDS = ("problem", "parseError", "failureExplanation", "why")
 
 
 class ItemResult(msgspec.Struct, frozen=True):
     """Answers of a system to one item.
 
-    id: public id; right: mean over its answers; answered: whether some response holds an answer
-    kinds: share of each answer (bench.core.attribution.SHARES); reason: why the first answer is not right
-    answer: text of the first answer; num_steps: of its episode
+    id: public id; right: share of right answers; answered: whether some response holds an answer
+    kinds: for each answer, the one of bench.core.attribution.SHARES that it counts in
+    reason: why the first answer is not right; answer: its text; num_steps: number of steps of its episode
     chance, best: expected rates of guessers with the same evidence, means over the answers; null if not known
     unit: id of the item's unit, a group of items about one latent model
     """
@@ -110,7 +106,7 @@ class CellResult(msgspec.Struct, frozen=True):
 
     @property
     def kinds(self) -> dict[str, float]:
-        """Share of items in each class of answers, together 1; several answers to an item count by their mean."""
+        """Share of items in each class, which add up to 1; several answers to an item count by their mean."""
         parts = ((kind, Fraction(1, len(item.kinds))) for item in self.items for kind in item.kinds)
         sums = dict.fromkeys(SHARES, 0) | sum_classes(parts)
         return {kind: float(Fraction(number) / len(self.items)) for kind, number in sums.items()}
@@ -155,15 +151,13 @@ class PoolJudge:
         return dict(sorted(((name, public.public(name)) for name in self._items.instances), key=lambda pair: pair[1]))
 
     def score_file(self, file: Path) -> CellResult:
-        """Score a file; `CalibrantError` names the first line that cannot be scored or whose steps are false."""
+        """Score a file; `CalibrantError` names the first line that cannot be scored or states a false outcome."""
         answers: dict[str, list[_Answer]] = {name: [] for name in self.ids}
         models: set[str | None] = set()
-        for read in Predictions(file, self.scorer, with_excluded=True):
-            # items cannot be excluded: a failed request counts as an empty response
-            is_excluded = read.reading is not None and read.reading.is_excluded
-            prediction = (
-                self.scorer.read_answer(read._replace(response=Response(), sample=0), {}) if is_excluded else read
-            )
+        for prediction in Predictions(file, self.scorer, with_excluded=True):
+            # boards count every item, so a failed request counts as an empty response
+            if prediction.reading is not None and prediction.reading.is_excluded:
+                prediction = self.scorer.read_answer(prediction._replace(response=Response(), sample=0), {})
             models.add(prediction.model)
             if len(models) > 1:
                 names = ", ".join(sorted(map(short_repr, models)))
@@ -182,12 +176,12 @@ class PoolJudge:
             attribution = self.bench.attribution(item, {}, prediction.steps, score)
         is_answer_right = self.is_right(score, setting)
         text = prediction.answer if isinstance(prediction.answer, str) else json.dumps(prediction.answer)
-        stated = next((str(score[name]) for name in REASON_FIELDS if score.get(name)), "")
+        reason = next((str(score[name]) for name in REASON_FIELDS if score.get(name)), "")
         return _Answer(
             is_answer_right,
             is_answered(self.bench, score, setting),
             share_key({**score, KEY: attribution}) or "uncounted",
-            "" if is_answer_right else in_one_line(stated)[:MAX_REASON_CHARS],
+            "" if is_answer_right else in_one_line(reason)[:MAX_REASON_CHARS],
             text[:MAX_ANSWER_CHARS],
             len(prediction.steps),
             self._expected_rates(item, prediction.steps, {**score, KEY: attribution}),
@@ -320,7 +314,7 @@ def _faults(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _pool_problem(folder: Path, manifest: Manifest, pool: PoolEntry) -> str:
-    """Return why a pool with unchanged files is unfit for ranking; empty if it is fit."""
+    """Return why a pool whose files agree with the digests cannot be ranked; empty if it can."""
     path = pool_path(folder, pool.name)
     try:
         bench = benchmark_of(path)
@@ -340,7 +334,7 @@ def _pool_problem(folder: Path, manifest: Manifest, pool: PoolEntry) -> str:
 
 
 def _committed_leaves(folder: Path, manifest: Manifest) -> Mapping[str, str]:
-    """Return the committed leaves by id; `CalibrantError` if they do not lead to the root."""
+    """Return id -> committed leaf; `CalibrantError` if the leaves do not give the Merkle root."""
     try:
         stated = load_json(read_bounded(folder / PUBLIC / "commitments.json"))
         leaves = {str(name): str(leaf) for name, leaf in stated["leaves"].items()}

@@ -1,9 +1,10 @@
 """Submissions to a board: their files, names that look alike, and their ranking.
 
 Number and size of files are bounded; links and devices are refused. Each file is copied before it is read, so that the
-checked bytes are those that are scored.
+scored bytes are those that were checked.
 
-Names are compared by letters of other scripts that look like Latin ones, a part of Unicode's confusable characters.
+Names are compared after replacing letters of other scripts by the Latin ones that they look like, which are a part of
+Unicode's confusable characters.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ from calibrant.dsl.atomic_write import open_unlinked
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 # --- Names that look alike, so that no submission passes for another (a part of Unicode Technical Standard 39)
-INVISIBLE = frozenset(
-    "\u115f\u1160\u2800\u3164\uffa0"
-)  # fillers and a blank that Unicode classes as letters or symbols
+INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # blanks that Unicode classes as letters or symbols
 _CYRILLIC = dict(zip("авекмнорстухіјѕһԁԛԝгьѵ", "abekmhopctyxijshdqwrbv", strict=True))
 _GREEK = dict(zip("αβεζηικμνοπρστυχωγ", "abezhikmvonpotuxwy", strict=True))
 _OTHERS = dict(zip("\u0131\u0251\u0261\u0585\u0578\u057d\u0570", "iagonuh", strict=True))
@@ -51,7 +50,7 @@ _KINDS = {"Pd": "-", "Zs": " "}
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text has no controls, no invisible letters, and no spaces at its ends or in a row."""
+    """Return whether a text has no controls, no invisible letters, and no spaces but single ones inside."""
     return text.isprintable() and text == " ".join(text.split()) and INVISIBLE.isdisjoint(text)
 
 
@@ -73,11 +72,11 @@ MAX_SUBMISSIONS = 2_000
 MAX_FILES = 100  # files of a submission
 MAX_CARD_BYTES = 1 << 16
 MAX_FILE_BYTES = 1 << 26
-MAX_SUBMISSION_BYTES = 1 << 28  # of all files of a submission
-MAX_BOARD_BYTES = 1 << 34  # of all submissions, which are copied before they are read
+MAX_SUBMISSION_BYTES = 1 << 28  # all files of a submission together
+MAX_BOARD_BYTES = 1 << 34  # all submissions together, which are copied before they are read
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _BLOCK = 1 << 20
-_PACKED = (b"\x1f\x8b", b"PK")  # gzip and zip, refused because few bytes can expand to any size
+_PACKED = (b"\x1f\x8b", b"PK")  # first bytes of gzip and zip, refused because few bytes can expand to any size
 
 Line: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 60)]
@@ -126,7 +125,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Submission:
     """A submission that can be scored.
 
-    name: of its folder; files: pool -> copy of its file; digest: of card and files
+    name: name of its folder; files: pool -> copy of its file; digest: SHA-256 of card and files
     is_row: whether it is a calibration row, a method that the suite brings for comparison
     """
 
@@ -191,9 +190,9 @@ def read_submissions(
 def find_repeated_submissions(
     submissions: Iterable[Submission], rows: Iterable[Submission]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (folder, reason) of the submissions whose names look like an earlier one's, or that copy its files.
+    """Yield (folder, reason) of the submissions whose names look like those of an earlier one, or that copy its files.
 
-    submissions: scored ones, since one that is refused for its answers may be handed in again under its names
+    submissions: only scored ones, because a submission refused for its answers may be sent again under its names
     rows: calibration rows of the suite, whose names submissions must not have; equal answers are allowed
     """
     systems = {row.names: f"the row {row.name}" for row in rows}
@@ -252,9 +251,9 @@ def read_card(folder: Path, name: str, manifest: Manifest) -> Card:
     if (card.suite, card.suite_version) != (manifest.name, manifest.release):
         stated = short_repr(f"{card.suite} {card.suite_version}")
         raise CalibrantError(f"{CARD}: it is for {stated}, not for {manifest.name} {manifest.release}")
-    listed = {CARD, *card.files}
+    allowed = {CARD, *card.files}
     for entry in entries:
-        if entry not in listed:
+        if entry not in allowed:
             raise CalibrantError(f"{short_repr(entry)} is not listed in {CARD}")
     return card
 
@@ -264,7 +263,7 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
     pools = {f"{pool.name}.jsonl": pool.name for pool in manifest.pools}
     files: dict[str, Path] = {}
     num_bytes = 0
-    total = sha256((folder / CARD).read_bytes())
+    whole_digest = sha256((folder / CARD).read_bytes())
     for name, stated in sorted(card.files.items()):
         if name not in pools:
             raise CalibrantError(f"{CARD}: file {short_repr(name)} is none of {', '.join(pools)}")
@@ -276,12 +275,12 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
         if digest != stated:
             raise CalibrantError(f"{name}: changed: its SHA-256 is {digest[:8]}, the card has {stated[:8]}")
         files[pools[name]] = copy
-        total.update(digest.encode())
-    return files, total.hexdigest()
+        whole_digest.update(digest.encode())
+    return files, whole_digest.hexdigest()
 
 
 def copy_file(source: Path, target: Path) -> str:
-    """Copy a file of bounded size that is no link; return its SHA-256."""
+    """Copy a file and return its SHA-256; `CalibrantError` for a compressed one or one above MAX_FILE_BYTES."""
     digest, size = sha256(), 0
     with open_unlinked(source) as reading, target.open("xb") as writing:
         while block := reading.read(_BLOCK):
@@ -301,7 +300,7 @@ def copy_file(source: Path, target: Path) -> str:
 def write_submission(manifest: Manifest, answers: Sequence[Path], statements: dict[str, Any], out: Path) -> Card:
     """Write a submission to a suite in the new or empty folder `out`, atomically; return its card as a board reads it.
 
-    answers: files named POOL.jsonl, at most one for each pool; statements: the card's fields without suite and files
+    answers: files named POOL.jsonl, at most one for each pool; statements: fields of the card, but for suite and files
     """
     require_free(out, "a submission")
     pools = [f"{pool.name}.jsonl" for pool in manifest.pools]
@@ -364,10 +363,10 @@ def _format_toml(value: str | float) -> str:
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A system on a pool.
+    """Result of a system on a pool.
 
     low, high: 95 % interval of the rate over items (bench.answers.rates)
-    consistency: share of originals whose copies score equally; None for a pool without variants
+    consistency: share of originals whose copies have equal scores; None for a pool without variants
     """
 
     pool: str
@@ -400,9 +399,9 @@ class BoardCell:
 
     @property
     def skill(self) -> tuple[float, float, float] | None:
-        """(rate - chance) / (best - chance) with its interval; None if a level is missing or best equals chance.
+        """(skill, low, high), where skill = (rate - chance) / (best - chance); None unless best exceeds chance.
 
-        The levels count as exact, so the interval is that of the rate, rescaled.
+        Chance and best count as exact, so the interval is that of the rate, rescaled.
         """
         chance, best = self.chance, self.best
         if chance is None or best is None or best <= chance:
@@ -418,7 +417,7 @@ class BoardCell:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A system on all pools. cells: pool -> result, for the undamaged pools that it answered."""
+    """Results of a system. cells: pool -> result, for the undamaged pools that it answered; num_pools: of the suite."""
 
     submission: Submission
     cells: Mapping[str, BoardCell]
@@ -445,10 +444,7 @@ class BoardRow:
 
 
 def sort_rows(rows: Iterable[BoardRow]) -> list[BoardRow]:
-    """Sort systems and calibration rows that answered all pools by mean rate, highest first, then the others.
-
-    Ties are sorted by name.
-    """
+    """Sort rows by mean rate, highest first, ties by name; rows that did not answer all pools come last."""
     return sorted(rows, key=lambda row: (row.mean is None, -(row.partial_mean or 0.0), row.submission.name))
 
 

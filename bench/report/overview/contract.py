@@ -28,7 +28,7 @@ class Levels(NamedTuple):
 
     guess: chance of an answer drawn uniformly before any evidence
     draw: share of right answers among the hypotheses that fit the system's evidence
-    ceiling: largest share of these hypotheses that give one answer, or that of the best known answer
+    ceiling: share of these hypotheses that give the most frequent answer, or the most frequent one that is known
     ceiling_bound: upper bound of that share; None if `ceiling` is exact
     """
 
@@ -61,10 +61,10 @@ class Cost(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Cells of one line about a step. look: whether the line is highlighted."""
+    """Cells of one line about a step. is_highlighted: whether the line is."""
 
     cells: tuple[str, ...]
-    look: bool = False
+    is_highlighted: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,9 @@ class Explanation:
     response, gold: texts; empty if unavailable
     differs: left sides of the lines `name = ...` in which response and gold differ; None: compare them word by word
     title: replaces the title of the answer's class; empty for none
-    response_note, gold_note: text below them; chips: (tone, text) of the verdict; verdict_note: sentence below these
-    headings, moves: table of the last steps, or of other rows if `moves_title` names them; empty for none
+    response_note, gold_note: texts below response and gold
+    chips: (tone, text) of the verdict; verdict_note: sentence below the chips
+    headings, moves: table of the last steps, or of other rows if `moves_title` names them; empty for no table
     remaining: hypotheses still consistent when a person answered; None if not counted
     """
 
@@ -99,9 +100,9 @@ class Explanation:
 class Words:
     """Vocabulary of a benchmark in a report.
 
-    task: an item's question, as an imperative; items: plural noun, such as "detectors"; hypotheses: plural noun
-    decided: how evidence decides, such as "by its own moves"; cost: None if answers have no cost
-    uncounted: kinds of answers that never have an attribution; empty if there are none
+    task: an item's question, as an imperative; items, hypotheses: plural nouns, such as "detectors"
+    decided: phrase on how evidence decides, such as "by its own moves"; cost: None if answers have no cost
+    uncounted: text on the answers that never have an attribution; empty if there are none
     """
 
     task: str

@@ -156,7 +156,7 @@ def _detail(explanation: Explanation, line: str) -> dict[str, Any]:
         if key in detail:
             detail[key] = _cut(detail[key])
     if "moves" in detail:
-        detail["moves"] = [[list(move.cells), int(move.look)] for move in explanation.moves]
+        detail["moves"] = [[list(move.cells), int(move.is_highlighted)] for move in explanation.moves]
     if explanation.remaining is not None:
         remaining = explanation.remaining
         detail["remaining"] = [remaining.heading, remaining.lines(), remaining.note]

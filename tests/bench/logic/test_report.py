@@ -61,10 +61,10 @@ def test_an_answer_stands_beside_the_truth_with_every_held_out_experiment() -> N
     truth = _explained(item, item, json.dumps(answer_json(item.sealed.gold)))
     assert truth.response == truth.gold == "\n".join(sorted(map(str, item.sealed.gold)))
     assert [row.cells[1] for row in truth.moves] == list(item.sealed.answers)
-    assert all(row.cells[1] == row.cells[2] and not row.look for row in truth.moves)
+    assert all(row.cells[1] == row.cells[2] and not row.is_highlighted for row in truth.moves)
     wrong = [[1.0 - int(cell) for cell in row] for row in item.sealed.answers]
     table = _explained(item, item, {"probabilities": wrong})
-    assert all(row.look for row in table.moves)
+    assert all(row.is_highlighted for row in table.moves)
     assert table.chips == (("", "probabilities"),)
     assert _explained(None, item, {"probabilities": wrong}).gold == ""
     refused = _explained(item, item, '{"model": ["x<-y"]}')
