@@ -82,6 +82,7 @@ class PromptIndex:
 
     def find(self, texts: Sequence[str]) -> set[tuple[str, str]]:
         """Return the items whose prompt equals a text, else those with the longest prompts that a text contains."""
+        texts = [text.replace("\r\n", "\n") for text in texts]  # as spreadsheets write them
         for text in texts:
             if items := self._items.get(text.strip()):
                 return items

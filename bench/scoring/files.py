@@ -415,6 +415,8 @@ def _document_entries(raw: bytes) -> Iterator[FileEntry] | None:
             raise CalibrantError("JSON objects printed over many lines each; give one a line, as `jq -c .` prints them")
         return None
     entries_key = next((key for key in _ENTRY_KEYS if isinstance(value.get(key), list)), None)
+    if entries_key is None and {"eval", "plan", "version"} <= value.keys():
+        raise CalibrantError("a log of Inspect without samples, as of its header alone; give the whole log")
     return iter((FileEntry("element 1", 1, value),)) if entries_key is None else _expand(value, entries_key)
 
 

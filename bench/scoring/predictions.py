@@ -458,7 +458,8 @@ class Predictions:
         for name, value in ids.items():
             raise CalibrantError(f"{name} is {short_repr(value)}, not a text")
         refuse_entries(line, lambda name: bool(self._holders(name)))
-        message = f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does"
+        prompted = ", and holds no prompt of the pools" if prompt_texts((line,)) else ""
+        message = f"it names no item{prompted}; its keys are {keys_of(line)}; --id-field names the one that does"
         raise UnnamedItemError(message, option=self._id_option(line))
 
     def _id_option(self, line: Mapping[str, Any]) -> tuple[str, ...]:

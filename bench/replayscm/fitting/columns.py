@@ -525,24 +525,6 @@ def reasons_left_out(
 MAX_SCREENED = 4_096  # patterns on which functions of two columns are looked for before all patterns are
 
 
-def remark_on_words(
-    columns: Sequence[Column], raws: Mapping[str, RawColumn], lines: npt.NDArray[np.int64]
-) -> tuple[str, ...]:
-    """Return a line on columns of numbers and one word, which may stand for no value; () if there is none."""
-    lone = [
-        (column.name, words[0]) for column in columns if column.kind == "categories" and column.name in raws
-        and len(words := [word for word in column.words if measure_of(word) is None]) == 1
-    ]  # fmt: skip
-    if not lone:
-        return ()
-    name, word = lone[0]
-    raw = raws[name]
-    row = lines[int(np.argmax(raw.cells == list(raw.words).index(word)))]
-    others = f", and so in {plural(len(lone) - 1, 'more columns')}" if len(lone) > 1 else ""
-    option = f"--missing {shlex.quote(word)} if it stands for no value"
-    return (f"{name} has numbers and one word, {readable_repr(word)} in row {row}{others}; {option}",)
-
-
 def notes_on(columns: Sequence[Column], codes: Codes, masks: U64, counts: I64) -> tuple[str, ...]:
     """Return the notes on degenerate columns, sorted. columns: all; codes: of the used ones by pattern."""
     notes = [f"{column.kind} {column.name}" for column in columns if column.kind in ("constant", "id", "empty")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -274,9 +275,8 @@ def _unknown_name(rest: str, head: Head) -> str:
     unknown = rest[:end] or rest
     near = " or ".join(nearest_names(unknown, head.names))
     question = f"did you mean {near}? " if near else ""
-    nothing = (
-        f"; if {readable_repr(unknown)} stands for nothing set, give --missing {unknown}" if rest == unknown else ""
-    )
+    option = f"give --missing {shlex.quote(unknown)}"
+    nothing = f"; if {readable_repr(unknown)} stands for nothing set, {option}" if rest == unknown else ""
     return f"{readable_repr(unknown)} is no column; {question}read are {FORMS}{nothing}"
 
 

@@ -26,12 +26,13 @@ from calibrant.bench.replayscm.fitting.columns import (
     binarize_column,
     check_missing_words,
     make_column,
+    measure_of,
     notes_on,
     reasons_left_out,
-    remark_on_words,
 )
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
+from calibrant.bench.replayscm.fitting.remarks import table_remarks
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.parse_limits import advise_row, describe_blanks, describe_no_text
@@ -253,7 +254,7 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     }
     layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter, ruled)
     notes = notes_on(columns, codes, set_masks, counts)
-    remarks = (*raw.remarks, *remark_on_words(columns, raws, raw.lines), *_remark_on_head(raw))
+    remarks = tuple(table_remarks(raw, raws, columns))
     has_targets = bool(options.do_columns or flags)
     hand = (*options.do_columns, *flags)
     left_out = reasons_left_out(columns, options.dropped(names, source), hand, len(raw.lines))
@@ -298,14 +299,6 @@ def _code_columns(
     return columns, origin, Head(head_names, by_name, used, raw)
 
 
-def _remark_on_head(raw: RawTable) -> tuple[str, ...]:
-    """Return a line on a file whose names are all values of their columns, as of one without a line of names."""
-    is_file = raw.delimiter is not None
-    if not is_file or len(raw.columns) < 2 or any(column.name not in column.words for column in raw.columns):
-        return ()
-    return ("each name is a value of its column too: if the first line is a row, put a line of names above it",)
-
-
 def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
     if not names or not num_rows:
         raise CalibrantError(f"{source} has no {'rows' if names else 'columns'}")
@@ -315,7 +308,8 @@ def _check_head(names: Sequence[str], source: str, num_rows: int) -> None:
     names_before: set[str] = set()
     for name in names:
         if name in names_before:
-            advice = "rename one of them; names stand in the first line"
+            is_row = all(measure_of(part) is not None for part in names)
+            advice = "put a line of names above the rows" if is_row else "rename one of them"
             raise CalibrantError(f"{source} has two columns {readable_repr(name)}; {advice}")
         names_before.add(name)
 
@@ -405,7 +399,9 @@ def _from_lists(columns: Mapping[str, list[Any]], declared: Mapping[str, Sequenc
         words = _Words()
         cells = np.fromiter((words[_cell_text(value)] for value in values), np.int32, number)
         raws.append(RawColumn(name, list(words), cells, (declared or {}).get(name, ())))
-        parts = {words[_cell_text(v)]: tuple(v) for v in values if isinstance(v, list | tuple | np.ndarray)}
+        parts = {
+            words[_cell_text(v)]: tuple(v) for v in values if isinstance(v, list | tuple | set | frozenset | np.ndarray)
+        }
         if parts:
             lists[name] = parts
     return RawTable("the data", raws, np.arange(1, number + 1), lists=lists)
@@ -466,7 +462,10 @@ def _from_frame(data: Any) -> RawTable:
         for series in frame.iter_columns()
         if series.dtype in (narwhals.Categorical, narwhals.Enum)
     }
-    return _from_lists({str(series.name): series.to_list() for series in frame.iter_columns()}, declared)
+    table = _from_lists({str(series.name): series.to_list() for series in frame.iter_columns()}, declared)
+    named = [str(name) for name in getattr(getattr(data, "index", None), "names", ()) if name is not None]
+    remark = f"the index is no column: {', '.join(named)}; data.reset_index() makes it one"
+    return replace(table, remarks=(remark,)) if named else table
 
 
 def _read_parquet(path: Path) -> RawTable:

@@ -308,7 +308,10 @@ def test_objects_around_answers_are_refused_with_the_query_for_them(
         said = refused(capsys, "score", POOL, file)
         assert f"one object around many answers; give each as a line: jq -c '{query}' FILE" in said
     file.write_text(json.dumps({"messages": [{"role": "user", "content": "q"}], "choices": [{}]}), "utf-8")
-    assert "it names no item; its keys are messages, choices" in refused(capsys, "score", POOL, file)
+    prompted = "it names no item, and holds no prompt of the pools; its keys are messages, choices"
+    assert prompted in refused(capsys, "score", POOL, file)
+    file.write_text(json.dumps({"version": 2, "status": "success", "eval": {}, "plan": {}}), "utf-8")
+    assert "a log of Inspect without samples, as of its header alone" in refused(capsys, "score", POOL, file)
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,12 @@ OTHERS = [
         [RIGHT],
         {"item_from_prompt": 1},
     ),
+    Shape(
+        "prompt with line ends of Windows",
+        [{"prompt": PROMPT.replace("\n", "\r\n"), "response": GOLD}],
+        [RIGHT],
+        {"item_from_prompt": 1},
+    ),
     Shape("vLLM, error body", [_batch({"object": "error", "message": "m", "code": 400}, 400)], [FAILED]),
     Shape("pipeline with its prompt", [{"generated_text": f"{PROMPT}\n{GOLD}"}], [RIGHT], {"prompt_removed": 1}),
     Shape("plain, status", [_own({"status_code": 500, "response": None})], [FAILED]),

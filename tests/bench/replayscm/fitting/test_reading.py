@@ -280,6 +280,13 @@ def test_one_column_of_words_is_a_table(tmp_path: Path) -> None:
     assert read_table(file, purpose="networks").columns[0].kind == "categories"
 
 
+def test_words_that_a_shell_reads_are_quoted_in_advice(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("A,B,INT\n0,1,[]\n1,0,[]\n1,1,A\n", encoding="utf-8")
+    with pytest.raises(CalibrantError, match=re.escape("if '[]' stands for nothing set, give --missing '[]'")):
+        read_table(file, do="INT")
+
+
 def test_names_that_are_values_of_their_columns_are_pointed_out(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     for text, is_said in (("0,1\n1,0\n0,1\n", True), ("A,B\n1,0\n0,1\n", False), ("0,B\n1,0\n0,1\n", False)):
@@ -287,6 +294,27 @@ def test_names_that_are_values_of_their_columns_are_pointed_out(tmp_path: Path) 
         remarks = read_table(file, purpose="networks").remarks
         assert any("if the first line is a row, put a line of names above it" in line for line in remarks) is is_said
     assert read_table({"0": [0, 1], "1": [1, 0]}).remarks == ()
+
+
+def test_two_names_of_numbers_ask_for_a_line_of_names(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    for text, advice in (
+        ("0,1,1\n1,0,1\n", "put a line of names above the rows"),
+        ("A,A\n1,0\n", "rename one of them"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(CalibrantError, match=advice):
+            read_table(file)
+
+
+def test_the_index_of_a_frame_is_pointed_out_and_sets_name_interventions() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"A": [0, 1, 1], "B": [0, 1, 0], "set": [set(), {"A"}, frozenset({"A", "B"})]})
+    table = read_table(frame, do="set")
+    assert table.remarks == ()
+    assert table.targets == [[], ["A"], ["A", "B"]]
+    indexed = read_table(frame.drop(columns="set").set_index("A"))
+    assert indexed.remarks == ("the index is no column: A; data.reset_index() makes it one",)
 
 
 @pytest.mark.parametrize("word", ["#N/A", "missing", ".", "Total"])
