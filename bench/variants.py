@@ -40,7 +40,7 @@ Record: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
 WORDING = "wording"  # field of records with the name of the wording
 NAMES = "names"  # the kind of change from neutral to published names, whose map is injective
-_TOKEN = re.compile(r"[A-Za-z_]\w*")
+_TOKEN = re.compile(r"\w+")  # a name may begin with a digit, as `1a` of a published program
 
 
 class CopyMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -247,7 +247,10 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
             if variant is None:
                 continue
             name = f"{item.id}~{kind}-{number + 1}"
-            image = bench.items.item_of_record(variant.record | {"id": name})
+            try:
+                image = bench.items.item_of_record(variant.record | {"id": name})
+            except CalibrantError as error:
+                raise CalibrantError(f"{name}: {error}; nothing was written") from None
             values = {key: dict(moved) for key, moved in variant.values.items()}
             stated = CopyMap(item.id, kind, dict(variant.names), values)
             problem = checker.problem(item, image, stated)

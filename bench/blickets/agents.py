@@ -44,13 +44,16 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LearnerAgent:
-    """An exact learner that submits its answer, or its best guess if its class is refuted or the budget is spent."""
+    """An exact learner that submits its answer, or its best guess if its class is refuted or the budget is spent.
+
+    While submissions are refused it goes on moving.
+    """
 
     name: str
     learner: Callable[[Task], blickets_learner.Learner]
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        blickets_learner.submit_answer(episode, blickets_learner.learn(episode, self.learner(episode.task)).guess)
+        blickets_learner.conclude_episode(episode, self.learner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class DrawingLearner:
     learner: Callable[[Task, Random], blickets_learner.Learner]
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        blickets_learner.submit_answer(episode, blickets_learner.learn(episode, self.learner(episode.task, rng)).guess)
+        blickets_learner.conclude_episode(episode, lambda task: self.learner(task, rng))
 
 
 _SPACES: dict[str, Callable[[Task], blickets_learner.Revisable]] = {

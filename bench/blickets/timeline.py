@@ -10,6 +10,7 @@ from typing import Any
 from calibrant.audits.attribution import Attribution, Kind
 from calibrant.audits.blickets.attribution import Narrowing, attribute_episode, trace_narrowing
 from calibrant.baselines.blickets.context import BEHAVIOURS, START, Graph, first_firings
+from calibrant.bench.core.attribution import NOT_ANSWERED
 from calibrant.bench.pages.graphs import GraphEdge, GraphNode
 from calibrant.bench.pages.timeline import (
     AnswerGroup,
@@ -249,7 +250,7 @@ def _decision(
         nothing if result.answer is None else _describe_rule(result.answer, objects),
         truth,
         bool(result.correct),
-        str(attribution.kind),
+        str(attribution.kind) if result.answer else NOT_ANSWERED,
         " ".join(_why(attribution, posterior, answer_number)),
         answer_number,
         numbers[result.rule_in_force.canonical],

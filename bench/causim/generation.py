@@ -411,11 +411,12 @@ ValueMap = Mapping[str, Mapping[str, str]]
 
 def split_program(program: str) -> list[str]:
     """Return the parts of a program: imports, one text per function, and the lines that run it."""
-    return program.strip().split(_BLANK)
+    return program.strip().split(_blank(program))
 
 
-def join_program(parts: Sequence[str]) -> str:
-    return _BLANK.join(parts) + "\n"
+def _blank(program: str) -> str:
+    """Return what stands between the functions of a program: published ones have one empty line there."""
+    return _BLANK if _BLANK in program else "\n\n"
 
 
 def equivalent_programs(program: str) -> list[str]:
@@ -507,7 +508,7 @@ class ProgramVariants(Variable):
         names = {
             old: new
             for node, new_node in permuted(_nodes(record), random).items()
-            for old, new in zip(_tokens(node), _tokens(new_node), strict=True)
+            for old, new in zip(_tokens(node, record), _tokens(new_node, record), strict=True)
         }
         if not names:
             return None
@@ -534,10 +535,13 @@ class ProgramVariants(Variable):
 
 def _reorder(record: Record, random: Random) -> Variant | None:
     """Return the program with its functions in another order, imports first and the run last."""
-    first, *functions, last = split_program(str(record["program"]))
+    program = str(record["program"])
+    first, *others = split_program(program)
+    functions = others[:-1]
     if len(functions) < 2 or not all(text.startswith("def ") for text in functions):
         return None
-    return Variant({**record, "program": join_program([first, *shuffled(functions, random), last])})
+    parts = [first, *shuffled(functions, random), others[-1]]
+    return Variant({**record, "program": _blank(program).join(parts) + "\n"})
 
 
 def _write_again(record: Record, kind: str, random: Random) -> Variant | None:
@@ -569,8 +573,10 @@ def _nodes(record: Record) -> list[str]:
     return [name.removeprefix("f_") for name in starts if name.startswith("f_")]
 
 
-def _tokens(node: str) -> tuple[str, ...]:
-    return node, f"U_{node}", f"f_{node}", node.lower(), f"u_{node.lower()}"
+def _tokens(node: str, record: Record) -> tuple[str, ...]:
+    """Return the names that a program has for a node; `item_` begins the local ones of NIHSS."""
+    local = ("item_" + node,) if "item_" in str(record["program"]) else ()
+    return node, f"U_{node}", f"f_{node}", node.lower(), f"u_{node.lower()}", *local
 
 
 VARIANTS = ProgramVariants()

@@ -127,6 +127,7 @@ _END_TEXTS = {
     "short": "not right, and the evidence was short",
 }
 NO_ANSWER = "no_answer"  # field of a score that a table reads: a method of the project gave no answer
+NOT_ANSWERED = "no answer"  # field `problem` where neither response nor steps submit one
 NO_JSON = "no JSON"  # start of the field `problem` where a response holds no answer at all
 
 
@@ -136,9 +137,10 @@ def answer_status(score: Any) -> str:
     problem = str(verdict.get("problem") or verdict.get("error") or "")
     funnel = verdict.get("funnel")
     is_extracted = funnel["extracted"] if isinstance(funnel, Mapping) and "extracted" in funnel else True
-    if verdict.get(NO_ANSWER) or problem.startswith(NO_JSON) or not is_extracted or verdict.get("why") == "no_object":
+    if verdict.get(NO_ANSWER) or problem == NOT_ANSWERED or problem.startswith(NO_JSON) or not is_extracted:
         return "none"
-    if verdict.get("reason"):  # why a response holds no answer, the closed list of bench.core.responses
+    # reason: why a response holds no answer, the closed list of bench.core.responses
+    if verdict.get("reason") or verdict.get("why") == "no_object":
         return "none"
     # validity fields of the benchmarks, with the value of a valid answer; the first one that a score has decides
     flags = {"valid": True, "answered": True, "closed": "answered", "submitted": 1.0}

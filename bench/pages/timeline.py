@@ -82,7 +82,7 @@ class Decision:
     """End of an episode.
 
     answer, truth: texts of the given and of the right answer; answer_number, right: their indices, None if not listed
-    correct: the benchmark's verdict, None where nothing is held out; kind: earned, missed, lucky or short
+    correct: the benchmark's verdict, None where nothing is held out; kind: as in attributions, or `no answer`
     why: sentence on the kind
     """
 

@@ -7,7 +7,7 @@ from math import log2
 from typing import Any
 
 from calibrant.audits.replayscm.extended.items import ExtendedDecision, decide_extended
-from calibrant.bench.core.attribution import KEY, attribution_record
+from calibrant.bench.core.attribution import KEY, NOT_ANSWERED, attribution_record
 from calibrant.bench.core.capabilities import Solution
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.responses import Answer, ReadAnswer, ReadingOptions
@@ -423,6 +423,7 @@ def _decision(problem: Problem, episode: ScmEpisode) -> Decision:
     if score.submitted is not None:
         answer = "; ".join(f"{v} = {render(f)}" for v, f in score.submitted.formulas.items())
     kind = str(attribution["kind"]) if attribution else "not attributed"
+    kind = NOT_ANSWERED if score.answer is None else kind
     posterior = attribution.get("posterior") if attribution else None
     if attribution is None:
         why = "Nothing is held out" if score.correct is None else "Held-out behaviours are not counted"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from calibrant.bench.core.attribution import NOT_ANSWERED
 from calibrant.bench.core.capabilities import EVALUATOR
 from calibrant.bench.core.responses import (
     CUT_OFF,
@@ -32,8 +33,8 @@ from calibrant.dsl.lenient_json import LenientAnswer, Shape, comparable, read_le
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
 
-NO_ANSWER = "no answer"
-_NOTHING = ReadAnswer(None, NO_ANSWER)
+
+_NOTHING = ReadAnswer(None, NOT_ANSWERED)
 _NO_TEXT = AnswerText("")
 
 
@@ -194,7 +195,7 @@ def _read_leniently(
     answers = [answer for answer in answers_in_calls if answer.answer is not None]
     if len({comparable(answer.answer) for answer in answers}) == 1:
         return answers[0], _SourcedAnswer(_as_answer(rules, answers[0]), "tool_call")
-    return leniently, _SourcedAnswer(ReadAnswer(None, leniently.problem or NO_ANSWER))
+    return leniently, _SourcedAnswer(ReadAnswer(None, leniently.problem or NOT_ANSWERED))
 
 
 def _as_answer(rules: AnswerRules, leniently: LenientAnswer) -> ReadAnswer:

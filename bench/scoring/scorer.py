@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.attribution import KEY, NOT_ANSWERED
 from calibrant.bench.core.benchmark import Benchmark, PublicIds
 from calibrant.bench.core.capabilities import EVALUATOR, PLAY, REPLIES, TRACES
 from calibrant.bench.core.options import option_struct
@@ -28,7 +28,7 @@ from calibrant.bench.core.scoring import (
 from calibrant.bench.runs.records import StepRecord
 from calibrant.bench.scoring.answers import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.predictions import PoolItems
-from calibrant.bench.scoring.reading import NO_ANSWER, AnswerRules, item_rules, read_response, verdict_fields
+from calibrant.bench.scoring.reading import AnswerRules, item_rules, read_response, verdict_fields
 from calibrant.dsl.episode import ActionError, Step, replay_transcript
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
@@ -113,7 +113,7 @@ def replay_answer(
 
     `TranscriptError` names a step with a false outcome; `CalibrantError` if the steps submit another answer.
     """
-    extracted = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
+    extracted = extract_answer(benchmark, item, response) if response else ({}, NOT_ANSWERED, "")
     return _submit_answer(benchmark, item, extracted, steps)
 
 
@@ -354,7 +354,7 @@ class PoolScorer:
                 reason="", published=SAME, lenient=SAME
             )  # the steps fix the answer for every rule
         problem = replayed.problem
-        if problem == NO_ANSWER:
+        if problem == NOT_ANSWERED:
             problem = reading.problem or reading.gap or problem
         gap = replayed.gap
         if reading.gap and reading.gap not in (gap, problem):

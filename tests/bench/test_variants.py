@@ -72,6 +72,21 @@ def test_a_written_file_is_accepted_and_copies_differ_from_their_originals(pools
             assert bench.items.prompt(item) != prompts[maps[item.id].of], item.id
 
 
+@pytest.mark.parametrize("suite", ["asia", "cancer", "survey", "nihss"])
+def test_published_programs_have_copies_of_each_kind_of_names_and_orders(suite: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "pool.jsonl", tmp_path / "variants.jsonl"
+    options = ("--benchmark", "causim", "--strata", suite, "--seed", 3, "--per-stratum", 1)
+    assert called("generate", *options, "--out", source).returncode == 0
+    write_variants(source, target, ["rename", "columns"], 2, 1)
+    assert sorted(stated.kind for stated in read_maps(target).copies.values()) == ["columns", "rename"]
+    assert list(check_variants(source, target)) == []
+    original, renamed = (benchmark_of(path).items.read_pool(path).items[0] for path in (source, target))
+    local = re.findall(r"\bitem_\w+ = f_(\w+)", renamed.task.source)
+    assert bool(local) is (suite == "nihss")
+    assert all(f"item_{name} = f_{name}(" in renamed.task.source for name in local)
+    assert renamed.task.source != original.task.source
+
+
 def test_the_page_states_the_kinds_of_each_benchmark() -> None:
     page = (Path(__file__).parents[2] / "docs" / "variants.md").read_text(encoding="utf-8")
     lines = [line for line in page.splitlines() if line.startswith(("| kind |", "| `"))]

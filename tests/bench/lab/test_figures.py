@@ -176,6 +176,16 @@ def test_items_are_under_the_conditions_that_the_paper_prints(suite: str, condit
         assert found == conditions
 
 
+@pytest.mark.parametrize("suite", ["forced-exposure", "forced-moves"])
+def test_a_refused_submission_is_made_again(suite: str) -> None:
+    learners = [name for name in AGENTS if name.endswith("aware") or name in ("static", "seek", "static-at-random")]
+    assert len(learners) >= 7
+    for name in learners:
+        verdicts = [episode.grade.correct for episode in play_agent(name, suite, 4, 1)]
+        assert len(verdicts) == 4, name
+        assert None not in verdicts, name  # of an episode without an answer
+
+
 def test_every_agent_plays_the_same_way_again() -> None:
     """In one suite after the other; tests/baselines/blickets/test_grid.py has every switch of an agent."""
     for name, suite in zip(AGENTS, cycle(("easy-3", "graded", "forced-exposure")), strict=False):

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from calibrant.baselines.replayscm.posterior.posterior import Posterior
@@ -49,6 +50,29 @@ def test_a_refusal_to_answer_is_no_answer(tmp_path: Path, name: str) -> None:
     items = [item.id for item in benchmark_of(pool).items.read_pool(pool).items[:2]]
     rates = _rates(tmp_path, pool, dict.fromkeys(items, "I cannot help."))
     assert (rates["no_answer"], rates["invalid"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["blickets", "causalab", "replayscm_episodes"])
+def test_steps_that_submit_nothing_are_no_answer(tmp_path: Path, name: str) -> None:
+    """Of a run and of its transcript alike: `score` reads the steps, a board too."""
+    pool = bundled_sample(name)
+    bench = benchmark_of(pool)
+    item = bench.items.read_pool(pool).items[0]
+    verdicts = tmp_path / "verdicts.jsonl"
+    action: dict[str, Any] = {
+        "blickets": {"place": "A"},
+        "causalab": {"set": "ph", "value": 3},
+        "replayscm_episodes": {"do": {}},
+    }[name]
+    episode = bench.play.open(item)
+    episode.act(action)
+    steps = json.loads(msgspec.json.encode(episode.steps))
+    lines = [{"instanceId": item.id, "model": str(i), "steps": made} for i, made in enumerate((steps[:-1], steps))]
+    file = tmp_path / "predictions.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert called("score", pool, file, "--out", verdicts, "--workers", "1").returncode == 0
+    statuses = [answer_status(json.loads(line)) for line in verdicts.read_text(encoding="utf-8").splitlines()]
+    assert statuses == ["none", "none"]
 
 
 @pytest.mark.parametrize("name", ["hidden_order", "causim"])
