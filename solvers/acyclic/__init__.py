@@ -5,16 +5,16 @@ parent-set assignment takes one set per variable so that the directed graph of p
 structure learning of Bayesian networks with sizes or log-weights in place of scores; optimization is NP-hard (D. M.
 Chickering, Learning Bayesian networks is NP-complete, 1996), counting is at least as hard.
 
-Optimization: `reduction` removes dominated sets and splits into strongly connected parts. `least_cost` is dynamic
-programming over subsets, O(2**m) states (T. Silander and P. Myllymaki, 2006); `branching` is Edmonds' algorithm;
+Optimization: `least` removes dominated sets and splits into strongly connected parts; it has dynamic programming over
+subsets, O(2**m) states (T. Silander and P. Myllymaki, 2006), Edmonds' branching, and a heuristic search over orders.
 `maxsat` adds cluster cuts to a core-guided solver; `integer_program` is branch and cut. `optimum` chooses between
 them.
 
 Counting: `count` is inclusion and exclusion over sinks, O(3**m) terms (R. W. Robinson, 1973), or bucket elimination
-along a tree decomposition (`elimination`). `draws` samples exactly, `bounds` certifies, `estimate` is sequential
-Monte Carlo.
+along a tree decomposition (`elimination`); `count.bounds` certifies bounds of sums with too many terms. `draws` samples
+exactly, `estimate` is sequential Monte Carlo.
 
-Invariants: costs and weights are Python or fixed-width integers, so no result depends on rounding. Ties are broken by
-size, then mentions, then the smallest parent set of each variable in turn, in every engine alike. Sets are bit masks:
-bit i is variable i.
+Invariants: costs and weights are Python or fixed-width integers, so no exact result depends on rounding. Every engine
+ranks by size, then mentions (occurrences of variables), then the smallest parent set of each variable in turn. Sets are
+bit masks: bit i is variable i.
 """

@@ -1,8 +1,8 @@
 """Kernels: sums over acyclic parent-set assignments, on numbers of several words.
 
-Every number is `l` words of 64 bits, least significant first, and arithmetic is modulo 2**(64 l): intermediate
-differences may wrap around, a result that fits is right. Letters of shapes: m = variables, x = parent sets, b = batch,
-e = weights.
+Every number is `l` words of 64 bits (`limbs`), least significant first. Arithmetic is modulo 2**(64 l): intermediate
+differences may wrap around, and a result that fits is right. Letters of shapes: m = variables, x = parent sets,
+b = batch (rows of weights), e = weights of a row.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _multiply(number: U64, factor: np.uint64, limbs: int, out: U64) -> bool:
 
 @inline_kernel
 def _add(number: U64, limbs: int, first: int, out: U64) -> None:
-    """Add number, shifted by `first` words."""
+    """Add number to `out`, shifted up by `first` words."""
     carry = np.uint64(0)
     for i in range(first, limbs):
         word = out[i] + carry
@@ -58,16 +58,16 @@ def _add(number: U64, limbs: int, first: int, out: U64) -> None:
 
 @inline_kernel
 def _subtract(number: U64, limbs: int, out: U64) -> None:
-    """Subtract a number; below 0 the result wraps around."""
+    """Subtract number from `out`; below 0 the result wraps around."""
     borrow = np.uint64(0)
     for i in range(limbs):
         word = out[i]
-        less = word - number[i]
-        below = np.uint64(1) if less > word else np.uint64(0)
-        out[i] = less - borrow
-        if out[i] > less:
-            below = np.uint64(1)
-        borrow = below
+        difference = word - number[i]
+        next_borrow = np.uint64(1) if difference > word else np.uint64(0)
+        out[i] = difference - borrow
+        if out[i] > difference:
+            next_borrow = np.uint64(1)
+        borrow = next_borrow
 
 
 @inline_kernel
@@ -82,8 +82,8 @@ def _position(bit: int) -> int:
 @kernel
 def subset_sums(
     weights: U64,  # [e]
-    entries: I64,  # [x] where the weight of each parent set is
-    inside: I64,  # [x] its variables among the m, bit per position
+    entries: I64,  # [x] index in `weights` of each parent set
+    inside: I64,  # [x] its members among the m variables, bit per position
     starts: I64,  # [m + 1] where the parent sets of each variable begin
     sums: U64,  # [m, 2**m] out: weight of the parent sets whose variables lie in a set
 ) -> None:
@@ -177,7 +177,7 @@ def acyclic_totals(
 @kernel
 def layer_sums(
     sums: U64,  # [m, 2**m] as subset_sums leaves them
-    completions: U64,  # [2**m, 2**m, l] out, zero before: weight of all ways to go on, by placed and last layer
+    completions: U64,  # [2**m, 2**m, l] out, zero before: weight of all completions, by placed set and last layer
 ) -> None:
     """Sum over the ways to complete every state of solvers.acyclic.count.Layers; O(4**m) terms at most."""
     num_vars = sums.shape[0]
@@ -192,7 +192,7 @@ def layer_sums(
     for placed in range(full - 1, -1, -1):
         unplaced = full ^ placed
         last = placed
-        while True:  # every nonempty subset of what is placed; the empty one before the first layer only
+        while True:  # `last` runs over the nonempty subsets of `placed`; it is empty only before the first layer
             if last or not placed:
                 # parent sets that touch the last layer: those within `placed` less those that avoid the layer
                 for i in range(num_vars):

@@ -36,11 +36,11 @@ from calibrant.solvers.acyclic.elimination import MIN_TABLE_IDEALS, OrderIdeals,
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
-# --- Sums over acyclic assignments whose weights fit a word: the sums of solvers.acyclic.count, in kernels ------------
+# --- Sums over acyclic assignments whose weights fit a word, in kernels -----------------------------------------------
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
-WORD = 64  # bits
+WORD_BITS = 64
 MAX_POSITIONS = 10  # variables; 3**10 terms take half a millisecond
 MAX_LAYERED = 8  # variables up to which all 3**8 states of `Layers` are summed at once
 
@@ -48,9 +48,10 @@ MAX_LAYERED = 8  # variables up to which all 3**8 states of `Layers` are summed 
 class WordWeights(NamedTuple):
     """Parent sets of some variables in the kernels' layout.
 
-    weights: [e] of the parent sets as given; entries: [x] index in `weights` of each parent set
+    weights: [e] weights of the parent sets as given; entries: [x] index in `weights` of each parent set
     inside: [x] endogenous members of each parent set, as positions
-    starts: [m + 1] where the parent sets of each variable begin; limbs: words that hold any sum of products of them
+    starts: [m + 1] where the parent sets of each variable begin
+    limbs: number of 64-bit words that hold any sum over acyclic assignments
     """
 
     weights: U64
@@ -64,7 +65,7 @@ class WordWeights(NamedTuple):
         return len(self.starts) - 1
 
     def totals(self, weights: U64) -> list[int]:
-        """Sum over acyclic assignments for each row of weights, none of them larger than `self.weights`."""
+        """Return the sum over acyclic assignments for each row of weights, none of them larger than `self.weights`."""
         words = np.empty((len(weights), self.limbs), np.uint64)
         acyclic_totals(weights, self.entries, self.inside, self.starts, words)
         return words[:, 0].tolist() if self.limbs == 1 else [from_words(row) for row in words]
@@ -80,7 +81,7 @@ class WordWeights(NamedTuple):
         return sums
 
     def completions(self) -> U64 | None:
-        """Return the sums of solvers.acyclic.count.Layers; [placed, last layer, limb]; None above MAX_LAYERED."""
+        """Return `Layers.completions` of every state, [placed, last layer, limb]; None above MAX_LAYERED variables."""
         if self.num_vars > MAX_LAYERED:
             return None
         completions = np.zeros((1 << self.num_vars, 1 << self.num_vars, self.limbs), np.uint64)
@@ -89,7 +90,7 @@ class WordWeights(NamedTuple):
 
 
 def word_weights(options: Sequence[Mapping[Mask, int]], max_vars: int = MAX_POSITIONS) -> WordWeights | None:
-    """Return parent sets as positions, per variable; None for too many variables or weights beyond a word."""
+    """Convert the parent sets of each variable, as positions; None for too many variables or weights beyond a word."""
     limbs = limbs_for([sum(candidates.values()) for candidates in options], max_vars)
     if limbs is None:
         return None
@@ -100,11 +101,11 @@ def word_weights(options: Sequence[Mapping[Mask, int]], max_vars: int = MAX_POSI
 
 
 def limbs_for(largest: Sequence[int], max_vars: int = MAX_POSITIONS) -> int | None:
-    """Return how many words hold a product of numbers up to these; None for too many numbers, or beyond a word."""
-    if len(largest) > max_vars or any(number >> WORD for number in largest):
+    """Return how many words hold a product of factors up to `largest`; None if one exceeds a word, or for too many."""
+    if len(largest) > max_vars or any(number >> WORD_BITS for number in largest):
         return None
     # any sum over acyclic assignments is at most the product of the variables' totals, whose bits add up
-    return sum(number.bit_length() for number in largest) // WORD + 1
+    return sum(number.bit_length() for number in largest) // WORD_BITS + 1
 
 
 def from_words(words: U64) -> int:
@@ -115,9 +116,9 @@ def from_words(words: U64) -> int:
 # --- Sums over acyclic parent-set assignments: exact counting and sampling, by dynamic programming over subsets -------
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only order ideals are enumerated
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
-MIN_ARRAY_SETS = 64  # sets of one variable from which on arrays are faster
-MAX_WORD_BITS = 63
-MAX_SUMMED_VARIABLES = 19  # of a sum in a kernel: tables of up to 240 MB; twice that for 20
+MIN_ARRAY_SETS = 64  # parent sets of a variable from which arrays are faster than a loop
+MAX_WORD_BITS = 63  # bits of a set in a signed word
+MAX_SUMMED_VARIABLES = 19  # variables of a sum in a kernel: tables of up to 240 MB; twice that for 20
 MAX_TABLE_VARIABLES = 12  # up to these, sums over all subsets are tabulated; for more only if nearly all are needed
 
 
@@ -254,14 +255,14 @@ class Weights:
         """Split into strongly connected components, each with the others as roots: sums multiply over them."""
         # Warshall's closure of "is a possible parent of", rows as bit masks: O(m**2) operations on masks
         reach = [self.inside(reduce(or_, candidates, 0)) for candidates in self.options]
-        for middle, beyond in enumerate(reach):
+        for middle, from_middle in enumerate(reach):
             for i, reached in enumerate(reach):
                 if reached >> middle & 1:
-                    reach[i] |= beyond if i != middle else 0
+                    reach[i] |= from_middle if i != middle else 0
         groups: dict[Mask, list[int]] = {}
         for i, reached in enumerate(reach):
-            circle = sum(1 << j for j, back in enumerate(reach) if reached >> j & 1 and back >> i & 1)
-            groups.setdefault(circle | 1 << i, []).append(i)
+            component = sum(1 << j for j, from_j in enumerate(reach) if reached >> j & 1 and from_j >> i & 1)
+            groups.setdefault(component | 1 << i, []).append(i)
         if len(groups) == 1:
             return [self]
         return [self._group(positions) for positions in groups.values()]
@@ -286,13 +287,13 @@ class Weights:
             sums[self.inside(mask)] += weight
         for i in range(len(self.endogenous)):
             bit = 1 << i
-            if bit * bit < len(sums):  # few and long slices, for low bits with a step and for high ones without
+            if bit * bit < len(sums):  # few long slices: with a step for low bits, without one for high bits
                 pairs = [(slice(low, None, 2 * bit), slice(low + bit, None, 2 * bit)) for low in range(bit)]
             else:
                 starts = range(0, len(sums), 2 * bit)
                 pairs = [(slice(low, low + bit), slice(low + bit, low + 2 * bit)) for low in starts]
-            for without, having in pairs:
-                sums[having] = map(add, sums[having], sums[without])
+            for without_bit, with_bit in pairs:
+                sums[with_bit] = map(add, sums[with_bit], sums[without_bit])
         return sums
 
 
@@ -363,9 +364,9 @@ class Layer(NamedTuple):
 
 
 class Layers:
-    """DAGs by layers: each variable of a layer has a parent in the layer before it and all parents before its own.
+    """DAGs by layers: a variable has a parent in the layer just before its own, and none in its own or a later one.
 
-    So layers group variables by the length of a longest path that ends in them: one layering for each DAG.
+    So a layer holds the variables with the same length of a longest path that ends in them: each DAG has one layering.
     """
 
     def __init__(self, weights: Weights, *, terms: int | None = None) -> None:
@@ -411,7 +412,7 @@ class Layers:
         return self._steps[key]
 
     def _next_layers(self, placed: Mask, last: Mask) -> Iterator[Layer]:
-        weight_of = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.eligible(placed))}
+        weight_of = {1 << i: self.weigh_parent_sets(i, placed, last) for i in members_of(self.weights.eligible(placed))}
         eligible = sum(bit for bit, weight in weight_of.items() if weight)
         self.weights.charge(self._budget, 1 << eligible.bit_count())
         product = {0: 1}
@@ -426,23 +427,23 @@ class Layers:
             if weight:
                 yield Layer(layer, weight)
 
-    def fresh(self, index: int, placed: Mask, last: Mask) -> int:
+    def weigh_parent_sets(self, index: int, placed: Mask, last: Mask) -> int:
         """Return the weight of a variable's parent sets in `placed` with a member of `last`, if that is not empty."""
         within_placed = self.weights.within(index, placed)
         return within_placed - self.weights.within(index, placed ^ last) if last else within_placed
 
     def choices(self, layer: Mask, placed: Mask, last: Mask) -> Sequence[tuple[int, list[tuple[Mask, int]], int]]:
-        """List for each variable of a layer: variable, its parent sets with weights, and the sum of the weights."""
+        """List (variable, its parent sets with weights, sum of these weights) for each variable of a layer."""
         key = layer, placed, last
         if key not in self._choices:
             self._choices[key] = [
-                (self.weights.endogenous[i], self.parent_sets(i, placed, last), self.fresh(i, placed, last))
+                (self.weights.endogenous[i], self.parent_sets(i, placed, last), self.weigh_parent_sets(i, placed, last))
                 for i in members_of(layer)
             ]
         return self._choices[key]
 
     def parent_sets(self, index: int, placed: Mask, last: Mask) -> list[tuple[Mask, int]]:
-        """List the parent sets that `fresh` sums, with their weights, in a fixed order."""
+        """List the parent sets that `weigh_parent_sets` sums, with their weights, in a fixed order."""
         key = index, placed, last
         if key in self._parent_sets:
             return self._parent_sets[key]
@@ -495,7 +496,7 @@ def _total_in_order(weights: Weights, order: Sequence[int]) -> int:
 
 
 def good_order(weights: Weights) -> list[int]:
-    """Order the variables greedily: next the one that loses the smallest share of its weight, the first of equals.
+    """Order the variables greedily: next is the one that loses the smallest share of its weight, the least in a tie.
 
     Variables that can never be placed come last, ascending.
     """
@@ -512,15 +513,15 @@ def good_order(weights: Weights) -> list[int]:
 # --- Sums over acyclic parent-set assignments of counts by (errors, size) ---------------------------------------------
 
 Point: TypeAlias = tuple[int, int]
-"""Errors and size."""
+"""(errors, size)."""
 Counts: TypeAlias = dict[Point, int]
-"""Number of assignments by errors and size."""
+"""(errors, size) -> number of mechanisms, or of assignments."""
 
 MAX_VARIABLES = 10  # 3**10 products of counts: seconds
 
 
 def multiply(first: Mapping[Point, int], second: Mapping[Point, int]) -> Counts:
-    """Return the counts of pairs: errors and sizes add up, numbers multiply."""
+    """Return the counts of pairs, one of each kind: errors and sizes add up, counts multiply."""
     result: Counts = {}
     for (errors, size), count in first.items():
         for (more_errors, more_size), factor in second.items():
@@ -532,7 +533,7 @@ def multiply(first: Mapping[Point, int], second: Mapping[Point, int]) -> Counts:
 def sum_over_dags(choices: Sequence[Mapping[int, Mapping[Point, int]]]) -> Counts:
     """Count the acyclic assignments by errors and size.
 
-    choices: by variable, mask of parents among these variables -> counts of its mechanisms with exactly these
+    choices: by variable, parents (mask of these variables) -> counts of its mechanisms with exactly these parents
     """
     num_vars = len(choices)
     inside = [_sum_inside(options, num_vars) for options in choices]

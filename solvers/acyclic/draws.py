@@ -33,7 +33,7 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Parent-set marginals: total weight of the acyclic assignments with each parent set of a variable -----------------
 DIGIT_BITS = 16  # sums of up to 2**37 such digits are exact in double precision
-MAX_CELLS = 1 << 22  # of a matrix of parent sets by order ideals
+MAX_CELLS = 1 << 22  # cells of a matrix of parent sets by order ideals
 
 
 class Marginals:
@@ -43,7 +43,10 @@ class Marginals:
         self._components = [_Component(component) for component in weights.components()]
 
     def of(self, variable: int) -> dict[Mask, int]:
-        """Map each parent set to the total weight of assignments with it, zeros left out; `BudgetSpent` as `total`."""
+        """Map each parent set to the total weight of the assignments with it; zeros are left out.
+
+        `BudgetSpent` as in `total`.
+        """
         component = next(candidate for candidate in self._components if variable in candidate.weights.position)
         others_total = prod(part.total for part in self._components if part is not component)
         index = component.weights.position[variable]
@@ -63,7 +66,7 @@ class _Component:
         return total(self.weights)
 
     def weigh_others(self, index: int, sets: Sequence[Mask]) -> Mapping[Mask, int]:
-        """Return the total weight of the other variables if this one has each of these sets (positions)."""
+        """Map each of these sets (positions) to the total weight of the other variables if this variable has it."""
         weights = self.weights
         if weights.words is not None:
             return _weigh_by_kernel(weights.words, index, sets)
@@ -78,7 +81,7 @@ class _Component:
 
     @cached_property
     def _suffixes(self) -> dict[Mask, int]:
-        """Signed weight of all continuations of each order ideal."""
+        """Signed total weight of all continuations of each order ideal."""
         after = {self.weights.full: 1}
         budget = Budget(self.weights.max_terms)
         for level in reversed(self._prefixes[:-1]):
@@ -105,7 +108,7 @@ class _Component:
             signed_total += term * after.get(placed | also_placed | sinks, 0)
 
     def _derivatives(self, index: int) -> dict[Mask, int]:
-        """Map each order ideal to the derivative by the variable's weight within it."""
+        """Map each order ideal to the derivative of the total by `Weights.within` of the variable and the ideal."""
         bit, derivatives = 1 << index, dict[Mask, int]()
         budget = Budget(self.weights.max_terms)
         for level in self._prefixes:
@@ -121,11 +124,11 @@ class _Component:
 
 
 def _weigh_by_kernel(words: WordWeights, index: int, sets: Sequence[Mask]) -> dict[Mask, int]:
-    first, last = int(words.starts[index]), int(words.starts[index + 1])
+    first, end = int(words.starts[index]), int(words.starts[index + 1])
     rows = np.tile(words.weights, (len(sets), 1))
     # one sum for each set, which gets weight 1 and all others of the variable 0
     for row, mask in zip(rows, sets, strict=True):
-        row[words.entries[first:last]] = words.inside[first:last] == mask
+        row[words.entries[first:end]] = words.inside[first:end] == mask
     return dict(zip(sets, words.totals(rows), strict=True))
 
 
@@ -142,7 +145,7 @@ def _sum_over_supersets(sets: Sequence[Mask], numbers: Mapping[Mask, int]) -> di
     """Sum, for each set, the numbers of its supersets, as matrix products over digits."""
     masks, supersets = np.array(sets, np.int64), np.array(list(numbers), np.int64)
     digits = _split_digits(list(numbers.values()))
-    # integers of any size by BLAS: 0-1 matrix times digits in floating point, exact by DIGIT_BITS
+    # integers of any size through BLAS: a 0-1 matrix times digits in floating point, exact since digits are small
     batch = max(1, MAX_CELLS // max(1, len(supersets)))
     sums = np.zeros((len(masks), digits.shape[1]))
     for i in range(0, len(masks), batch):
@@ -164,7 +167,7 @@ def _split_digits(numbers: Sequence[int]) -> npt.NDArray[np.float64]:
 
 # --- Backward sampling of acyclic assignments: reverses an elimination of variables, last variable first --------------
 Weighted: TypeAlias = Callable[[Iterable[tuple[Any, int]], int], Any]
-"""(options with weights, sum of the weights) -> an option, drawn by its weight."""
+"""Sampler: (options with weights, sum of the weights) -> an option, with probability weight / sum."""
 
 
 class BackwardSampler:
@@ -187,7 +190,7 @@ class BackwardSampler:
             variable, separator = stack.pop()
             step = self._steps[variable]
             rows = weighted(*step.relations[separator])
-            # tables in reverse: ways[i] is grouped by the union of the first i + 1 tables, which is known from the last
+            # tables in reverse: ways[i] is grouped by the union of the first i + 1 tables, drawn one step before
             for index in reversed(range(len(step.tables))):
                 rows, term = weighted(*step.ways[index][rows])
                 table = step.tables[index]
@@ -201,8 +204,8 @@ class BackwardSampler:
 class _Step:
     """One eliminated variable, reversed.
 
-    relations: relation without the variable -> relations of the joined tables that agree with it, sum of their weights
-    ways: for each table, union -> ((union before the table, the table's term), weight) pairs, and the sum of weights
+    relations: relation without the variable -> the joined relations that restrict to it with weights, and their sum
+    ways: for each table, union -> pairs ((union before the table, the table's term), weight), and the sum of weights
     """
 
     def __init__(self, elimination: Elimination) -> None:
@@ -237,10 +240,10 @@ Chosen: TypeAlias = dict[int, Mask]
 
 def draw_weighted(rng: Random, options: Iterable[tuple[T, int]], total: int) -> T:
     """Draw an option with probability weight / total; the weights add up to `total`."""
-    mark = draw_below(rng, total)
+    remaining = draw_below(rng, total)
     for option, weight in options:
-        mark -= weight
-        if mark < 0:
+        remaining -= weight
+        if remaining < 0:
             return option
     raise AssertionError("the weights do not add up to the total")
 
@@ -249,10 +252,10 @@ def draw_below(rng: Random, bound: int) -> int:
     """Draw a number from 0 to `bound` - 1, as `Random.randrange` does but without its checks; `bound` is positive."""
     # rejection: at most two tries are expected, since bound >= 2**(bits - 1)
     bits = bound.bit_length()
-    number = rng.getrandbits(bits)
-    while number >= bound:
-        number = rng.getrandbits(bits)
-    return number
+    candidate = rng.getrandbits(bits)
+    while candidate >= bound:
+        candidate = rng.getrandbits(bits)
+    return candidate
 
 
 class Draws:
@@ -282,8 +285,8 @@ class Draws:
     @cached_property
     def _layers(self) -> Layers | None:
         """Layers of all variables together; None if components are sampled separately."""
-        wide = len(self.weights.endogenous) > MAX_POSITIONS
-        if wide and any(part.elimination is not None for part in self._components):
+        is_wide = len(self.weights.endogenous) > MAX_POSITIONS
+        if is_wide and any(part.elimination is not None for part in self._components):
             return None
         return _affordable_layers(self.weights)
 
@@ -362,13 +365,11 @@ class _ByElimination:
     def draw(self, rng: Random) -> Chosen:
         inside = self._backward.draw(lambda options, total: draw_weighted(rng, options, total))
         variables = zip(self.weights.endogenous, self.sets, self.weights.by_positions, strict=True)
-        return {
-            v: draw_weighted(rng, sets[inside[i]], total[inside[i]]) for i, (v, sets, total) in enumerate(variables)
-        }
+        return {v: draw_weighted(rng, sets[inside[i]], sums[inside[i]]) for i, (v, sets, sums) in enumerate(variables)}
 
 
 class _SequentialSampler:
-    """Sequential sampler by conditional marginals: one sum over acyclic assignments for every variable drawn."""
+    """Sequential sampler: draw each variable by its marginals, given the parent sets of those drawn before."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -380,19 +381,19 @@ class _SequentialSampler:
 
     @cached_property
     def _first(self) -> Mapping[Mask, int]:
-        return self._shares(self.weights.endogenous[0], self.options)
+        return self._marginals(self.weights.endogenous[0], self.options)
 
-    def _shares(self, variable: int, options: Mapping[int, Mapping[Mask, int]]) -> Mapping[Mask, int]:
+    def _marginals(self, variable: int, options: Mapping[int, Mapping[Mask, int]]) -> Mapping[Mask, int]:
         available = self.weights.available & ~sum(1 << v for v in options)
         terms = MAX_TERMS if self.weights.terms is None else self.weights.terms
         return Marginals(Weights(options, available, terms=terms)).of(variable)
 
     def draw(self, rng: Random) -> Chosen:
-        options, shares = dict(self.options), self._first
+        options, marginals = dict(self.options), self._first
         for index, v in enumerate(self.weights.endogenous):
             if index:
-                shares = self._shares(v, options)
-            options[v] = {draw_weighted(rng, sorted(shares.items()), sum(shares.values())): 1}
+                marginals = self._marginals(v, options)
+            options[v] = {draw_weighted(rng, sorted(marginals.items()), sum(marginals.values())): 1}
         return {v: mask for v, candidates in options.items() for mask in candidates}
 
 

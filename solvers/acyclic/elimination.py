@@ -1,7 +1,7 @@
 """Sums over acyclic assignments by separators, and the order ideals of their topological orders.
 
-A term is a transitively closed relation "is an ancestor of" over a few variables, and the total weight of the
-assignments that induce it. Each variable with its candidate parents begins as one table of such terms. To eliminate a
+A term is a transitively closed relation "is an ancestor of" over a few variables, together with the total weight of the
+assignments that induce it. At first, each variable with its candidate parents has a table of such terms. To eliminate a
 variable, the tables with it in their scope are joined, cyclic unions are dropped, and the weights are summed over the
 relations that agree on the other variables. Scopes are the bags of the tree decomposition that the elimination order
 induces (R. Dechter, Bucket elimination: a unifying framework for reasoning, 1999; acyclicity along a tree
@@ -34,9 +34,10 @@ Rows: TypeAlias = tuple[Mask, ...]
 class Table(NamedTuple):
     """Weights of closed relations over a scope.
 
-    variable: the variable of the parent sets, or the one eliminated last
+    variable: the variable whose parent sets the table has; in a message the variable eliminated; -1 in a join
     scope: variables, ascending
     terms: closed relation over the scope -> weight, none 0
+    eliminated: whether the table is the message of an eliminated variable
     """
 
     variable: int
@@ -104,20 +105,20 @@ def eliminations(options: Sequence[Mapping[Mask, int]], order: Sequence[int], bu
 
 
 def family(variable: int, options: Mapping[Mask, int]) -> Table:
-    """Return the table of a variable's parent sets; options: parent set -> weight."""
+    """Return the table of a variable's parent sets (positions) and their weights."""
     members = 1 << variable
     for mask in options:
         members |= mask
     scope = tuple(members_of(members))
-    after = 1 << scope.index(variable)
-    terms = {tuple(after if mask >> u & 1 else 0 for u in scope): weight for mask, weight in options.items() if weight}
+    child = 1 << scope.index(variable)
+    terms = {tuple(child if mask >> u & 1 else 0 for u in scope): weight for mask, weight in options.items() if weight}
     return Table(variable, scope, terms, eliminated=False)
 
 
 class Join:
-    """Join of tables: acyclic unions of one relation from each, small tables first.
+    """Join of tables, small ones first: the acyclic unions of one relation from each table.
 
-    reached: weights of the unions of the first i tables, i from 0 to all
+    reached: at index i, the weights of the unions of the first i tables
     """
 
     def __init__(self, tables: Sequence[Table], budget: Budget) -> None:
@@ -137,7 +138,7 @@ class Join:
         return Table(-1, self.scope, self.reached[-1], eliminated=False)
 
     def steps(self, index: int) -> Iterator[tuple[Rows, Rows, Rows, int]]:
-        """Yield for the table at `index`: closed union, union before it, the table's term, product of weights."""
+        """Yield (closed union with the table, union before it, the table's relation, product of weights)."""
         table = self.tables[index]
         widened = [(_widen(rows, table.scope, self.scope), rows, weight) for rows, weight in table.terms.items()]
         for before, before_weight in self.reached[index].items():
@@ -158,15 +159,15 @@ def _widen(rows: Rows, scope: tuple[int, ...], wider: tuple[int, ...]) -> Rows:
 
 def _close_union(first: Rows, second: Rows) -> Rows | None:
     """Return the transitive closure of the union of two closed relations; None if it has a cycle."""
-    # Warshall's algorithm: row `middle` is final for paths through smaller numbers when its turn comes
+    # Warshall's algorithm: at its turn, row `middle` has all paths through smaller numbers
     rows = [a | b for a, b in zip(first, second, strict=True)]
-    for middle, beyond in enumerate(rows):
-        if beyond:
-            if beyond >> middle & 1:
+    for middle, from_middle in enumerate(rows):
+        if from_middle:
+            if from_middle >> middle & 1:
                 return None
             for i, row in enumerate(rows):
                 if row >> middle & 1:
-                    rows[i] = row | beyond
+                    rows[i] = row | from_middle
     return None if any(row >> i & 1 for i, row in enumerate(rows)) else tuple(rows)
 
 
@@ -189,7 +190,7 @@ def drop_variable(variable: int, scope: Sequence[int], rows: Rows) -> Rows:
 # --- Order ideals: sets of variables that a topological order of some acyclic assignment can begin with ---------------
 I64 = npt.NDArray[np.int64]
 
-MIN_TABLE_IDEALS = 1_000  # number of order ideals from which on a table of all subsets is cheaper
+MIN_TABLE_IDEALS = 1_000  # order ideals from which a table of all subsets is cheaper than enumerating ideals
 MAX_POSITIONS = 62  # a set is a signed word
 
 
@@ -205,8 +206,8 @@ class OrderIdeals:
         self._masks = [np.array(sorted(candidates), np.int64) for candidates in options]
         self._weights = [_weight_array([candidates[mask] for mask in sorted(candidates)]) for candidates in options]
         minimal = {i: minimal_sets(masks) for i, masks in enumerate(self._masks) if len(masks)}
-        # a variable may come next if some minimal set of it is placed: supersets need not be tested. Variables without
-        # a parent set can never come next; all minimal sets are one array, `_starts` is where those of each begin
+        # a variable may come next if one of its minimal sets is placed: supersets need not be tested. All minimal sets
+        # are in one array; `_starts` has where those of each variable begin. A variable without sets never comes next
         self._minimal = np.concatenate([*minimal.values(), np.empty(0, np.int64)])
         self._starts = np.cumsum([0, *map(len, minimal.values())])[:-1]
         self._bits = np.int64(1) << np.array([*minimal], np.int64)
@@ -249,17 +250,17 @@ def _weight_array(weights: Sequence[int]) -> npt.NDArray[np.int64] | npt.NDArray
     """Convert weights to an array: of 64-bit words where no sum can overflow, else of Python integers."""
     if sum(weights) < 1 << 62:
         return np.array(weights, np.int64)
-    listed = np.empty(len(weights), np.object_)
-    listed[:] = weights
-    return listed
+    integers = np.empty(len(weights), np.object_)
+    integers[:] = weights
+    return integers
 
 
 def is_orderable(minimal: Mapping[int, I64], roots: Mask) -> bool:
-    """Return whether some acyclic assignment exists behind these roots.
+    """Return whether the variables have an acyclic assignment if these roots come first.
 
     Greedy placement decides it: placing a variable never makes another one impossible.
 
-    minimal: per variable its minimal parent sets; roots need none
+    minimal: variable -> its minimal parent sets; roots need none
     """
     remaining = [i for i in minimal if not roots >> i & 1]
     placed, before = roots, -1

@@ -1,20 +1,21 @@
 """Unbiased estimate, by sequential Monte Carlo, of a sum over acyclic assignments that has too many terms.
 
-Every DAG has one canonical order: next always the least variable whose parents are placed. So the sum is one over
-orders; in an order, a variable may take any of its sets that was not complete before the last larger variable was
-placed, since with a set that was complete the variable would have come then. Orders are sampled variable by variable
-with importance weights, many at a time (particles), and resampled where the weights have become unequal. The mean is
-unbiased whatever proposal is used (A. Doucet and A. M. Johansen, A tutorial on particle filtering and smoothing:
-fifteen years later, 2009). The proposal discounts a parent set by the number of parents that are not placed yet;
-without that, particles miss the orders that hold most of the weight, and runs agree on too small a number.
+Every DAG has one canonical topological order: the next variable is always the least one whose parents are all placed.
+So the sum runs over orders. A parent set is complete once all its members are placed. In an order, a variable may not
+have a set that was complete before the last larger variable was placed: with it, the variable would have come before
+that one. Orders are sampled variable by variable with importance weights, many at a time (particles), and resampled
+where the weights have become unequal. The mean is unbiased whatever proposal is used (A. Doucet and A. M. Johansen, A
+tutorial on particle filtering and smoothing: fifteen years later, 2009). The proposal discounts a parent set by the
+number of parents that are not placed yet; without that, particles miss the orders that hold most of the weight, and all
+runs give too small a value.
 
-Runs are independent, and each gives an estimate of the whole sum, over all components and root sets. The standard
-error is that of their mean. The interval is that of the mean of lognormal numbers, which such estimates are in the
-limit (J. Berard, P. Del Moral and A. Doucet, A lognormal central limit theorem for particle approximations of
+Runs are independent, and each gives an estimate of the whole sum, over all components and root sets. The standard error
+is that of their mean. The interval is that of the mean of lognormal variables, whose distribution such estimates have
+in the limit (J. Berard, P. Del Moral and A. Doucet, A lognormal central limit theorem for particle approximations of
 normalizing constants, 2014). Its ends combine the limits of both parameters: Student's t for the mean of logarithms,
 chi-square for their variance. D. R. Cox's interval, and that of G. Y. Zou, C. Y. Huo and J. Taleban (Simple confidence
-intervals for lognormal means, 2009), cover too seldom where few runs have met the heaviest orders. Since each run is
-unbiased and non-negative, Markov's inequality on their product bounds the sum from below whatever their distribution
+intervals for lognormal means, 2009), cover too seldom where few runs have sampled the heaviest orders. Since each run
+is unbiased and non-negative, Markov's inequality on their product bounds the sum from below whatever their distribution
 (C. P. Gomes, J. Hoffmann, A. Sabharwal and B. Selman, From sampling to model counting, 2007).
 """
 
@@ -34,15 +35,15 @@ from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.outcome import BudgetSpent
 
 PARTICLES = 2_000  # orders sampled side by side
-RUNS = 16
-EXACT = "exact"
+RUNS = 16  # independent repetitions
+EXACT = "exact"  # method of an estimate without sampling
 # proposal: the assumed probability that a parent which is not placed yet is placed before its child
 PLACEMENT_PROBABILITY = 0.3
 CONFIDENCE = 0.95
 RESAMPLE_THRESHOLD = 0.5  # share of the particles: resample when the effective sample size is below it
-MAX_DIGITS_BITS = 10_000  # bits of a number that is printed in digits
+MAX_DIGITS_BITS = 10_000  # bits of a number up to which its digits are printed
 MAX_EXPONENT = 100_000  # cap on the powers of e by which an interval exceeds the runs: keeps numbers finite
-CELLS = 1 << 22  # of a matrix of particles by parent sets, 32 MiB of floats
+CELLS = 1 << 22  # cells of a matrix of particles by parent sets, 32 MiB of floats
 
 F64: TypeAlias = npt.NDArray[np.float64]
 I64: TypeAlias = npt.NDArray[np.int64]
@@ -51,8 +52,8 @@ I64: TypeAlias = npt.NDArray[np.int64]
 class Estimate(NamedTuple):
     """Unbiased estimate of a number; exact if nothing had to be estimated.
 
-    standard_error: of the value, from the spread of runs
-    method: in words
+    standard_error: standard error of the value, from the spread of runs
+    method: name of the method, in words
     runs: independent unbiased estimates whose mean is the value; none if it is exact
     """
 
@@ -66,7 +67,7 @@ class Estimate(NamedTuple):
         """Confidence interval of level CONFIDENCE, if logarithms of runs are about normal."""
         if not self.runs:
             return self.value, self.value
-        number, t = len(self.runs), _student(len(self.runs) - 1)
+        num_runs, t = len(self.runs), _student(len(self.runs) - 1)
         if not all(self.runs):  # a run of 0 has no logarithm: Student's interval of the mean instead
             return 0, self.value + round(t * Fraction(self.standard_error))
         # mean of a lognormal: exp(mu + sigma**2 / 2). Each end takes the limits of mu and sigma at once, which covers
@@ -74,21 +75,24 @@ class Estimate(NamedTuple):
         logs = [log2(run) * log(2) for run in self.runs]
         log_variance = variance(logs)
         sides = (1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2
-        min_variance, max_variance = ((number - 1) * log_variance / _chi_square(share, number - 1) for share in sides)
-        ends = min_variance / 2 - t * sqrt(log_variance / number), max_variance / 2 + t * sqrt(max_variance / number)
+        min_variance, max_variance = ((num_runs - 1) * log_variance / _chi_square(side, num_runs - 1) for side in sides)
+        ends = (
+            min_variance / 2 - t * sqrt(log_variance / num_runs),
+            max_variance / 2 + t * sqrt(max_variance / num_runs),
+        )
         low, high = (_exponential((fmean(logs) + min(end, MAX_EXPONENT)) / log(2)) for end in ends)
         return min(self.value, max(self.at_least, low)), max(self.value, high)
 
     @property
     def at_least(self) -> int:
-        """Lower bound of the number with CONFIDENCE, whatever the distribution of runs."""
+        """Lower bound with CONFIDENCE, whatever the distribution of runs; 0 if a run is 0."""
         if not self.runs:
             return self.value
         if not all(self.runs):
             return 0
-        # Markov: the product of n runs exceeds number**n / (1 - CONFIDENCE) with probability 1 - CONFIDENCE at most
-        mean = fsum(map(log2, self.runs)) + log2(1 - CONFIDENCE)
-        return max(0, _exponential(mean / len(self.runs)) - 1)  # less 1 against rounding
+        # Markov: the product of n runs exceeds truth**n / (1 - CONFIDENCE) with probability 1 - CONFIDENCE at most
+        log_product = fsum(map(log2, self.runs)) + log2(1 - CONFIDENCE)
+        return max(0, _exponential(log_product / len(self.runs)) - 1)  # less 1 against rounding
 
     def __str__(self) -> str:
         if not self.runs:
@@ -102,8 +106,8 @@ def estimate(
 ) -> Estimate:
     """Estimate `solvers.acyclic.count.total`. The same seeds give the same estimate.
 
-    Components whose terms can be added up are summed exactly. `BudgetSpent` if all sampled orders ended before all
-    variables were placed.
+    Components with few enough terms are summed exactly. `BudgetSpent` if every sampled order ended before all variables
+    were placed.
 
     particles: orders sampled side by side; runs: independent repetitions, at least 2
     """
@@ -132,10 +136,10 @@ def add_estimates(parts: Sequence[Estimate]) -> Estimate:
 
 
 def _summarize_runs(runs: Sequence[int], method: str) -> Estimate:
-    number, total = len(runs), sum(runs)
-    # integers throughout: numbers may exceed the range of floats
-    squares = sum((number * run - total) ** 2 for run in runs)  # number**2 times the squared deviations
-    return Estimate(total // number, isqrt(squares // (number**3 * (number - 1))), method, tuple(runs))
+    num_runs, total = len(runs), sum(runs)
+    # integers throughout: sums may exceed the range of floats
+    squares = sum((num_runs * run - total) ** 2 for run in runs)  # num_runs**2 times the squared deviations
+    return Estimate(total // num_runs, isqrt(squares // (num_runs**3 * (num_runs - 1))), method, tuple(runs))
 
 
 def _student(freedom: int) -> float:
@@ -156,27 +160,27 @@ def _student(freedom: int) -> float:
 
 def _chi_square(share: float, freedom: int) -> float:
     """Return the quantile of a chi-square distribution at `share`, by bisection."""
-    # the upper end is 20 / sqrt(2) standard deviations and 20 above the mean: beyond every quantile that is asked for
+    # the upper end is 20 / sqrt(2) standard deviations and 20 above the mean: beyond the quantiles for CONFIDENCE
     low, high = 0.0, freedom + 20 * sqrt(freedom) + 20
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if _chi_square_below(middle, freedom) < share else (low, middle)
+        low, high = (middle, high) if _chi_square_cdf(middle, freedom) < share else (low, middle)
     return high
 
 
-def _chi_square_below(point: float, freedom: int) -> float:
+def _chi_square_cdf(point: float, freedom: int) -> float:
     """Return the chi-square distribution function at a point: the series of the incomplete gamma function."""
-    half_point, shape, below = point / 2, freedom / 2, 0.0
+    half_point, shape, probability = point / 2, freedom / 2, 0.0
     term = exp(freedom / 2 * log(half_point) - half_point - lgamma(freedom / 2 + 1)) if half_point else 0.0
-    while term > below * 1e-16:
-        below += term
+    while term > probability * 1e-16:
+        probability += term
         shape += 1
         term *= half_point / shape
-    return below
+    return probability
 
 
 def _format_rounded(number: int) -> str:
-    """Format with three digits and a power of ten; with the power alone above MAX_DIGITS_BITS."""
+    """Format with three digits and a power of ten; up to six digits exactly; the power alone above MAX_DIGITS_BITS."""
     if number.bit_length() > MAX_DIGITS_BITS:
         return f"1e{int(log2(number) * log10(2))}"
     digits = str(number)
@@ -188,8 +192,8 @@ def _estimate_component(weights: Weights, seeds: np.random.SeedSequence, particl
     problem = _Problem(weights)
     logs = [_Run(problem, particles, np.random.PCG64(seed)).log_total() for seed in seeds.spawn(runs)]
     if max(logs) == -np.inf:
-        number = len(weights.endogenous)
-        raise BudgetSpent(f"all {runs * particles:,} orders of {number} variables ended where nothing can come next")
+        num_vars = len(weights.endogenous)
+        raise BudgetSpent(f"all {runs * particles:,} orders of {num_vars} variables ended where nothing can come next")
     return [0 if log_total == -np.inf else _exponential(log_total / log(2)) for log_total in logs]
 
 
@@ -202,33 +206,35 @@ def _exponential(log2: float) -> int:
 
 
 class _Problem:
-    """Parent sets as arrays, with variables numbered by a good order ("least" and "larger" refer to it).
+    """Parent sets as arrays; variables are numbered in a good order, which defines "least" and "larger".
 
-    sets: [v][u] the sets of v that contain u, and their weights
-    ahead: [v] expected weight of v before anything is placed; free: weight of its empty set
+    sets: [v][u] masks of the sets of v that contain u, and their weights
+    expected: [v] sum of the weights of v's sets, each times PLACEMENT_PROBABILITY ** (number of its members)
+    empty: [v] weight of the empty set of v
     """
 
     def __init__(self, weights: Weights) -> None:
         rank = {v: position for position, v in enumerate(good_order(weights))}
         self.num_vars = len(rank)
         self.sets: list[list[tuple[I64, F64]]] = [[] for _ in rank]
-        self.ahead, self.free = np.zeros(self.num_vars), np.zeros(self.num_vars)
+        self.expected, self.empty = np.zeros(self.num_vars), np.zeros(self.num_vars)
         for v, candidates in enumerate(weights.by_positions):
             self._add(rank[v], candidates, rank)
 
     def _add(self, v: int, parent_sets: Mapping[Mask, int], rank: Mapping[int, int]) -> None:
         masks = np.array([sum(1 << rank[u] for u in members_of(mask)) for mask in parent_sets], np.int64)
-        numbers = np.array([float(weight) for weight in parent_sets.values()])
-        self.ahead[v], self.free[v] = _PLACED_PROBABILITY[np.bitwise_count(masks)] @ numbers, numbers[masks == 0].sum()
-        having = [(masks >> u & 1) == 1 for u in range(self.num_vars)]
-        self.sets[v] = [(masks[rows], numbers[rows]) for rows in having]
+        weights = np.array([float(weight) for weight in parent_sets.values()])
+        self.expected[v] = _PLACED_PROBABILITY[np.bitwise_count(masks)] @ weights
+        self.empty[v] = weights[masks == 0].sum()
+        has_member = [(masks >> u & 1) == 1 for u in range(self.num_vars)]
+        self.sets[v] = [(masks[rows], weights[rows]) for rows in has_member]
 
     def completed_by(self, v: int, u: int, placed: I64) -> F64:
-        """Return the weight of the sets of v that u completes, and the rise in v's expected weight; shape [2, n].
+        """Return the weight of the sets of v that u completes, and the rise in v's expected weight; [2, n].
 
         placed: [n] masks of placed variables, u included
         """
-        masks, numbers = self.sets[v][u]
+        masks, weights = self.sets[v][u]
         if not len(masks):
             return np.zeros((2, len(placed)))
         batch = max(1, CELLS // len(masks))
@@ -236,7 +242,7 @@ class _Problem:
         for i in range(0, len(placed), batch):
             missing = np.bitwise_count(masks & ~placed[i : i + batch, None])
             parts.append(
-                ((missing == 0) @ numbers, (1 - PLACEMENT_PROBABILITY) * (_PLACED_PROBABILITY[missing] @ numbers))
+                ((missing == 0) @ weights, (1 - PLACEMENT_PROBABILITY) * (_PLACED_PROBABILITY[missing] @ weights))
             )
         return np.concatenate(parts, axis=1)
 
@@ -245,23 +251,23 @@ class _Run:
     """One run of the particle filter; arrays over its n particles.
 
     placed: [n] masks of placed variables; complete: [n, v] weight of the sets of v whose parents are all placed
-    ahead: [n, v] the same plus the discounted weight of the other sets
-    lost: [n, v] part of it that v may no longer take, because a larger variable came after the set was complete
-    logs: [n] logarithms of the weights since the last resampling
+    expected: [n, v] the same, plus the weights of the other sets times PLACEMENT_PROBABILITY ** (members not placed)
+    lost: [n, v] weight of the sets that v may no longer have: a larger variable came after they were complete
+    logs: [n] logarithms of the particles' importance weights since the last resampling
     """
 
     def __init__(self, problem: _Problem, particles: int, bits: np.random.PCG64) -> None:
         self.problem = problem
         self.rng = np.random.Generator(bits)
         self.placed = np.zeros(particles, np.int64)
-        self.complete = np.tile(problem.free, (particles, 1))
-        self.ahead = np.tile(problem.ahead, (particles, 1))
+        self.complete = np.tile(problem.empty, (particles, 1))
+        self.expected = np.tile(problem.expected, (particles, 1))
         self.lost = np.zeros_like(self.complete)
         self.logs = np.zeros(particles)
         self.variables = np.arange(problem.num_vars)
 
     def log_total(self) -> float:
-        """Natural logarithm of the estimate; minus infinity if no particle is left."""
+        """Return the natural logarithm of the run's estimate; minus infinity if every particle ended early."""
         # weights are ratios of successive expectations, so the product starts with the first expectation
         log_estimate = float(self._expected_log_weights(self.lost)[0].sum())
         for _ in self.variables:
@@ -272,16 +278,17 @@ class _Run:
         return log_estimate + _log_mean(self.logs)
 
     def _expected_log_weights(self, lost: F64) -> F64:
-        """Return logarithms of the expected weights of variables, 0 of placed ones; shape [n, v]."""
-        return np.where(self._waiting, _log(self.ahead - lost), 0.0)
+        """Return logarithms of the expected weights of variables, 0 for placed ones; shape [n, v]."""
+        return np.where(self._waiting, _log(self.expected - lost), 0.0)
 
     @property
     def _waiting(self) -> npt.NDArray[np.bool_]:
+        """Whether each variable is not placed; shape [n, v]."""
         waiting: npt.NDArray[np.bool_] = (self.placed[:, None] >> self.variables & 1) == 0
         return waiting
 
     def _resample(self) -> float:
-        """Resample if weights are too unequal; return the logarithm of their mean before, else 0.0."""
+        """Resample if the weights are too unequal; return the logarithm of their mean before, else 0.0."""
         average = _log_mean(self.logs)
         if average == -np.inf:
             return average
@@ -289,50 +296,51 @@ class _Run:
         # effective sample size: (sum of weights)**2 / sum of squares
         if shares.sum() ** 2 >= RESAMPLE_THRESHOLD * len(shares) * (shares**2).sum():
             return 0.0
-        up_to = np.cumsum(shares)
+        cumulative = np.cumsum(shares)
         # systematic resampling, one random number for all: less variance than independent draws, and unbiased
-        points = (self.rng.random() + np.arange(len(shares))) / len(shares) * up_to[-1]
-        survivors = np.minimum(np.searchsorted(up_to, points, side="right"), len(shares) - 1)
+        points = (self.rng.random() + np.arange(len(shares))) / len(shares) * cumulative[-1]
+        survivors = np.minimum(np.searchsorted(cumulative, points, side="right"), len(shares) - 1)
         self.placed, self.lost = self.placed[survivors], self.lost[survivors]
-        self.complete, self.ahead = self.complete[survivors], self.ahead[survivors]
+        self.complete, self.expected = self.complete[survivors], self.expected[survivors]
         self.logs = np.zeros(len(shares))
         return average
 
     def _place(self) -> None:
-        """Place the next variable of every particle, sampled by its weight and by what it leaves to smaller variables.
+        """Place the next variable of every particle, sampled by its weight times what remains to smaller variables.
 
-        Smaller variables that are not placed lose the sets that are complete by now.
+        The smaller variables that are not placed lose the sets that are complete by now.
         """
-        takes = _log(np.where(self._waiting, self.complete - self.lost, 0.0))
+        log_weights = _log(np.where(self._waiting, self.complete - self.lost, 0.0))
         now, later = self._expected_log_weights(self.lost), self._expected_log_weights(self.complete)
         log_ratio_below = np.zeros_like(now)
         log_ratio_below[:, 1:] = np.cumsum(
             np.where(np.isneginf(now), -np.inf, later - np.maximum(now, _FLOOR)), axis=1
         )[:, :-1]
-        log_odds = takes + log_ratio_below - np.maximum(now, _FLOOR)
+        log_odds = log_weights + log_ratio_below - np.maximum(now, _FLOOR)
         highest = log_odds.max(axis=1, keepdims=True)
         shares = np.exp(log_odds - np.where(np.isneginf(highest), 0.0, highest))
-        up_to = np.cumsum(shares, axis=1)
-        points = self.rng.random(len(shares)) * up_to[:, -1]
-        chosen = np.minimum((up_to <= points[:, None]).sum(axis=1), self.problem.num_vars - 1)
+        cumulative = np.cumsum(shares, axis=1)
+        points = self.rng.random(len(shares)) * cumulative[:, -1]
+        chosen = np.minimum((cumulative <= points[:, None]).sum(axis=1), self.problem.num_vars - 1)
         rows = np.arange(len(chosen))
         before = now.sum(axis=1)
         self._move(chosen)
-        gained = takes[rows, chosen] + self._expected_log_weights(self.lost).sum(axis=1)
-        spent = np.maximum(before, _FLOOR) + _log(shares[rows, chosen]) - _log(np.maximum(up_to[:, -1], _TINY))
+        gained = log_weights[rows, chosen] + self._expected_log_weights(self.lost).sum(axis=1)
+        spent = np.maximum(before, _FLOOR) + _log(shares[rows, chosen]) - _log(np.maximum(cumulative[:, -1], _TINY))
         alive = np.isfinite(highest[:, 0]) & np.isfinite(self.logs) & np.isfinite(spent)
         self.logs = np.where(alive, self.logs + gained - np.where(alive, spent, 0.0), -np.inf)
 
     def _move(self, chosen: I64) -> None:
+        """Place the chosen variable of each particle; chosen: [n]."""
         self.lost = np.where(self.variables < chosen[:, None], self.complete, self.lost)
         self.placed = self.placed | np.left_shift(1, chosen)
         for u in np.unique(chosen).tolist():
             rows = np.flatnonzero(chosen == u)
-            sets, which = np.unique(self.placed[rows], return_inverse=True)
+            sets, set_of_row = np.unique(self.placed[rows], return_inverse=True)
             for v in range(self.problem.num_vars):
-                complete, ahead = self.problem.completed_by(v, u, sets)
-                self.complete[rows, v] += complete[which]
-                self.ahead[rows, v] += ahead[which]
+                complete, expected = self.problem.completed_by(v, u, sets)
+                self.complete[rows, v] += complete[set_of_row]
+                self.expected[rows, v] += expected[set_of_row]
 
 
 _PLACED_PROBABILITY = PLACEMENT_PROBABILITY ** np.arange(64.0)  # by the number of missing parents

@@ -5,12 +5,13 @@ of a topological order of X may mention all others: D[X] = min over v in X of D[
 (T. Silander and P. Myllymaki, A simple approach for finding the globally optimal Bayesian network structure, 2006, with
 sizes in place of scores). O(m 2**m) time, O(m 2**m) memory.
 
-Reduction: parts are strongly connected components of the possible arcs. A set is dominated if a cheaper set of the
-variable is a subset of it within the part. Parents in another part cannot close a cycle, so each split makes more sets
-dominated; both steps repeat until nothing changes. A parent that all sets of a variable share is forced, and a
-variable's forced descendants cannot be its parents (reductions of score-based structure learning: C. P. de Campos and
-Q. Ji, Efficient structure learning of Bayesian networks using constraints, 2011; M. Bartlett and J. Cussens, Integer
-linear programming for the Bayesian network structure learning problem, 2017). The optimum, with its ties, is unchanged.
+Reduction: a part is a strongly connected component of the possible arcs. A parent set is dominated if the variable has
+a cheaper one whose members in the part are a subset of its own. Parents in another part cannot close a cycle, so each
+split makes more sets dominated; both steps repeat until nothing changes. A parent that all sets of a variable share is
+forced, and a variable's forced descendants cannot be its parents (reductions of score-based structure learning: C. P.
+de Campos and Q. Ji, Efficient structure learning of Bayesian networks using constraints, 2011; M. Bartlett and J.
+Cussens, Integer linear programming for the Bayesian network structure learning problem, 2017). The optimum, with its
+ties, is unchanged.
 
 If no set has two parents within the part, the optimum is a minimum-cost branching rooted outside the part (J. Edmonds,
 Optimum branchings, 1967); O(n) contractions of O(arcs) each.
@@ -28,7 +29,7 @@ import numpy as np
 from calibrant.solvers.outcome import BudgetSpent
 
 # --- Acyclic assignment of least total cost, by dynamic programming over subsets of variables -------------------------
-MAX_FREE_VARIABLES = 16  # 2**16 subsets take seconds; beyond: solvers.acyclic.optimum
+MAX_FREE_VARIABLES = 16  # 2**16 subsets take seconds; for more variables solvers.acyclic.optimum has other engines
 
 Mask: TypeAlias = int
 """A set of variables, bit per index."""
@@ -40,13 +41,13 @@ def members_of(mask: Mask) -> list[int]:
 
 
 Cost: TypeAlias = int
-"""Additive, and distinct for distinct parent sets of a variable, so that the optimum is unique."""
+"""Cost of a parent set; costs add up. `break_ties` makes those of a variable distinct: the optimum is unique."""
 
 _COUNT_BITS = 16  # an assignment of all variables mentions fewer than 2**16 parents
 
 
 def cost_by_size(size: int, parents: Mask) -> Cost:
-    """Return a cost that ranks by formula size, then by mentions."""
+    """Return a cost that ranks by formula size, then by mentions (members of the parent set)."""
     # both fields add up without carries: a sum has fewer than 2**16 mentions
     return size << _COUNT_BITS | parents.bit_count()
 
@@ -62,7 +63,7 @@ def total_mentions(cost: Cost) -> int:
 
 
 def break_ties(cost: Cost, variable: int, parents: Mask, num_vars: int) -> Cost:
-    """Extend a cost by a tie-break, so that of equal assignments the one with the smallest parent sets costs least.
+    """Extend a cost so that, of assignments of equal cost, the one with the smallest parent sets costs least.
 
     Parent sets compare as numbers, variable 0 first.
     """
@@ -104,8 +105,8 @@ def _cheapest_within(options: Mapping[Mask, Cost], position: Mapping[int, int]) 
     cheapest: list[Cost | None] = [None] * (1 << len(position))
     for mask, cost in options.items():
         inside = sum(1 << index for variable, index in position.items() if mask >> variable & 1)
-        present = cheapest[inside]
-        if present is None or cost < present:
+        known = cheapest[inside]
+        if known is None or cost < known:
             cheapest[inside] = cost
     # minimum over all subsets, one dimension at a time: m 2**m comparisons instead of 3**m
     for index in range(len(position)):
@@ -113,8 +114,8 @@ def _cheapest_within(options: Mapping[Mask, Cost], position: Mapping[int, int]) 
         for subset in range(len(cheapest)):
             if subset & bit:
                 smaller = cheapest[subset ^ bit]
-                present = cheapest[subset]
-                if smaller is not None and (present is None or smaller < present):
+                current = cheapest[subset]
+                if smaller is not None and (current is None or smaller < current):
                     cheapest[subset] = smaller
     return cheapest
 
@@ -166,13 +167,12 @@ def _backtrack(
 
 
 def components(arcs: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Map every node to the least node of its strongly connected component; only arcs within one can close a cycle."""
+    """Map every node to the least node of its strongly connected component."""
     children: dict[int, list[int]] = {}
     for u, v in arcs:
         children.setdefault(u, []).append(v)
         children.setdefault(v, [])
     # one search per node, O(nodes * arcs), instead of Tarjan's algorithm: graphs here have tens of nodes
-
     reached = {node: _reachable(children, node) for node in children}
     return {node: min(o for o in reached[node] if node in reached[o]) for node in children}
 
@@ -189,7 +189,7 @@ def _reachable(children: Mapping[int, Sequence[int]], start: int) -> set[int]:
 
 
 # --- Reduction before optimisation: remove dominated parent sets, split variables into strongly connected parts -------
-MAX_LISTED_SUBSETS = 6  # size of a set up to which its subsets are looked up instead of comparing all kept sets
+MAX_LISTED_SUBSETS = 6  # members of a set up to which its subsets may be looked up, instead of comparing all sets
 
 
 class ParentSet(NamedTuple):
@@ -200,7 +200,7 @@ class ParentSet(NamedTuple):
 
 
 Part: TypeAlias = dict[int, dict[Mask, ParentSet]]
-"""Strongly connected component: variable -> parents in the component -> the cheapest full parent set with these."""
+"""Strongly connected component: variable -> parents in the component -> the cheapest parent set with these there."""
 
 
 def reduce_to_parts(options: Mapping[int, Mapping[Mask, Cost]], free: Mask) -> list[Part] | None:
@@ -226,9 +226,9 @@ def split_into_parts(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | 
         part = remove_forced_descendants({v: remove_dominated(sets, group.keys()) for v, sets in group.items()})
         if part is None:
             return None
-        splits = _components(part)
-        if len(splits) > 1:
-            stack += [{v: list(part[v].values()) for v in component} for component in splits]
+        groups = _component_groups(part)
+        if len(groups) > 1:
+            stack += [{v: list(part[v].values()) for v in component} for component in groups]
         else:
             finished.append(part)
     return sorted(finished, key=min)
@@ -238,7 +238,7 @@ def remove_dominated(sets: Collection[ParentSet], group: Collection[int]) -> dic
     """Remove dominated parent sets; return the others by their parents in the group."""
     group_mask = sum(1 << v for v in group)
     undominated: dict[Mask, ParentSet] = {}
-    # by ascending cost: a set that dominates another comes earlier, and is kept or dominated by a kept one
+    # by ascending cost: a set that dominates another comes before it, and is kept, or a kept set dominates both
     for candidate in sorted(sets):
         parents = candidate.mask & group_mask
         if 1 << min(parents.bit_count(), MAX_LISTED_SUBSETS + 1) <= len(undominated):
@@ -276,7 +276,8 @@ def _close_ancestors(parents: Mapping[int, Mask]) -> dict[int, Mask]:
     return ancestors_of
 
 
-def _components(part: Part) -> list[list[int]]:
+def _component_groups(part: Part) -> list[list[int]]:
+    """Return the variables of each strongly connected component."""
     arcs = {(u, v) for v, candidates in part.items() for u in part if any(mask >> u & 1 for mask in candidates)}
     component_of = components(arcs)
     groups: dict[int, list[int]] = {}
@@ -296,18 +297,18 @@ def _subsets(mask: Mask) -> Iterator[Mask]:
 
 # --- Acyclic assignment of least total cost if no parent set has more than one parent within the part -----------------
 Entry: TypeAlias = tuple[int, Mask]
-"""A variable and its parent set, of one parent; the empty set is an arc from the root outside."""
+"""A variable and its parent set, of one parent or none; the empty set is an arc from a root outside the part."""
 
 Arc: TypeAlias = tuple[Cost, Entry]
 """Reduced cost of an entry, and the entry."""
 
-OUTSIDE = -1
+OUTSIDE = -1  # node of the root outside
 
 
 def least_branching(options: Mapping[int, Mapping[Mask, Cost]]) -> dict[int, Mask] | None:
-    """Return the parent of every variable; None if every assignment has a cycle.
+    """Return the parent set of every variable; None if every assignment has a cycle.
 
-    options: variable -> parent set, of one variable or none -> cost; requires that distinct branchings differ in cost
+    options: variable -> parent set (of one variable or none) -> cost; requires that distinct branchings differ in cost
     """
     arcs = {
         v: {parents.bit_length() - 1 if parents else OUTSIDE: (cost, (v, parents)) for parents, cost in sets.items()}
@@ -371,9 +372,9 @@ MAX_VARIABLES = 63  # sets are signed machine words
 
 
 def find_good_choice(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tuple[Cost, dict[int, Mask]] | None:
-    """Search an acyclic assignment of small total cost for up to MAX_VARIABLES variables; None if there is none.
+    """Search for an acyclic assignment of small total cost of up to MAX_VARIABLES variables; None if there is none.
 
-    Hill climbing by moves of one variable, from the order in which the cheapest always comes next.
+    Hill climbing by moves of one variable, from the order in which the cheapest variable always comes next.
     """
     orders = Orders(options, roots)
     first = orders.cheapest_first()
@@ -411,7 +412,7 @@ class Orders:
         return order
 
     def improve_order(self, order: Sequence[int]) -> tuple[Cost, dict[int, Mask]]:
-        """Improve a feasible order by moves of one variable to its best position; return cost and parent sets."""
+        """Improve a feasible order, moving one variable at a time to its best position; return cost and parent sets."""
         order = list(order)
         best = int(sum(self._costs(order)))
         moved = True
@@ -436,8 +437,8 @@ class Orders:
 
     def _best_position(self, variable: int, remaining: Sequence[int]) -> tuple[float, int]:
         """Return the cost with the variable in its best position, and that position (the first of equals)."""
-        before = self._costs(remaining)  # costs of the others before the variable, and after it
-        after = self._costs(remaining, 1 << variable)
+        before = self._costs(remaining)  # costs of the others where they come before the variable
+        after = self._costs(remaining, 1 << variable)  # and after it
         placed = list(
             accumulate((1 << u for u in remaining), lambda placed_so_far, bit: placed_so_far | bit, initial=self.roots)
         )

@@ -7,7 +7,7 @@ that one variable of the cluster takes a set without such a parent (cluster cons
 Globerson and M. Meila, Learning Bayesian network structure using LP relaxations, 2010).
 
 Costs compare by formula size, then by mentions (occurrences of variables in the formulas). Ties are broken variable by
-variable in favour of the smallest parent set, as in `least_cost`.
+variable in favour of the smallest parent set, as in solvers.acyclic.least.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Step(NamedTuple):
 class _Encoding:
     """Clauses and literals.
 
-    literal_of: variable -> parents in the part -> literal "takes this set"
+    literal_of: variable -> parents in the part -> literal "the variable has this set"
     ladders: by criterion, the steps of all variables; bases: by criterion, the sum of the variables' minima
     """
 

@@ -1,8 +1,8 @@
 """Acyclic assignment of least total cost for any number of variables: choice of the engine, and the engine by z3.
 
-Parent sets are reduced and variables split into parts, strongly connected components, first (solvers.acyclic.least). A
-small part, or a medium one with a wide range of costs, is solved by dynamic programming over subsets, a part without
-sets of two parents by Edmonds' branching, any other by MaxSAT with cuts. On request one engine solves all parts. All
+First, parent sets are reduced and variables split into parts, strongly connected components (solvers.acyclic.least). A
+small part, or a medium one with a wide range of costs, is solved by dynamic programming over subsets; a part without
+sets of two parents by Edmonds' branching; any other by MaxSAT with cuts. On request one engine solves all parts. All
 engines break ties alike.
 """
 
@@ -43,7 +43,7 @@ def least_by_smt(part: Part, budget: Budget) -> dict[int, Mask] | None:
 
     `Undecided`, with the sum of the variables' least costs as its bound, if the budget ran out.
     """
-    return _least(part, budget, [], {})
+    return _solve_by_z3(part, budget, [], {})
 
 
 def least_under_relations(
@@ -54,16 +54,16 @@ def least_under_relations(
 ) -> dict[int, Mask] | None:
     """Return the parents of every variable in an acyclic assignment of least cost that satisfies relations over arcs.
 
-    None if there is none; `Undecided` as in `least_by_smt`. Dominated sets are kept: a relation may exclude the cheaper
-    one.
+    None if there is none; `Undecided` as in `least_by_smt`. Dominated sets are kept: a relation may exclude the sets
+    that dominate them.
 
     options: endogenous variable -> parent set -> cost; index: name in relations -> variable
     """
     part = {v: {mask: ParentSet(cost, mask) for mask, cost in costs.items()} for v, costs in options.items()}
-    return _least(part, budget, relations, index)
+    return _solve_by_z3(part, budget, relations, index)
 
 
-def _least(
+def _solve_by_z3(
     part: Part, budget: Budget, relations: Sequence[ArcFormula], index: Mapping[str, int]
 ) -> dict[int, Mask] | None:
     """Return the parents in the part of every variable; None if no acyclic assignment satisfies the relations."""
@@ -82,8 +82,8 @@ def _least(
 
     def arc_term(arc: Arc) -> Any:
         parent, child = (index[name] for name in arc)
-        holding = [literal for mask, literal in literals.get(child, {}).items() if mask >> parent & 1]
-        return z3.Or(holding) if holding else z3.BoolVal(False, context)
+        with_arc = [literal for mask, literal in literals.get(child, {}).items() if mask >> parent & 1]
+        return z3.Or(with_arc) if with_arc else z3.BoolVal(False, context)
 
     search.add(*(_term(relation, arc_term, context) for relation in relations))
 
@@ -104,13 +104,13 @@ def _least(
     limit = MAX_STEPS if budget.states is None else min(MAX_STEPS, budget.states * STEPS_PER_STATE)
     search.set("rlimit", max(1, limit))
     answer = search.check()
-    spent = _steps(search) // STEPS_PER_STATE + 1
+    states = _num_steps(search) // STEPS_PER_STATE + 1
     try:
-        budget.spend(spent)
+        budget.spend(states)
     except BudgetSpent:
-        raise Undecided(_least_costs(part)) from None
+        raise Undecided(_sum_of_least_costs(part)) from None
     if answer == z3.unknown:
-        raise Undecided(_least_costs(part))
+        raise Undecided(_sum_of_least_costs(part))
     if answer == z3.unsat:
         return None
     model = search.model()
@@ -143,11 +143,13 @@ def _term(formula: ArcFormula, arc_term: Callable[[Arc], Any], context: Any) -> 
     return z3.If(*terms)
 
 
-def _steps(search: Any) -> int:
+def _num_steps(search: Any) -> int:
+    """Return how much of its resource limit z3 has used."""
     return next((int(value) for key, value in search.statistics() if key == "rlimit count"), 0)
 
 
-def _least_costs(part: Part) -> Cost:
+def _sum_of_least_costs(part: Part) -> Cost:
+    """Return the sum of the variables' least costs, a lower bound."""
     return sum(min(parent_set.cost for parent_set in sets.values()) for sets in part.values())
 
 
@@ -169,7 +171,7 @@ class Choice(NamedTuple):
 
 
 def require_engine(engine: str) -> None:
-    """Raise `MissingExtraError` if the package of an engine is not installed."""
+    """Raise `MissingExtraError` if the package that the engine needs is not installed."""
     if engine in EXTRAS:
         require_extra(*EXTRAS[engine])
 
@@ -186,17 +188,16 @@ def optimal_choice(
 ) -> Choice | None:
     """Return the acyclic assignment of least total cost; None if there is none.
 
-    Ties go to the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget of MaxSAT and SMT, or
-    the time, ran out, if sizes differ by too much for an integer program, or if a part has too many variables for
-    dynamic programming. `MissingExtraError` without the engine's package.
+    Ties go to the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget of MaxSAT or SMT ran
+    out, if the time is over, if sizes differ by too much for an integer program, or if a part has too many variables
+    for dynamic programming. `MissingExtraError` without the engine's package.
 
     options: per variable the costs of its possible parent sets (`cost_by_size`)
     roots: variables that may be parents of all
     subset_dp: largest number of variables of a part for dynamic programming
-    engine: "auto", or for every part "subset_dp", "sat" (MaxSAT), "smt" (solvers.acyclic.optimum, extra `smt`), or
-        "integer_program" (solvers.acyclic.integer_program, extra `large`; no budget; `ValueError` for more than 63
-        variables)
-    seconds: on the clock, for all integer programs together; None means no limit
+    engine: "auto", or for every part "subset_dp", "sat" (MaxSAT), "smt" (z3, extra `smt`), or "integer_program"
+        (solvers.acyclic.integer_program, extra `large`; no budget; `ValueError` for more than 63 variables)
+    seconds: wall time of all integer programs together; None means no limit
     """
     if engine not in ENGINES:
         raise ValueError(f"no engine '{engine}'; there are {', '.join(ENGINES)}")
@@ -238,14 +239,14 @@ def optimal_choice(
 
 def _solve_part(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping[int, Mask] | None:
     """Return the parents within the part of each of its variables, by the engine that suits it."""
-    if all(len(sets) == 1 for sets in part.values()) and len(part) == 1:
+    if len(part) == 1 and all(len(sets) == 1 for sets in part.values()):
         return {v: mask for v, sets in part.items() for mask in sets}
     has_single_parents = all(parents.bit_count() <= 1 for sets in part.values() for parents in sets)
     by_subsets = len(part) <= subset_dp or (_is_finely_graded(part) and len(part) <= MAX_FREE_VARIABLES)
     if not by_subsets and not has_single_parents:
         return least_by_maxsat(part, budget, states=STATES_PER_CONFLICT)
     if not by_subsets:
-        return least_branching(_tie_broken(part, num_vars))
+        return least_branching(_costs_without_ties(part, num_vars))
     return _solve_by_subsets(part, num_vars)
 
 
@@ -253,11 +254,11 @@ def _solve_by_subsets(part: Part, num_vars: int) -> Mapping[int, Mask] | None:
     if len(part) > MAX_FREE_VARIABLES:
         at_least = sum(min(parent_set.cost for parent_set in sets.values()) for sets in part.values())
         raise Undecided(at_least, f"{len(part)} variables may lie on a cycle, subsets of {MAX_FREE_VARIABLES} at most")
-    best = best_structure(_tie_broken(part, num_vars), 0)
+    best = best_structure(_costs_without_ties(part, num_vars), 0)
     return None if best is None else best[1]
 
 
-def _tie_broken(part: Part, num_vars: int) -> dict[int, dict[Mask, Cost]]:
+def _costs_without_ties(part: Part, num_vars: int) -> dict[int, dict[Mask, Cost]]:
     return {
         v: {parents: break_ties(parent_set.cost, v, parent_set.mask, num_vars) for parents, parent_set in sets.items()}
         for v, sets in part.items()
@@ -274,9 +275,9 @@ def _solve_by_program(part: Part, deadline: float | None) -> Mapping[int, Mask] 
 def _complete_choice(
     open_parts: Sequence[Part], part_choice: Mapping[int, Mask] | None, chosen: Mapping[int, Mask]
 ) -> Mapping[int, Mask] | None:
-    """Complete an assignment: chosen sets, the incumbent of the first open part, heuristic ones of later parts.
+    """Complete an assignment: `chosen`, then the incumbent of the first open part, then heuristic sets of later parts.
 
-    None without an incumbent, or if a later part has no assignment.
+    part_choice: incumbent of the first open part; None without one, and if a later part has no assignment
     """
     first, *later = open_parts
     if part_choice is None:
@@ -293,7 +294,7 @@ def _complete_choice(
 
 
 def _is_finely_graded(part: Part) -> bool:
-    """Return whether costs have a wide range, as scores have: MaxSAT raises its bound core by core, in small steps."""
+    """Return whether costs have a wide range, as scores have: MaxSAT would raise its bound in too many small steps."""
     spans = (max(candidates.values()).cost - min(candidates.values()).cost for candidates in part.values())
     return sum(map(total_size, spans)) > MAX_SPAN
 

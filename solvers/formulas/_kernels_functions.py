@@ -1,9 +1,9 @@
 """Kernels that build catalogues of small Boolean functions, by exhaustive enumeration in order of formula size.
 
 A function of k <= 6 variables is one word of 2**k bits. A catalogue lists functions by size: those of size s are the
-positions ends[s - 1] to ends[s] - 1. The *list cost* of a function under `and`, `or` or `xor` is the least total size
-of one or more arguments that the operator combines to it: its size, or one less if a formula of least size has that
-operator at its root, because an n-ary node takes over the arguments of such an argument.
+positions ends[s - 1] to ends[s] - 1. The *list cost* of a function under `and`, `or` or `xor` is what it adds to the
+size of a larger node of that operator: its size, or one less if a least formula has the operator at its root, because
+the larger node then takes over the arguments and the root is saved.
 
 Letters of shapes: f = functions, h = hash slots, v = variables, l = lists.
 """
@@ -55,11 +55,11 @@ class Pool(NamedTuple):
 def _slot(words: U64, slots: I32, word: np.uint64) -> np.int64:
     """Return the slot that holds the word, or the empty one where it belongs, by linear probing."""
     # at most half of the slots are full, so a probe ends after a few steps
-    last = slots.size - 1
+    mask = slots.size - 1
     mixed = (word ^ (word >> np.uint64(32))) * MULTIPLIER
-    slot = np.int64(mixed >> np.uint64(32)) & last
+    slot = np.int64(mixed >> np.uint64(32)) & mask
     while slots[slot] >= 0 and words[slots[slot]] != word:
-        slot = (slot + 1) & last
+        slot = (slot + 1) & mask
     return slot
 
 
@@ -74,7 +74,9 @@ def fill_slots(words: U64, slots: I32, count: int) -> None:
 def _add_orbit(pool: Pool, word: np.uint64, size: int, roots: int) -> bool:
     """Add a function and its images under all permutations of variables; False if the pool is full.
 
-    A function that is listed with a smaller size stays unchanged; one of the same size gains further roots.
+    A function that is listed with a smaller size stays unchanged; one of the same size gains the roots.
+
+    roots: bits as in `Pool.rooted`
     """
     position = pool.slots[_slot(pool.words, pool.slots, word)]
     if position >= 0 and (pool.sizes[position] < size or pool.rooted[position] & roots == roots):
@@ -112,7 +114,7 @@ def add_variable(pool: Pool, word: np.uint64) -> bool:
 
 @kernel
 def add_negations(pool: Pool, ends: I64, size: int, full: np.uint64) -> bool:
-    """Add `not` of every function of size - 1."""
+    """Add `not` of every function of size - 1; `full` has a 1 in every row. False if the pool is full."""
     # one function of each orbit is enough: permuting commutes with `not`
     for position in range(ends[size - 2], ends[size - 1]):
         if pool.leads[position] and not _add_orbit(pool, pool.words[position] ^ full, size, 0):
@@ -122,12 +124,13 @@ def add_negations(pool: Pool, ends: I64, size: int, full: np.uint64) -> bool:
 
 @kernel
 def _functions_of_cost(pool: Pool, ends: I64, cost: int, root: int, leads_only: bool) -> U64:
-    """Return the functions of that list cost; for root 0 those of that size."""
+    """Return the functions of that list cost, for root 0 of that size; leads_only: the first of each orbit alone."""
     chosen = np.empty(ends[cost + 1] - ends[cost - 1], np.uint64)
     count = 0
     # list cost is the size or one less, so only two layers are searched
     for position in range(ends[cost - 1], ends[cost + 1]):
-        if pool.sizes[position] - (pool.rooted[position] & root != 0) == cost and pool.leads[position] >= leads_only:
+        list_cost = pool.sizes[position] - (pool.rooted[position] & root != 0)
+        if list_cost == cost and (pool.leads[position] or not leads_only):
             chosen[count] = pool.words[position]
             count += 1
     return chosen[:count]
@@ -135,7 +138,7 @@ def _functions_of_cost(pool: Pool, ends: I64, cost: int, root: int, leads_only: 
 
 @kernel
 def add_pairs(pool: Pool, ends: I64, size: int, operator: int, full: np.uint64) -> bool:
-    """Add `operator` of two lists of arguments (iff: of two arguments) of total size - 1.
+    """Add `operator` of two functions whose list costs (iff: sizes) add up to size - 1; False if the pool is full.
 
     One of the two runs over orbits only: any formula becomes one of these by permuting its variables.
     """
@@ -193,7 +196,7 @@ def list_iff_arguments(
     separates rows of `open_rows` in which those before it agree; one that does not could be left out.
     """
     max_size = ends.size - 1
-    count = first = ends[min(total // 3, max_size)]
+    count = first = ends[min(total // 3, max_size)]  # the first of at least three ascending arguments
     all_ones, all_zeros = np.empty(count, np.uint64), np.empty(count, np.uint64)
     cost, member, parent = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     for position in range(count):  # one loop compiles in less time than a function of numpy for each array
@@ -206,7 +209,8 @@ def list_iff_arguments(
             zeros = all_zeros[index] & ~words[position]
             agreed, before = ones | zeros, all_ones[index] | all_zeros[index]
             open_agreed = agreed & open_rows
-            if agreed & required != required or open_agreed == 0 or open_agreed == before & open_rows:
+            separates_nothing = open_agreed == before & open_rows
+            if agreed & required != required or open_agreed == 0 or separates_nothing:
                 continue
             if count == all_ones.size:
                 all_ones, all_zeros = _grow_array(all_ones, 2 * count + 64), _grow_array(all_zeros, 2 * count + 64)
@@ -222,13 +226,13 @@ def list_iff_arguments(
 
 @kernel
 def add_iffs(pool: Pool, ends: I64, size: int, full: np.uint64) -> bool:
-    """Add `iff` of three or more arguments of total size - 1."""
+    """Add `iff` of three or more arguments of total size - 1; False if the pool is full."""
     count = pool.length[0]
     lists = list_iff_arguments(pool.words[:count], pool.sizes[:count], ends[:size], size - 1, np.uint64(0), full)
-    for last in range(1, size - 2):
-        arguments = _functions_of_cost(pool, ends, last, 0, True)
+    for last_size in range(1, size - 2):  # at least two arguments of size 1 come before
+        arguments = _functions_of_cost(pool, ends, last_size, 0, True)
         for index in range(lists.first, lists.cost.size):
-            if lists.cost[index] + last == size - 1 and pool.sizes[lists.member[index]] <= last:
+            if lists.cost[index] + last_size == size - 1 and pool.sizes[lists.member[index]] <= last_size:
                 for word in arguments:
                     agreed = (lists.all_ones[index] & word) | (lists.all_zeros[index] & (word ^ full))
                     if not _add_orbit(pool, agreed, size, 0):

@@ -1,8 +1,8 @@
 """Kernels that search catalogues of small functions (solvers.formulas._kernels_functions) under a partial table.
 
-care, value: rows that are determined, and their values there (0 elsewhere). keep, flip: the score of an answer is
-(bits & keep) ^ flip; the least score wins. Order is part of every answer: of equal scores the first in the stated order
-is returned, so that results do not depend on block sizes or hashing.
+care, value: determined rows, and their values (0 elsewhere). keep, flip: an answer's score is (bits & keep) ^ flip; the
+least score wins. Of equal scores the first in the stated order is returned, so that results do not depend on block
+sizes or hashing.
 
 Letters of shapes: f = functions, s = sizes, l = lists, u = selected functions.
 """
@@ -78,7 +78,7 @@ def select_candidates(
 ) -> Selection:
     """Select functions of words[:limit], complemented where `negate` is set, as arguments of a conjunction.
 
-    Selected are those that are 1 on `onset`, not on all of `offset`, and of cost below `total`.
+    A selected function is 1 on all of `onset`, not 1 on all of `offset`, and has a list cost below `total`.
     """
     positions_found = np.empty(limit, np.int64)
     starts = np.empty(total + 2, np.int64)
@@ -116,7 +116,7 @@ def select_candidates(
 def find_cover_pair(
     selection: Selection, total: int, offset: np.uint64, keep: np.uint64, flip: np.uint64, floor: np.uint64
 ) -> tuple[int, int]:
-    """Find two candidates of total cost `total`, one of them 0 in every row of `offset`; (-1, -1) if there are none.
+    """Find two candidates of total cost `total` such that in every row of `offset` one is 0; (-1, -1) without.
 
     Of equally good pairs that with the smallest first, then second candidate; a score of `floor` ends the search.
     """
@@ -157,7 +157,7 @@ class ParityPairs(NamedTuple):
 @kernel
 def find_parity_pairs(
     words: U64,
-    costs: U8,  # [2, f] list costs under `xor` and `iff`; UNUSED in the row of an operator that is not wanted
+    costs: U8,  # [2, f] list costs under `xor` and `iff`; UNUSED in the row of an operator that is not allowed
     ends: I64,
     total: int,
     care: np.uint64,
@@ -167,22 +167,22 @@ def find_parity_pairs(
 ) -> ParityPairs:
     """Find two functions of total cost `total` whose parity, or equality, has `value` on `care`.
 
-    Meet in the middle: the cheaper function determines the other one on `care`; the cheaper ones are hashed by that,
-    then the others are looked up. Linear in the number of functions, instead of quadratic. Of equally good pairs that
-    with the smallest first, then second position.
+    Meet in the middle: on `care` the cheaper function determines the other one. The cheaper ones are hashed by these
+    values, then the others are looked up: linear in the number of functions, not quadratic. Of equally good pairs, the
+    one with the smallest first, then second position, is returned.
     """
     max_size = ends.size - 1
     # a list cost is the size or one less: cost total // 2 reaches one layer further
     num_left = ends[min(total // 2 + 1, max_size)]
     bits = 10
-    # two entries a function: at most 1 of 16 slots is filled, so that most look-ups end at `is_filled`
+    # two entries a function, so at most 1 of 16 slots is filled: most look-ups end at `is_filled`
     while 1 << bits < 32 * num_left:
         bits += 1
     shift = np.uint64(64 - bits)
     is_filled = np.empty(1 << bits, np.bool_)
     for slot_index in range(1 << bits):
         is_filled[slot_index] = False
-    heads = np.empty(1 << bits, np.int32)  # 2 * left + operator
+    heads = np.empty(1 << bits, np.int32)  # first entry of a slot; an entry is 2 * position + operator (0 xor, 1 iff)
     following = np.empty(2 * num_left, np.int32)
     for entry in range(2 * num_left - 1, -1, -1):  # backwards, so that chains ascend
         if costs[entry & 1, entry >> 1] <= total // 2:

@@ -2,16 +2,16 @@
 
 Built by exhaustive enumeration of whole orbits under permutation of the variables. Complete for up to 4 variables; for
 5 and 6 complete up to `max_size`, beyond which solvers.formulas.synthesis takes over. For the standard operators
-the result is shipped by orbit, so that no kernel has to be compiled first. Constants are no
-atoms of formulas, so no function of 0 variables has a formula. *List cost*: see solvers.formulas._kernels_functions.
+the result is shipped by orbit, so that no kernel has to be compiled first. Constants are no atoms of formulas, so no
+function of 0 variables has a formula. *List cost* is defined in solvers.formulas._kernels_functions.
 
 Size and possible roots are equal throughout an orbit. So a file with one function of each orbit, 11,000 instead of 1.1
 million of five variables, holds a whole catalogue; reading it takes less time than compiling the enumeration.
 
 Of Post's closed classes (E. L. Post, The two-valued iterative systems of mathematical logic, 1941) few occur:
 operators that are all monotone, or all affine, stay in a small class; any other set expresses every function that
-preserves the constants that all its operators preserve. An operator preserves 0 (or 1) if it gives 0 (or 1) when all
-arguments are: `and` and `or` preserve both, `xor` preserves 0, `iff` preserves 1, `not` neither.
+preserves the constants that all its operators preserve. An operator preserves 0 (or 1) if its value is 0 (or 1) when
+all arguments are: `and` and `or` preserve both, `xor` preserves 0, `iff` preserves 1, `not` neither.
 
 A least formula over a set of variables whose function ignores one of them is as small over a subset, so a search over
 all subsets only needs the functions that depend on every variable. The constants are listed with one variable, because
@@ -51,7 +51,7 @@ U8 = npt.NDArray[np.uint8]
 class Layers(NamedTuple):
     """Functions by size, then by table bits.
 
-    words: [f] uint64 tables; sizes: [f] uint8; rooted: [f] uint8, see solvers.formulas.catalogue
+    words: [f] uint64 truth tables; sizes: [f] uint8 least sizes; rooted: [f] uint8, see `Catalogue`
     """
 
     words: U64
@@ -60,7 +60,7 @@ class Layers(NamedTuple):
 
 
 def plain_changes(length: int) -> Iterator[int]:
-    """Yield positions i to exchange with i + 1 that generate all permutations of that many items.
+    """Yield positions i whose exchanges with i + 1, one after another, run through all permutations of `length` items.
 
     Plain changes: D. E. Knuth, The Art of Computer Programming 4A, section 7.2.1.2, algorithm P.
     """
@@ -92,7 +92,7 @@ def permute_variables(words: U64, num_vars: int) -> U64:
 
 
 def pack_orbits(functions: Layers, num_vars: int) -> bytes:
-    """Pack the function of least table bits of each orbit, deflated: size + 16 * rooted of all, then all words."""
+    """Pack one function of each orbit, that of least table bits: all bytes size + 16 * rooted, then all words."""
     leads = np.flatnonzero(permute_variables(functions.words, num_vars).min(axis=0) == functions.words)
     words = functions.words[leads]
     keys = functions.sizes[leads] | functions.rooted[leads] << np.uint8(4)
@@ -111,25 +111,26 @@ def unpack_orbits(contents: bytes, num_vars: int) -> Layers:
     words, keys = permute_variables(leads, num_vars), np.frombuffer(inflated, np.uint8, count)
     if num_vars <= 5:  # size, bits and roots in one number of 39 bits: sorted in a fifth of the time
         sizes, roots = (keys & 15).astype(np.uint64), (keys >> 4).astype(np.uint64)
-        numbers = words.ravel()  # changed in place: memory that is new takes longer than the arithmetic
+        packed = words.ravel()  # changed in place: allocating memory takes longer than the arithmetic
         words <<= 3
         words |= sizes << 35 | roots
-        numbers.sort()
-        numbers = _distinct(numbers)
-        rooted = numbers.astype(np.uint8) & np.uint8(7)
-        bits = numbers >> np.uint64(3) & np.uint64(0xFFFFFFFF)
-        numbers >>= 35
-        return Layers(bits, numbers.astype(np.uint8), rooted)
-    kinds = np.unique(keys)  # size and roots are those of the orbit: sorted apart, then the runs are merged
+        packed.sort()
+        packed = _distinct(packed)
+        rooted = packed.astype(np.uint8) & np.uint8(7)
+        bits = packed >> np.uint64(3) & np.uint64(0xFFFFFFFF)
+        packed >>= 35
+        return Layers(bits, packed.astype(np.uint8), rooted)
+    kinds = np.unique(keys)  # size and roots are equal throughout an orbit: sort each kind, then merge the runs
     parts = [_distinct(np.sort(words[:, keys == kind], axis=None)) for kind in kinds]
     words, keys = np.concatenate(parts), np.repeat(kinds, list(map(len, parts)))
     order = np.lexsort((words, keys & 15))
     return Layers(words[order], keys[order] & np.uint8(15), keys[order] >> np.uint8(4))
 
 
-def _distinct(listed: U64) -> U64:
-    """Return a sorted list without repetitions: a symmetric function is its own image under permutations."""
-    return listed[np.flatnonzero(np.append(True, listed[1:] != listed[:-1]))]  # positions select faster than flags
+def _distinct(ascending: U64) -> U64:
+    """Drop repetitions: a function with symmetries is its own image under some permutations."""
+    # positions select faster than flags
+    return ascending[np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))]
 
 
 # --- Expressibility: which Boolean functions a set of operators can express -------------------------------------------
@@ -145,13 +146,13 @@ def operator_set(operators: Iterable[str]) -> tuple[str, ...]:
 
 
 def preserves(operators: Iterable[str], value: bool) -> bool:
-    """Return whether every formula of these operators is `value` where all variables are."""
+    """Return whether every formula of these operators is `value` in the row in which all variables are `value`."""
     chosen = [OPERATORS[name] for name in operators]
     return all(op.truth([value] * op.min_arity) == value for op in chosen)
 
 
 def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
-    """Count the functions of at most these variables that have a formula of these operators."""
+    """Count the functions of `num_vars` variables, not necessarily all used, that have a formula of these operators."""
     if num_vars == 0:
         return 0  # no atom, hence no formula
     match operators:
@@ -172,7 +173,7 @@ def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
 
 
 def expresses_everything(grammar: Grammar) -> bool:
-    """Return whether every function has a formula in the grammar, the constants as literals or not."""
+    """Return whether every function has a formula in the grammar; a constant may be a literal or a formula."""
     names = grammar.operators
     standard = operator_set(name for name in names if name in STANDARD_OPERATORS)
     # monotone and affine classes have at most 18 and 16 functions of 3 variables, any other at least a quarter of 256
@@ -183,8 +184,8 @@ def expresses_everything(grammar: Grammar) -> bool:
 def may_be_expressible(partial: PartialTable, operators: tuple[str, ...]) -> bool:
     """Return False if no formula agrees with the table.
 
-    True is final too, unless all operators are affine, or `and` or `or` stands alone; those classes are so small that
-    they are searched completely.
+    True is a proof as well, unless all operators are affine, or `and` or `or` is the only one: those classes are so
+    small that a search through them decides.
     """
     ones, zeros = partial.value, partial.care & ~partial.value
     last = num_rows(partial.num_vars) - 1
@@ -205,12 +206,11 @@ def _decreases(ones: int, zeros: int, num_vars: int) -> bool:
 
 # --- Catalogues: all Boolean functions of k variables whose least formula has at most some size, in the order of size
 MAX_VARS = 6  # a function is one 64-bit word
-MAX_SIZES = {5: 11, 6: 9}  # 1.1 and 0.4 million functions: 0.2 s and 0.05 s to build, a scan takes 0.1 ms
+MAX_SIZES = {5: 11, 6: 9}  # by variables: 1.1 and 0.4 million functions, 0.2 s and 0.05 s to build, 0.1 ms to scan
 CAPACITIES = {5: 1_200_000, 6: 500_000}  # initial room for functions; doubles when it is full
 SHIPPED = {num_vars: f"data/functions_{num_vars}.bin" for num_vars in (4, 5, 6)}  # for the standard operators
-# ROOTS: their bits in `rooted`; the codes of these operators are 1, 2 and 3
 LISTING = ("and", "or", "xor")  # associative operators: nested nodes are flattened
-ROOTS = {name: 1 << OPERATORS[name].code - 1 for name in LISTING}
+ROOTS = {name: 1 << OPERATORS[name].code - 1 for name in LISTING}  # their bits in `rooted`: 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,7 +222,7 @@ class Catalogue:
         of variables: narrower words would search no faster, and have every kernel compiled once more
     sizes: [f] least sizes, uint8
     rooted: [f] uint8; bit 0, 1, 2: a formula of least size has `and`, `or`, `xor` at its root
-    ends: [max_size + 1] how many functions have at most that size
+    ends: [max_size + 1] number of functions of at most each size, 0 to max_size
     """
 
     num_vars: int
@@ -251,7 +251,7 @@ class Catalogue:
 
     @property
     def parity_costs(self) -> kernels.U8:
-        """List costs under `xor` and `iff`; UNUSED, which no search reaches, for a missing operator; shape [2, f]."""
+        """List costs under `xor` and `iff`; shape [2, f]. A missing operator has UNUSED, which no search reaches."""
         return _parity_costs(self)
 
     def position(self, bits: int) -> int | None:
@@ -260,9 +260,9 @@ class Catalogue:
         for size in range(1, self.max_size + 1):
             # words are sorted within a size only: one binary search a layer, 15 layers for four variables
             layer = self.words[self.ends[size - 1] : self.ends[size]]
-            place = int(np.searchsorted(layer, word))
-            if place < len(layer) and layer[place] == word:
-                return int(self.ends[size - 1]) + place
+            index = int(np.searchsorted(layer, word))
+            if index < len(layer) and layer[index] == word:
+                return int(self.ends[size - 1]) + index
         return None
 
 
@@ -294,11 +294,11 @@ def _parity_costs(functions: Catalogue) -> kernels.U8:
     return np.stack([np.full(len(functions.words), UNUSED, np.uint8) if row is None else row for row in rows])
 
 
-# --- building -------------------------------------------------------------------------------------------------------
+# --- Building ---------------------------------------------------------------------------------------------------------
 
 
 def build_catalogue(num_vars: int, operators: tuple[str, ...], *, max_size: int | None = None) -> Catalogue:
-    """Enumerate all functions of 1 to 6 variables up to a size, or all there are."""
+    """Enumerate all functions of 1 to 6 variables up to `max_size` nodes; None: all that the operators can express."""
     total = num_expressible(num_vars, operators)
     sizes = count(2) if max_size is None else range(2, max_size + 1)
     pool = _empty_pool(num_vars, CAPACITIES.get(num_vars, 1 << num_rows(num_vars)))
@@ -326,14 +326,14 @@ def _grow(pool: kernels.Pool, ends: list[int], size: int, num_vars: int, operato
         return pairs and (operator != "iff" or kernels.add_iffs(pool, bounds, size, full))
 
     for operator in operators:
-        while not add_all(operator):  # functions that are already in the pool are found again
+        while not add_all(operator):  # a full pool: start the operator again, functions in the pool stay
             pool = _enlarge_pool(pool, num_vars)
     return pool
 
 
 def _empty_pool(num_vars: int, capacity: int) -> kernels.Pool:
     capacity += factorial(num_vars)  # an orbit is added only if a largest one, of num_vars! functions, fits
-    return kernels.Pool(  # a hash set; its fields are explained there
+    return kernels.Pool(
         words=np.empty(capacity, np.uint64),
         sizes=np.empty(capacity, np.uint8),
         rooted=np.zeros(capacity, np.uint8),
@@ -363,7 +363,7 @@ def _sort_pool(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, en
     return Catalogue(num_vars, operators, words, pool.sizes[: ends[-1]].copy(), rooted, ends)
 
 
-# --- what is shipped, and fewer variables ----------------------------------------------------------------------------
+# --- Shipped catalogues, and fewer variables --------------------------------------------------------------------------
 
 
 def _load_shipped(num_vars: int) -> Catalogue:
@@ -374,7 +374,7 @@ def _load_shipped(num_vars: int) -> Catalogue:
 def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
     """Return the functions of the first `num_vars` of 4 variables, as functions of these only.
 
-    Sizes and roots stay: in any formula the other variables may be replaced by one of these.
+    Sizes and roots are the same: in a formula, any other variable may be replaced by one of these.
     """
     if num_vars == 0:
         return _from_sorted(0, functions.operators, functions.layers(slice(0)))  # none: constants are no formulas
@@ -427,7 +427,7 @@ def synthesis_operators(grammar: Grammar) -> tuple[str, ...]:
 
 @cache
 def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialFunctions:
-    """Return the list for up to `max_vars` variables; built once per process."""
+    """Return the functions of 1 to `max_vars` variables that depend on all; built once per process."""
     bits, sizes, starts, ends, complete_to = [], [], [0, 0], [0], [COMPLETE]
     for num_vars in range(1, max_vars + 1):
         functions = catalogue(num_vars, operators)
@@ -441,7 +441,7 @@ def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialF
         sizes.append(functions.sizes[order])
         starts.append(starts[-1] + len(order))
         complete_to.append(COMPLETE if functions.is_complete else functions.max_size)
-    indexes = (np.array(listed, np.int64) for listed in (starts, ends, complete_to))
+    indexes = (np.array(values, np.int64) for values in (starts, ends, complete_to))
     return EssentialFunctions(np.concatenate(bits), np.concatenate(sizes), *indexes)
 
 
@@ -457,14 +457,15 @@ def _depends_on_all(words: npt.NDArray[np.uint64], num_vars: int) -> npt.NDArray
 
 
 # --- Effect of the literals 0 and 1 on least formulas, where a grammar allows them ------------------------------------
-_STANDS_IN = {"xor": {"not"}, "iff": {"not", "and", "or"}}
+# operator -> operators that express it without loss of size where an argument is a literal, see the module's head
+_NEEDED_WITH_LITERALS = {"xor": {"not"}, "iff": {"not", "and", "or"}}
 
 
 def require_literals_alone(grammar: Grammar) -> None:
-    """Raise `ValueError` if literals inside formulas could make them smaller, or possible: no search covers that."""
+    """Raise `ValueError` if a literal inside a formula could make it smaller, or possible at all: none is searched."""
     if not grammar.allow_constants:
         return
-    for operator, needed in _STANDS_IN.items():
+    for operator, needed in _NEEDED_WITH_LITERALS.items():
         missing = needed.difference(grammar.operators)
         if operator in grammar.operators and missing:
             raise ValueError(

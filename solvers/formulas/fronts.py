@@ -2,9 +2,8 @@
 
 Rows are counts per pattern. Each set of at most `max_parents` columns is compared with every function of up to four
 variables: the errors of a function are the sum of two look-ups in tables of 256, one for each half of its truth table.
-Of five and six variables the catalogue's functions that depend on all of them are compared, of at most 11 and 9 nodes.
-A row with gaps counts by the patterns that its completions have: it is surely wrong if none of them has the target's
-value, possibly wrong if some has not.
+For five (six) variables: the catalogue's functions of at most 11 (9) nodes that depend on all variables. A row with
+gaps is surely wrong if the function has the target's value on no completion, possibly wrong if it fails on some.
 
 Sums of products of more than four columns are searched by MaxSAT (`_sum_front`), up to ten columns in the table.
 
@@ -49,20 +48,20 @@ U64 = npt.NDArray[np.uint64]
 BoolArray = npt.NDArray[np.bool_]
 
 GAP = -1
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 MAX_SETS = 200_000  # sets of columns that are compared
-MAX_CATALOGUE_COLUMNS = 6  # columns of a function, above which the catalogue has none
-SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+MAX_CATALOGUE_COLUMNS = 6  # the catalogue has no functions of more columns
 Rows: TypeAlias = tuple[I64, I64, I64]
-"""Cubes of a set of columns that occur, and numbers of their rows with target 0 and 1; see `Patterns.merge`."""
+"""Cubes of a set of columns that occur, and for each the number of rows with target 0 and 1; see `Patterns.merge`."""
 Counting: TypeAlias = Literal["sure", "possible"]
-"""Errors of rows with gaps: those that no completion puts right, or those that some completion puts wrong."""
+"""Rows with gaps that count as errors: wrong under every completion ("sure"), or under some ("possible")."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Rows of a table by pattern, those in which the target is known and no intervention set it.
+    """Patterns of the rows in which the target is known and was not intervened on.
 
-    codes: [patterns, columns] 0, 1, or -1 for a gap; zeros, ones: [patterns] numbers of rows with target 0, 1
+    codes: [patterns, columns] 0, 1, or -1 for a gap; zeros, ones: [patterns] number of rows with target 0, 1
     """
 
     codes: I16
@@ -74,9 +73,9 @@ class Patterns:
         return int(self.codes.shape[1])
 
     def merge(self, chosen: Sequence[int]) -> Rows:
-        """Return the cubes of some columns that occur, and their rows with target 0 and 1.
+        """Return the cubes of some columns that occur, and for each the number of rows with target 0 and 1.
 
-        A cube is a number with a digit 0, 1 or 2 (a gap) to the base 3 for each column, the first the least.
+        A cube is an integer in base 3: digit i is the value of column i of the set, 0, 1 or 2 (a gap).
         """
         powers = 3 ** np.arange(len(chosen), dtype=np.int64)
         digits = np.where(self.codes[:, list(chosen)] == GAP, 2, self.codes[:, list(chosen)])
@@ -90,10 +89,11 @@ class Patterns:
 
 @dataclass(frozen=True)
 class FrontFunction:
-    """Function on the front. columns: those it depends on; bits: its truth table over these, the first the lowest bit.
+    """Function on the front.
 
-    num_formulas: number of least formulas; formulas: their texts in prefix form, in code point order, as many as were
-        asked for, each with its tree over the columns of the table
+    columns: columns it depends on; bits: its truth table over these, the first column is the lowest bit of a row
+    num_formulas: number of least formulas
+    formulas: the first of them in code point order: text in prefix form, tree over the columns of the table
     """
 
     columns: tuple[int, ...]
@@ -131,7 +131,8 @@ class FrontPoint:
 class FunctionList:
     """Functions over as many columns as a set has, in the order of size, then as integers.
 
-    words: [f] over 2**num_columns rows; codes: [f] size codes; starts: [sizes] first function of each size
+    words: [f] truth tables of 2**num_columns rows; codes: [f] size codes, integers that order the sizes
+    starts: [sizes] first function of each size
     """
 
     num_columns: int
@@ -146,22 +147,23 @@ class FunctionList:
 
     def span(self, code: int) -> slice:
         """Return the functions of that size."""
-        return slice(*(int(np.searchsorted(self.codes, code, side=side)) for side in SIDES))
+        start, end = (int(np.searchsorted(self.codes, code, side=side)) for side in _SIDES)
+        return slice(start, end)
 
     @cached_property
     def _bytes(self) -> list[I64]:
-        """Eight rows of each function as a number, one array for every eight rows."""
+        """Truth tables by bytes: one array [f] for every eight rows."""
         shifts = range(0, 1 << self.num_columns, 8)
         return [(self.words >> np.uint64(shift) & np.uint64(255)).astype(np.int64) for shift in shifts]
 
     def count_errors(self, rows: Rows) -> I64:
         """Return the errors of each function on rows without gaps; [f]."""
         if_one, if_zero = np.zeros((2, 1 << self.num_columns), np.int64)
-        for cube, low, high in zip(*(counts.tolist() for counts in rows), strict=True):
-            places = cube_rows(cube, self.num_columns)
-            assert places & (places - 1) == 0
-            if_one[places.bit_length() - 1] += low
-            if_zero[places.bit_length() - 1] += high
+        for cube, num_zeros, num_ones in zip(*(counts.tolist() for counts in rows), strict=True):
+            row_mask = cube_rows(cube, self.num_columns)
+            assert row_mask & (row_mask - 1) == 0
+            if_one[row_mask.bit_length() - 1] += num_zeros
+            if_zero[row_mask.bit_length() - 1] += num_ones
         errors = np.zeros(len(self.words), np.int64)
         for index, values in enumerate(self._bytes):
             eight = slice(8 * index, 8 * index + 8)
@@ -172,11 +174,11 @@ class FunctionList:
     def arrays(self) -> Functions:
         """The functions as kernels take them."""
         starts = np.append(self.starts, len(self.words))
-        return Functions(self.words, _supports(self.words, self.num_columns), starts, len(self._bytes))
+        return Functions(self.words, _support_masks(self.words, self.num_columns), starts, len(self._bytes))
 
 
 def _byte_errors(if_one: I64, if_zero: I64) -> I64:
-    """Return the errors of the 2**rows functions of up to eight rows."""
+    """Return the errors of each of the 2**rows functions of up to eight rows."""
     table = np.zeros(1, np.int64)
     for errors_of_one, errors_of_zero in zip(if_one, if_zero, strict=True):
         table = np.concatenate([table + errors_of_zero, table + errors_of_one])
@@ -195,13 +197,13 @@ def cube_rows(cube: int, num_columns: int) -> int:
 
 
 @cache
-def supports(num_vars: int) -> npt.NDArray[np.uint8]:
-    """Return the variables on which each function of up to four depends, as a mask; [2**2**num_vars]."""
+def all_supports(num_vars: int) -> npt.NDArray[np.uint8]:
+    """Return the variables on which each function of up to four variables depends, as a mask; [2**2**num_vars]."""
     words = np.arange(1 << (1 << num_vars), dtype=np.uint64)
-    return _supports(words, num_vars)
+    return _support_masks(words, num_vars)
 
 
-def _supports(words: U64, num_vars: int) -> npt.NDArray[np.uint8]:
+def _support_masks(words: U64, num_vars: int) -> npt.NDArray[np.uint8]:
     masks = np.zeros(len(words), np.uint8)
     for variable in range(num_vars):
         low = np.uint64(full_mask(num_vars) & ~projection(variable, num_vars).bits)
@@ -212,14 +214,14 @@ def _supports(words: U64, num_vars: int) -> npt.NDArray[np.uint8]:
 
 @cache
 def functions_of(measure: Measure, num_columns: int) -> FunctionList:
-    """Return the functions of a set of columns: all of up to four; of more those that depend on all and are listed."""
+    """Return the functions of a set of columns: all up to four columns; above, the catalogue's that depend on all."""
     if num_columns <= NUM_VARS:
         sizes = least_sizes(measure)
-        inside = supports(NUM_VARS)[sizes.words.astype(np.int64)] >> num_columns == 0
+        inside = all_supports(NUM_VARS)[sizes.words.astype(np.int64)] >> num_columns == 0
         words, codes = sizes.words[inside] & np.uint64(full_mask(num_columns)), sizes.sizes[inside]
     else:
         sizes = least_sizes(measure, num_columns)
-        inside = _supports(sizes.words, num_columns) == (1 << num_columns) - 1
+        inside = _support_masks(sizes.words, num_columns) == (1 << num_columns) - 1
         words, codes = sizes.words[inside], sizes.sizes[inside]
     order = np.lexsort((words, codes))
     words, codes = words[order], codes[order]
@@ -227,10 +229,10 @@ def functions_of(measure: Measure, num_columns: int) -> FunctionList:
 
 
 def column_sets(num_columns: int, max_parents: int) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of columns to compare: of four at most, then of five and six where those are asked for."""
+    """Yield the sets of columns to compare: first of four (or fewer in all), then of five and six if allowed."""
     yield from combinations(range(num_columns), min(num_columns, max_parents, NUM_VARS))
-    for number in range(NUM_VARS + 1, min(num_columns, max_parents, MAX_CATALOGUE_COLUMNS) + 1):
-        yield from combinations(range(num_columns), number)
+    for size in range(NUM_VARS + 1, min(num_columns, max_parents, MAX_CATALOGUE_COLUMNS) + 1):
+        yield from combinations(range(num_columns), size)
 
 
 def num_sets(num_columns: int, max_parents: int) -> int:
@@ -264,10 +266,13 @@ def front(
     counting: Counting = "sure",
     ties: int = 20,
 ) -> Front:
-    """Return the front of errors and size over all formulas that depend on at most so many columns.
+    """Return the front of errors and size over all formulas that depend on at most `max_parents` columns.
 
-    names: of columns as they stand in texts; max_errors: points of more errors are left out
-    `ValueError` for sums of more than four columns where rows have gaps, or the table more columns than are compared
+    names: column names in the texts; max_errors: points of more errors are left out
+    ties: most formulas listed for a function
+
+    Sums of products of more than four columns need rows without gaps and at most `minimal_sums.MAX_VARS` columns;
+    `ValueError` else.
     """
     if is_sum_search(measure, min(patterns.num_columns, max_parents)):
         return _sum_front(patterns, measure, max_parents, names, max_errors, ties)
@@ -275,13 +280,14 @@ def front(
     goals = {code: least for code, least in pareto(scan.best).items() if max_errors is None or least <= max_errors}
     matches: dict[int, dict[tuple[tuple[int, ...], int], FrontFunction]] = {code: {} for code in goals}
     for code, chosen, word in scan.matches(goals):
-        columns, bits = essential(word, chosen)
+        columns, bits = drop_inessential(word, chosen)
         matches[code][columns, bits] = make_function(measure, columns, bits, names, ties)
     points = [
         FrontPoint(least, size_of_code(measure, code), tuple(matches[code][key] for key in sorted(matches[code])))
         for code, least in goals.items()
     ]
     widest = min(patterns.num_columns, max_parents)
+    # sums are complete here: those of more than four columns are searched by MaxSAT
     limits = [least_sizes(measure, k) for k in range(NUM_VARS + 1, widest + 1) if measure in ("all", "and-or-not")]
     incomplete = [int(sizes.sizes.max()) for sizes in limits if not sizes.is_complete]
     for point in points:
@@ -298,7 +304,7 @@ def certify_formulas(
     errors: int,
     size: Size,
 ) -> None:
-    """Measure each formula by the reference; `AssertionError` if errors or size differ: a defect of the search."""
+    """Measure each formula by the reference; raise `AssertionError` if its errors or its size differ."""
     for text, tree in formulas:
         measured = _count_errors(tree, patterns, counting), _measure_size(tree, measure)
         if measured != (errors, size):
@@ -307,6 +313,7 @@ def certify_formulas(
 
 def _count_errors(tree: Tree, patterns: Patterns, counting: Counting) -> int:
     names = [f"v{k}" for k in range(patterns.num_columns)]
+    # None for a constant, the text "0" or "1"
     formula = parse(tree_text(tree, names), Grammar(allow_constants=True)) if isinstance(tree, tuple | int) else None
     columns = [] if formula is None else [k for k, name in enumerate(names) if name in formula.mentioned]
     values = [
@@ -317,9 +324,9 @@ def _count_errors(tree: Tree, patterns: Patterns, counting: Counting) -> int:
     errors = 0
     for cube, zeros, ones in zip(*map(np.ndarray.tolist, patterns.merge(columns)), strict=True):
         rows = [0]
-        for place in range(len(columns)):
-            digit = cube // 3**place % 3
-            rows = [row | bit << place for row in rows for bit in ((0, 1) if digit == 2 else (digit,))]
+        for index in range(len(columns)):
+            digit = cube // 3**index % 3
+            rows = [row | bit << index for row in rows for bit in ((0, 1) if digit == 2 else (digit,))]
         reached = {values[row] for row in rows}
         wrong = [value not in reached if counting == "sure" else reached != {value} for value in (0, 1)]
         errors += zeros * wrong[0] + ones * wrong[1]
@@ -330,9 +337,9 @@ def _measure_size(tree: Tree, measure: Measure) -> Size:
     """Return the size of a formula from its definition (docs/tables.md)."""
     if measure in ("all", "and-or-not"):
         return 1 + sum(cast(int, _measure_size(part, measure)) for part in tree[1:]) if isinstance(tree, tuple) else 1
-    outer, inner, nothing = ("and", "or", "1") if is_dual(measure) else ("or", "and", "0")
+    outer, inner, empty_sum = ("and", "or", "1") if is_dual(measure) else ("or", "and", "0")
     if isinstance(tree, str):
-        return (0, 0) if tree == nothing else (1, 0)
+        return (0, 0) if tree == empty_sum else (1, 0)
     terms = tree[1:] if isinstance(tree, tuple) and tree[0] == outer else (tree,)
     return len(terms), sum(len(term) - 1 if isinstance(term, tuple) and term[0] == inner else 1 for term in terms)
 
@@ -345,7 +352,7 @@ def is_sum_search(measure: Measure, num_columns: int) -> bool:
 def _sum_front(
     patterns: Patterns, measure: Measure, max_parents: int, names: Sequence[str], max_errors: int | None, ties: int
 ) -> Front:
-    """Return the front of sums of products, or, of complements, of products of sums."""
+    """Return the front of sums of products (sop), or of products of sums (pos, as sums of the complement)."""
     if (patterns.codes == GAP).any():
         raise ValueError("sums of products of more than four columns are searched on rows without gaps")
     dual, num_columns = is_dual(measure), patterns.num_columns
@@ -353,8 +360,9 @@ def _sum_front(
     zeros, ones = (
         np.bincount(row_numbers, counts, minlength=1 << num_columns) for counts in (patterns.zeros, patterns.ones)
     )
-    low, high = (ones, zeros) if dual else (zeros, ones)
-    rows = [(int(row), int(low[row]), int(high[row])) for row in np.unique(row_numbers)]
+    if dual:
+        zeros, ones = ones, zeros
+    rows = [(int(row), int(zeros[row]), int(ones[row])) for row in np.unique(row_numbers)]
     sums = front_of_sums(num_columns, rows, max_parents, max_errors=max_errors)
 
     def points(listed: Sequence[SumPoint]) -> tuple[FrontPoint, ...]:
@@ -367,7 +375,7 @@ def _sum_front(
 
 
 def _sum_functions(point: SumPoint, dual: bool, names: Sequence[str], ties: int) -> tuple[FrontFunction, ...]:
-    """Return the functions of the sums of a point: each product of a least sum is prime, so it mentions all."""
+    """Return the functions of a point's sums; the products of a least sum are prime: it mentions what it depends on."""
     formulas: dict[tuple[tuple[int, ...], int], list[tuple[str, Tree]]] = {}
     for cubes in point.sums:
         columns = tuple(sorted({v for cube in cubes for v, digit in enumerate(cube) if digit != 2}))
@@ -381,58 +389,61 @@ def _sum_functions(point: SumPoint, dual: bool, names: Sequence[str], ties: int)
     )
 
 
+_NOT_COMPARED = np.iinfo(np.int64).max
+
+
 class _Scan:
     """Least errors of every size, over all sets of columns.
 
     best: size code -> least errors
 
-    A set has at least its minority counts as errors. Sets with few come first, and of each set only sizes below the
-    first that has fewer errors already are compared: no other can be on the front.
+    The errors of a set are at least its minority counts. Sets are scanned by this bound, ascending, and of each set
+    only the sizes below the first whose least errors are already below the bound: no larger size can be on the front.
     """
 
     def __init__(self, patterns: Patterns, measure: Measure, max_parents: int, counting: Counting) -> None:
         sets: dict[int, list[tuple[int, ...]]] = {}
         for chosen in column_sets(patterns.num_columns, max_parents):
             sets.setdefault(len(chosen), []).append(chosen)
-        self._parts = [_Part(patterns, functions_of(measure, k), listed, counting) for k, listed in sets.items()]
-        codes = sorted({code for part in self._parts for code in part.functions.size_codes})
-        best = np.full(len(codes), np.iinfo(np.int64).max)
-        for part in self._parts:
-            part.scan(np.searchsorted(codes, part.functions.size_codes), best)
+        self._groups = [_SetGroup(patterns, functions_of(measure, k), group, counting) for k, group in sets.items()]
+        codes = sorted({code for group in self._groups for code in group.functions.size_codes})
+        best = np.full(len(codes), _NOT_COMPARED)
+        for group in self._groups:
+            group.scan(np.searchsorted(codes, group.functions.size_codes), best)
         self.best = {code: least for code, least in zip(codes, best.tolist(), strict=True) if least < _NOT_COMPARED}
 
     def matches(self, goals: dict[int, int]) -> Iterator[tuple[int, tuple[int, ...], int]]:
-        """Yield size code, set of columns and function of all whose errors are those of `goals` at their size."""
-        for part in self._parts:
-            yield from part.matches(goals)
-
-
-_NOT_COMPARED = np.iinfo(np.int64).max
+        """Yield (size code, columns, function) wherever the errors equal goals[size code]."""
+        for group in self._groups:
+            yield from group.matches(goals)
 
 
 def _prepare_sets(patterns: Patterns, sets: Sequence[tuple[int, ...]], counting: Counting) -> tuple[SetRows, Scratch]:
-    """Return rows and sets of one number of columns as kernels take them."""
+    """Return the kernels' arrays for the rows and for sets that all have the same number of columns."""
     k = len(sets[0])
     digits = np.ascontiguousarray(np.where(patterns.codes == GAP, 2, patterns.codes), np.int8)
     cubes = np.array([cube_rows(cube, k) for cube in range(3**k)], np.uint64)
-    listed = np.array(sets, np.int64).reshape(len(sets), k)
-    rows = SetRows(digits, patterns.zeros, patterns.ones, listed, cubes, counting == "sure")
+    columns = np.array(sets, np.int64).reshape(len(sets), k)
+    rows = SetRows(digits, patterns.zeros, patterns.ones, columns, cubes, counting == "sure")
     zeros, ones, occurring = np.zeros((3, 3**k), np.int64)
-    return rows, Scratch(zeros, ones, occurring, np.zeros((8, 256), np.int64))
+    return rows, Scratch(zeros, ones, occurring, np.zeros((8, 256), np.int64))  # a table per byte of a word
 
 
 def minority_counts(patterns: Patterns, sets: Sequence[tuple[int, ...]]) -> I64:
-    """Return the fewest errors that any function of each set has on complete patterns; sets of one number of columns.
+    """Return for each set the fewest errors of any function on the rows without gaps in it; [sets].
 
-    None of a set fits any completion if they are not 0.
+    All sets have the same number of columns. Above 0, no function over the set fits, whatever fills the gaps.
     """
     bounds = np.zeros(len(sets), np.int64)
     least_of_sets(*_prepare_sets(patterns, sets, "sure"), bounds)
     return bounds
 
 
-class _Part:
-    """Sets of one number of columns, and the functions that are compared over each."""
+class _SetGroup:
+    """Sets of the same number of columns, and the functions that are compared over each.
+
+    _ends: how many sizes the scan compared, per set
+    """
 
     def __init__(
         self, patterns: Patterns, functions: FunctionList, sets: list[tuple[int, ...]], counting: Counting
@@ -442,23 +453,24 @@ class _Part:
         self._rows, self._scratch = _prepare_sets(patterns, sets, counting)
         self._bounds, self._ends = minority_counts(patterns, sets), np.zeros(len(sets), np.int64)
 
-    def scan(self, size_of: I64, best: I64) -> None:
-        """Lower the least errors of each size. size_of: positions of the list's sizes in `best`."""
+    def scan(self, size_positions: I64, best: I64) -> None:
+        """Lower the least errors of each size. size_positions: where the group's sizes are in `best`."""
         order = np.argsort(self._bounds, kind="stable")
         functions, bounds = self.functions.arrays, self._bounds
-        scan_sets(self._rows, functions, self._scratch, order, bounds, size_of.astype(np.int64), best, self._ends)
+        positions = size_positions.astype(np.int64)
+        scan_sets(self._rows, functions, self._scratch, order, bounds, positions, best, self._ends)
 
     def matches(self, goals: dict[int, int]) -> Iterator[tuple[int, tuple[int, ...], int]]:
-        """Yield size code, set and function of those whose errors are the goal of their size."""
+        """Yield (size code, columns, function) wherever the errors equal goals[size code]."""
         goal_errors = np.array([goals.get(code, -1) for code in self.functions.size_codes], np.int64)
-        functions, room = self.functions.arrays, 1 << 12
+        functions, capacity = self.functions.arrays, 1 << 12
         while True:
-            listed = np.zeros((room, 2), np.int64)
-            count = match_sets(self._rows, functions, self._scratch, self._bounds, self._ends, goal_errors, listed)
-            if count <= room:
+            pairs = np.zeros((capacity, 2), np.int64)
+            count = match_sets(self._rows, functions, self._scratch, self._bounds, self._ends, goal_errors, pairs)
+            if count <= capacity:
                 break
-            room = count
-        for s, f in listed[:count].tolist():
+            capacity = count
+        for s, f in pairs[:count].tolist():
             yield int(self.functions.codes[f]), self.sets[s], int(self.functions.words[f])
 
 
@@ -472,26 +484,24 @@ def pareto(best: dict[int, int]) -> dict[int, int]:
     return chosen
 
 
-def essential(word: int, columns: Sequence[int]) -> tuple[tuple[int, ...], int]:
+def drop_inessential(word: int, columns: Sequence[int]) -> tuple[tuple[int, ...], int]:
     """Return the columns that a function depends on, and its truth table over these."""
-    number = len(columns)
-    mask = int(_supports(np.array([word], np.uint64), number)[0])
-    places = [place for place in range(number) if mask >> place & 1]
+    support = int(_support_masks(np.array([word], np.uint64), len(columns))[0])
+    essential = [index for index in range(len(columns)) if support >> index & 1]
     bits = 0
-    for row in range(1 << len(places)):
-        full_row = sum((row >> k & 1) << place for k, place in enumerate(places))
+    for row in range(1 << len(essential)):
+        full_row = sum((row >> k & 1) << index for k, index in enumerate(essential))
         bits |= (word >> full_row & 1) << row
-    return tuple(columns[place] for place in places), bits
+    return tuple(columns[index] for index in essential), bits
 
 
 def make_function(
     measure: Measure, columns: tuple[int, ...], bits: int, names: Sequence[str], ties: int
 ) -> FrontFunction:
-    """Return a function with its least formulas."""
-    number = len(columns)
-    num_vars = max(NUM_VARS, number)
+    """Return a function with its least formulas, `ties` of them at most."""
+    num_vars = max(NUM_VARS, len(columns))
     word = bits
-    for width in range(number, num_vars):  # variables that it does not depend on
+    for width in range(len(columns), num_vars):  # variables that it does not depend on
         word |= word << (1 << width)
     book = formula_book(measure, num_vars)
     trees = [relabel_tree(tree, columns) for tree in book.trees(word)]

@@ -24,23 +24,23 @@ from calibrant.solvers.sat import Cnf, CoreGuided, Literal
 #
 # The size is (products, literals), compared in this order, so each product of a least sum is a prime implicant of the
 # rows that are 1 or free: it covers no row that is 0, and with any literal less it would cover one. A prime implicant
-# is dropped if another with fewer literals covers all its ones. Those that are left cover the ones at least cost
-# (weighted partial MaxSAT); all least covers follow one by one, each excluded once it is listed.
+# is dropped if another with fewer literals covers all its ones. A least cover of the ones by the others follows by
+# weighted partial MaxSAT, then all other least covers one by one, each excluded once it is listed.
 #
 # Sources: W. V. Quine, The problem of simplifying truth functions, 1952; the cover as MaxSAT, A. Ignatiev, A. Previti
 # and J. Marques-Silva, SAT-based formula simplification, 2015.
 MAX_VARS = 10  # variables of tables that are covered: 59,049 products
 MAX_CONFLICTS = 15_000  # conflicts of MaxSAT, and of the search for further covers: 2 s for 300 rows of noise
 NUM_IMPROVEMENTS = 400  # products taken out of a greedy cover and replaced, where the least one is not proven
-NUM_TAKEN_OUT = 3  # at a time
-MAX_COVERS = 10_000  # least sums that are counted
-MAX_PRIMES = 20_000  # that are left to cover
+NUM_TAKEN_OUT = 3  # products taken out at a time
+MAX_COVERS = 10_000  # least sums listed of a table, or of a point of a front
+MAX_PRIMES = 20_000  # prime implicants to cover with, those that are superfluous dropped
 BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Implicant:
-    """A product that covers no row that is 0. cube: per variable 0, 1, or 2 if it is absent; word: its truth table."""
+    """A product that covers no row that is 0. cube: see `Cube`; word: its truth table."""
 
     cube: Cube
     word: int
@@ -54,8 +54,9 @@ class Implicant:
 class LeastSums:
     """Least sums of products that agree with a table.
 
-    size: (products, literals); at_least: proven bound of the number of products, less than size[0] if undecided
-    sums: each as its products, with its truth table; is_complete: whether these are all
+    size: (products, literals), of a least sum if `is_proven`, else of the best sum found
+    at_least: proven lower bound of the number of products, less than size[0] if the size is not proven
+    sums: pairs (products, truth table); is_complete: whether these are all least sums
     """
 
     size: tuple[int, int]
@@ -68,15 +69,15 @@ class LeastSums:
         return self.at_least == self.size[0]
 
     def trees(self, *, is_dual: bool) -> list[tuple[Tree, int]]:
-        """Return formulas with their truth tables; is_dual: products of sums, of the complements."""
+        """Return the sums as trees with their truth tables; is_dual: trees of the complements, products of sums."""
         return [(sum_tree(cubes, dual=is_dual), word) for cubes, word in self.sums]
 
 
-@lru_cache(maxsize=8)  # a form of products is asked for itself, and as a bound of formulas
+@lru_cache(maxsize=8)  # a table's sums are requested as a result, and again as a bound of the least formula
 def least_sums(num_vars: int, ones: int, zeros: int, max_conflicts: int = MAX_CONFLICTS) -> LeastSums:
-    """Return the least sums of products that are 1 in the rows of `ones` and 0 in those of `zeros`, bit r is row r.
+    """Return the least sums of products that are 1 in the rows of `ones` and 0 in those of `zeros`; bit r is row r.
 
-    `ValueError` for more variables or prime implicants than are covered.
+    `ValueError` for more than `MAX_VARS` variables or `MAX_PRIMES` prime implicants.
     """
     if not 0 <= num_vars <= MAX_VARS:
         raise ValueError(f"sums of products of {num_vars} columns are not covered; at most {MAX_VARS} are")
@@ -91,7 +92,7 @@ def least_sums(num_vars: int, ones: int, zeros: int, max_conflicts: int = MAX_CO
 
 
 def greedy_size(num_vars: int, ones: int, zeros: int) -> tuple[int, int]:
-    """Return the products and literals of a sum that is met at once: no least one is larger."""
+    """Return (products, literals) of a greedy sum, an upper bound of the least size."""
     if not ones or not zeros:
         return (int(bool(ones)), 0)
     implicants = useful_primes(num_vars, ones, zeros)
@@ -104,7 +105,7 @@ def greedy_size(num_vars: int, ones: int, zeros: int) -> tuple[int, int]:
 
 
 def useful_primes(num_vars: int, ones: int, zeros: int) -> list[Implicant]:
-    """Return the prime implicants that a least sum may have: none with fewer literals covers all their ones."""
+    """Return the prime implicants that a least sum may have: those whose ones no shorter one covers."""
     is_allowed = ~_ternary(num_vars, zeros)
     is_prime = is_allowed & _ternary(num_vars, ones)
     for axis in range(num_vars):
@@ -125,7 +126,7 @@ def useful_primes(num_vars: int, ones: int, zeros: int) -> list[Implicant]:
 
 
 def _ternary(num_vars: int, rows: int) -> BoolArray:
-    """Return of each cube whether it has one of the rows; [3] * num_vars, axis v is variable v."""
+    """Return, for each cube, whether it contains one of the rows; shape [3] * num_vars, axis v is variable v."""
     table = unpack_bits(rows, 1 << num_vars).reshape([2] * num_vars, order="F")
     for axis in range(num_vars):
         table = np.concatenate([table, table.any(axis=axis, keepdims=True)], axis=axis)
@@ -144,7 +145,10 @@ def cube_word(cube: Sequence[int]) -> int:
 
 
 def _cover(implicants: Sequence[Implicant], ones: int, budget: Budget) -> LeastSums:
-    """Return the least covers of the ones."""
+    """Return the least covers of the ones, as far as the budget allows.
+
+    Implicants with the same ones and number of literals are interchangeable: they share a MaxSAT variable.
+    """
     groups: dict[tuple[int, int], list[Implicant]] = {}
     for implicant in implicants:
         groups.setdefault((implicant.word & ones, implicant.num_literals), []).append(implicant)
@@ -155,17 +159,17 @@ def _cover(implicants: Sequence[Implicant], ones: int, budget: Budget) -> LeastS
     rows = [row for row in range(ones.bit_length()) if ones >> row & 1]
     for clause in {tuple(x for x, cover in zip(literals, covers, strict=True) if cover >> row & 1) for row in rows}:
         cnf.add(*clause)
-    weight = sum(costs) + 1
+    weight = sum(costs) + 1  # one product costs more than all literals together
     with closing(CoreGuided(cnf, budget)) as search:
         for literal, cost in zip(literals, costs, strict=True):
             search.prefer(-literal, weight + cost)
         try:
             model = search.cheapest_model()
         except BudgetSpent:
-            good = _improve_cover(_greedy_cover(covers, costs, ones), covers, costs, ones)
-            size = (len(good), sum(costs[k] for k in good))
-            at_least = min(-(-search.at_least // (weight + max(costs))), len(good) - 1)
-            return LeastSums(size, at_least, (_join([choices[k][0] for k in good]),), is_complete=False)
+            greedy = _improve_cover(_greedy_cover(covers, costs, ones), covers, costs, ones)
+            size = (len(greedy), sum(costs[k] for k in greedy))
+            at_least = min(-(-search.at_least // (weight + max(costs))), len(greedy) - 1)
+            return LeastSums(size, at_least, (_join([choices[k][0] for k in greedy]),), is_complete=False)
         assert model is not None
         chosen = [k for k, literal in enumerate(literals) if literal in model]
         size = (len(chosen), sum(costs[k] for k in chosen))
@@ -185,7 +189,7 @@ def _cover(implicants: Sequence[Implicant], ones: int, budget: Budget) -> LeastS
 
 
 def _greedy_cover(covers: Sequence[int], costs: Sequence[int], ones: int) -> list[int]:
-    """Return positions of covers that cover the ones, the most open rows first."""
+    """Return positions of covers that together cover the ones, each taken for most rows that are still open."""
     chosen = []
     while ones:
         best = max(range(len(covers)), key=lambda k: ((covers[k] & ones).bit_count(), -costs[k]))
@@ -195,7 +199,7 @@ def _greedy_cover(covers: Sequence[int], costs: Sequence[int], ones: int) -> lis
 
 
 def _improve_cover(cover: list[int], covers: Sequence[int], costs: Sequence[int], ones: int) -> list[int]:
-    """Return a cover that is no larger: a few products at a time are replaced greedily, superfluous ones dropped."""
+    """Return a cover that is no larger: replace a few products at a time greedily, drop superfluous ones."""
     rng = Random(len(covers))
 
     def size(chosen: Sequence[int]) -> tuple[int, int]:
@@ -219,16 +223,17 @@ def _join(implicants: Sequence[Implicant]) -> tuple[tuple[Cube, ...], int]:
 
 
 # --- Errors against size of sums of products, each point proven by MaxSAT with a counter of errors --------------------
-# A sum chooses products; rows of one pattern are wrong together, at the cost of their surplus over the other value. For
-# falling numbers of errors, the least size with fewer is the optimum of a weighted partial MaxSAT problem; the fewest
-# errors at this size, and all sums that have both, follow under the assumption of that optimum.
+# A sum chooses products. Rows of one pattern are wrong together; beyond the errors of any function (each pattern's
+# minority) a wrong pattern adds its surplus, majority minus minority. From point to point: the least size with fewer
+# errors is the optimum of a weighted partial MaxSAT problem; the fewest errors at this size, and all sums that have
+# both, follow under the assumption of that optimum.
 # Where any number of variables may be mentioned, a product is dropped if another with fewer literals covers no fewer
 # ones and no other zeros: it is in no sum on the front.
 #
 # Source: the errors as a counter over reachable sums, N. Een and N. Sorensson, Translating pseudo-Boolean constraints
 # into SAT, 2006.
-FRONT_CONFLICTS = 30_000  # of one front: 2 s on six columns of noise, 10 s on seven
-MAX_COUNTS = 100_000  # numbers of errors that the counter tells apart, over all rows
+FRONT_CONFLICTS = 30_000  # conflicts of one front: 2 s on six columns of noise, 10 s on seven
+MAX_COUNTS = 100_000  # variables of the error counter: reachable numbers of errors, summed over the rows
 MAX_COMPARED = 2_000  # products up to which each is compared with all others
 
 
@@ -243,9 +248,9 @@ class SumPoint:
 
 @dataclass(frozen=True)
 class SumFront:
-    """Proven points by rising size, and what is left open where the budget ended.
+    """Proven points by rising size, and bounds of further points where the budget ended.
 
-    open_points: sums with fewer errors whose size is not proven least, one a point
+    open_points: greedy sums with fewer errors whose size is not proven least, one at each point
     at_least: proven bound of the size of any sum with fewer errors than the points have; None if nothing is open
     """
 
@@ -264,8 +269,9 @@ def front_of_sums(
 ) -> SumFront:
     """Return the front of all sums of products that mention at most `max_vars` variables.
 
-    rows: row of the truth table, and how often its value is 0 and 1; each row once
-    `ValueError` for more variables than are compared.
+    rows: triples (row of the truth table, number of its zeros, number of its ones), each row once
+
+    `ValueError` for more than `MAX_VARS` variables.
     """
     if not 0 <= num_vars <= MAX_VARS:
         raise ValueError(f"sums of products of {num_vars} columns are not compared; at most {MAX_VARS} are")
@@ -286,9 +292,10 @@ def front_of_sums(
 
 
 class _Problem:
-    """Products in groups of one cover and number of literals, and the surplus of each row of the truth table.
+    """Products in groups of equal cover and number of literals, and the surplus of each row of the truth table.
 
-    ones: rows that are 1 more often than 0, as bits; base: errors of any function; groups: (cover, literals) -> cubes
+    surplus: row -> majority minus minority, rows with a tie left out; ones: rows that are 1 more often than 0, as bits
+    base: errors that every function has; groups: (rows covered, without ties; number of literals) -> cubes
     """
 
     def __init__(self, num_vars: int, rows: Sequence[tuple[int, int, int]], max_vars: int) -> None:
@@ -306,8 +313,8 @@ class _Problem:
         self.groups = {key: groups[key] for key in self._useful(sorted(groups, key=lambda key: (key[1], key[0])))}
 
     def _useful(self, keys: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Drop each product that one of fewer literals is no worse than on every row."""
-        # with a bound of variables the other may mention one more than a sum has room for
+        """Drop each product if one of fewer literals is at least as good on every row."""
+        # not with a bound of variables: the shorter product may mention one that a sum has no room for
         if len(keys) > MAX_COMPARED or self.max_vars < self.num_vars:
             return keys
         useful: list[tuple[int, int]] = []
@@ -330,9 +337,9 @@ class _Problem:
         return sum(errors for row, errors in self.surplus.items() if (covered ^ self.ones) >> row & 1)
 
     def greedy_points(self) -> list[SumPoint]:
-        """Return sums by rising size and falling errors: by any products, or by those without a wrong row."""
-        plain = {key: cubes for key, cubes in self.groups.items() if key[0] & ~self.ones == 0}
-        points = [*self._extend_greedily(self.groups), *self._extend_greedily(plain)]
+        """Return sums by rising size and falling errors: of any products, or of those that cover ones alone."""
+        exact = {key: cubes for key, cubes in self.groups.items() if key[0] & ~self.ones == 0}
+        points = [*self._extend_greedily(self.groups), *self._extend_greedily(exact)]
         chosen: list[SumPoint] = []
         for point in sorted(points, key=lambda point: (point.size, point.errors)):
             if not chosen or point.errors < chosen[-1].errors:
@@ -340,7 +347,7 @@ class _Problem:
         return chosen
 
     def _extend_greedily(self, groups: Mapping[tuple[int, int], list[Cube]]) -> Iterator[SumPoint]:
-        """Yield sums, each with the product more that lowers the errors most."""
+        """Yield sums; each adds to the one before the product that lowers the errors most."""
         covered, errors = 0, self.num_surplus_ones
         chosen: list[Cube] = []
         columns: set[int] = set()
@@ -365,7 +372,7 @@ def _mentioned(cube: Cube) -> set[int]:
 
 
 class _Search:
-    """MaxSAT over the products of a problem. at_least: proven bound of the size that is searched for."""
+    """MaxSAT over the products of a problem; at_least: proven lower bound of the size of the next point."""
 
     def __init__(self, problem: _Problem, max_surplus: int, budget: Budget) -> None:
         self._problem = problem
@@ -374,10 +381,10 @@ class _Search:
         self._covers = list(problem.groups)
         # a sum on the front has no more products than rows that are 1
         self._weight = problem.num_vars * problem.ones.bit_count() + 1
-        self.at_least = (1, 0)  # (0, 0) is a point already, or has too many errors
+        self.at_least = (1, 0)  # size (0, 0) is a point already, or has too many errors
 
     def points(self) -> Iterator[SumPoint]:
-        """Yield the points by rising size; `BudgetSpent` where the budget ends."""
+        """Yield the points by rising size; raise `BudgetSpent` where the budget ends."""
         cnf = Cnf()
         self._chosen = [cnf.variable(f"product {k}") for k in range(len(self._covers))]
         self._add_columns(cnf)
@@ -409,7 +416,7 @@ class _Search:
             fewer = self._counter.get(surplus)
             model = search.model([*optimum, -fewer]) if fewer is not None else None
         above = [literal for errors, literal in self._counter.items() if errors > surplus]
-        # blocks hold until fewer errors are demanded: later sums may have all of these products
+        # a clause that excludes a listed sum must lapse once fewer errors are demanded: larger sums may contain the sum
         until = [-self._counter[surplus]] if surplus else []
         sums: list[tuple[Cube, ...]] = []
         assumptions = [*optimum, *(-literal for literal in above[:1])]
@@ -446,7 +453,7 @@ class _Search:
             cnf.add(*(-literal for literal in chosen))
 
     def _count_errors(self, cnf: Cnf) -> dict[int, Literal]:
-        """Return number of errors beyond the base -> literal that holds if there are at least so many; rising."""
+        """Return k -> literal that holds if there are at least k errors beyond the base; k ascending."""
         problem, layer = self._problem, dict[int, Literal]()
         num_counts = 0
         for row in sorted(problem.surplus, key=lambda row: (-problem.surplus[row], row)):

@@ -1,23 +1,23 @@
-"""Formulas of least size through SAT, and the clauses that state one of a given size.
+"""Formulas of least size through SAT, and the encoding of formulas of a given size.
 
 The claimed size is that of `solvers.formulas.synthesis.least_formula`: the least number of nodes of a formula over the
 variables, not necessarily all of them, without constants. Which of the least formulas is returned is up to the solver;
 it is the same for the same table, operators, symmetry breaks and budget.
 
 Sizes are refuted one after another. Rows are demanded when a candidate gets them wrong (counterexample-guided inductive
-synthesis), and stay for the next size. A state of the budget is a conflict of the solver.
+synthesis), and stay for the next size. A unit of the budget is a conflict of the solver.
 
-The nodes of the formula are numbered in prefix order, so the subtree of node i is i..end-1, its first argument is
-i + 1 and the argument after it starts at its end. An n-ary operator is one node whatever its arity, as in
+The nodes of the formula are numbered in prefix order: the subtree of node i is i..end-1, its first argument is i + 1,
+and node `end`, if any, is the next argument of i's parent. An n-ary operator is one node whatever its arity, as in
 `Formula.size`. Per row, the arguments of a node are folded from the last one to the first; n-ary `iff` is "all equal",
 which folds because each argument is compared with the one after it.
 
 A symmetry break is a function that adds clauses. Each keeps some formula of every function whose least size is the
 size encoded, so breaks may only be used once all smaller sizes are refuted.
 
-Sources of the idea, of encoding the shape and of adding rows as they are needed: A. Kojevnikov, A. Kulikov and
-G. Yaroslavtsev, Finding efficient circuits using SAT-solvers, 2009; W. Haaswijk, M. Soeken, A. Mishchenko and
-G. De Micheli, SAT-based exact synthesis, 2020.
+Encoding of the shape, and rows added as they are needed: A. Kojevnikov, A. Kulikov and G. Yaroslavtsev, Finding
+efficient circuits using SAT-solvers, 2009; W. Haaswijk, M. Soeken, A. Mishchenko and G. De Micheli, SAT-based exact
+synthesis, 2020.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class TreeEncoding:
     """Encoding of the formulas of exactly `size` nodes; `add_row` demands a value.
 
     operator[i][name], leaf[i][v]: kind of node i; exactly one holds
-    end[i][j]: the subtree of node i ends before node j
-    last[i]: node i is the last argument of its parent; group_end[i][j]: the arguments of that parent end before node j
+    end[i][j]: the subtree of node i ends just before node j
+    last[i]: node i is the last argument of its parent; group_end[i][j]: the arguments of its parent end just before j
     under[i][name]: the parent's operator
     """
 
@@ -106,8 +106,8 @@ class TreeEncoding:
         """Demand a value of the formula where variable v is bit v of `row`."""
         add, size = self.cnf.add, self.size
         kinds = ("value", "folded", "next value", "next folded")
-        cells = [[self.cnf.variable(f"{kind} of {i} in row {row}") for i in range(size)] for kind in kinds]
-        values, folded, next_value, next_folded = cells
+        literals = [[self.cnf.variable(f"{kind} of {i} in row {row}") for i in range(size)] for kind in kinds]
+        values, folded, next_value, next_folded = literals  # "next": of the argument after node i
         add(values[0] if value else -values[0])
         for i in range(size):
             for v, literal in enumerate(self.leaf[i]):
@@ -149,6 +149,7 @@ class TreeEncoding:
                     raise ValueError(f"no clauses for the operator '{name}'")
 
     def _add_equality(self, first: Literal, second: Literal, *unless: Literal) -> None:
+        """Demand that two literals are equal, unless one of the others holds."""
         self.cnf.add(*unless, -first, second)
         self.cnf.add(*unless, first, -second)
 
@@ -156,16 +157,16 @@ class TreeEncoding:
         """Decode the formula of a model, whose entry v - 1 is variable v; names[v] is variable v of the rows."""
         # backwards: arguments of a node have larger numbers
         programs: dict[int, tuple[Node, ...]] = {}  # node -> postfix program of its subtree
-        stops = [next(j for j, literal in end.items() if model[literal - 1] > 0) for end in self.end]
+        ends = [next(j for j, literal in end.items() if model[literal - 1] > 0) for end in self.end]
         for i in reversed(range(self.size)):
             name = next((o for o, literal in self.operator[i].items() if model[literal - 1] > 0), None)
             if name is None:
                 programs[i] = (names[next(v for v, leaf in enumerate(self.leaf[i]) if model[leaf - 1] > 0)],)
                 continue
             child, arity, nodes = i + 1, 0, list[Node]()
-            while child < stops[i]:
+            while child < ends[i]:
                 nodes.extend(programs[child])
-                child, arity = stops[child], arity + 1
+                child, arity = ends[child], arity + 1
             programs[i] = (*nodes, Apply(name, arity))
         return Formula(programs[0])
 
@@ -221,8 +222,8 @@ SYMMETRY_BREAKS: tuple[SymmetryBreak, ...] = (
 class SatSynthesis:
     """Search for the least size of a formula that agrees with a table, one size at a time.
 
-    lower_bound: proven; no smaller formula agrees
-    rows: those demanded so far, in the order in which candidates failed
+    lower_bound: proven: no smaller formula agrees
+    rows: rows demanded so far, in the order in which candidates failed on them
     """
 
     def __init__(
@@ -243,7 +244,10 @@ class SatSynthesis:
         self._symmetry_breaks = tuple(symmetry_breaks)
 
     def advance(self, budget: Budget) -> Formula | None:
-        """Find a formula of `lower_bound` nodes; None if there is none, and the bound grows; or `BudgetSpent`."""
+        """Search for a formula of `lower_bound` nodes and return it; without one, raise the bound and return None.
+
+        `BudgetSpent` if the budget ends first; the bound stays.
+        """
         tree = TreeEncoding(self.partial.num_vars, self.lower_bound, self.operators)
         for add_clauses in self._symmetry_breaks:
             add_clauses(tree)
@@ -269,7 +273,7 @@ class SatSynthesis:
         return bool(self.partial.value >> row & 1)
 
     def _first_wrong(self, formula: Formula) -> int | None:
-        """Return the first determined row on which the formula is wrong, by the reference."""
+        """Return the first determined row on which the formula is wrong, by the reference; None without one."""
         for row in range(num_rows(self.partial.num_vars)):
             if self.partial.care >> row & 1:
                 value = evaluate(formula, {name: row >> index & 1 for index, name in enumerate(self.names)})

@@ -2,11 +2,11 @@
 
 Up to 4 variables, one look-up in a complete catalogue of functions finds the formula. Over 5 and 6 variables a
 catalogue holds all functions of up to 11 and 9 nodes; beyond that, every size is refuted by exhaustion before the next
-is tried. A state of the budget is a listed function that is compared with the table, or a pair of them.
+is tried. A unit of the budget is a listed function that is compared with the table, or a pair of them.
 
-Ties are settled by one rule, for any number of variables and any method. Of the functions of least size that agree with
-the table, the one with the smallest table bits is taken. Of its formulas of least size, the one is built that comes
-first by
+Ties are broken by one rule, for any number of variables and any method. Of the functions of least size that agree with
+the table, the one with the smallest table bits is taken. Of its formulas of least size, the one is built that is first
+by
 1. the operator at its root, in table order (not, and, or, xor, iff);
 2. its split into two parts (for `iff` of more than two: into arguments): smallest first part, then smallest second
    part, by list cost (solvers.formulas._kernels_functions), size and table bits.
@@ -14,13 +14,13 @@ Nested nodes of one n-ary operator are flattened. Arguments are formulas by the 
 A part is `Listed` (a function of the catalogue) or `Decomposed` (an operator over parts).
 
 A formula of size s that agrees with a partial table divides s - 1 nodes among its arguments. All but the largest
-argument come from the catalogue. They leave a partial table with more open rows to the largest, which is found by a
-scan of the catalogue, or by the same question for a smaller size. An argument leaves open to the others, under `and`,
-the rows where it is 0; under `or`, those where it is 1; under a parity, none; under `iff`, those where the arguments so
-far disagree.
+argument come from the catalogue. The largest has to agree with a partial table in which further rows are open, and is
+found by a scan of the catalogue, or by the same search for a smaller size. An argument opens for the others, under
+`and`, the rows where it is 0; under `or`, those where it is 1; under a parity, none; under `iff`, those where the
+arguments so far disagree.
 
-A goal is a partial table, `value` on the rows of `care`, and the score by which formulas of one size are compared:
-least (bits & keep) ^ flip. `keep` and `flip` carry the score of the whole formula to its argument.
+A goal is a partial table, `value` on the rows of `care`, and a score, (bits & keep) ^ flip, by which formulas of one
+size are compared: the least is best. `keep` and `flip` express the score of the whole formula by its argument's bits.
 
 Each generator of splits yields formulas of exactly the requested size that agree with the goal. One of least score is
 among them, if there is any formula of this operator and size and none smaller agrees with the goal. Splits into listed
@@ -76,10 +76,10 @@ from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Ou
 
 
 class Goal(NamedTuple):
-    """Question for the function that is `value` wherever `care` is set and has the least (bits & keep) ^ flip.
+    """Demand for the function that is `value` on the rows of `care` and has the least score, (bits & keep) ^ flip.
 
-    care, value: rows that are determined, and the values there (0 elsewhere)
-    keep, flip: they make the score of an argument that of the larger function which it completes
+    care, value: determined rows, and their values (0 elsewhere)
+    keep, flip: the score of an argument under them is the score of the larger function that it completes
     """
 
     care: int
@@ -96,12 +96,12 @@ class Goal(NamedTuple):
         return (self.score(self.value) & self.care) | (self.flip & ~self.keep & ~self.care)
 
     def shift(self, bits: int) -> Goal:
-        """Return the goal for a function whose parity with `bits` meets this one."""
+        """Return the goal for a function whose exclusive or with `bits` meets this goal."""
         return self._replace(value=(self.value ^ bits) & self.care, flip=self.flip ^ (bits & self.keep))
 
 
 def exact_goal(bits: int, full: int) -> Goal:
-    """Return the goal that one function meets; `full` are all rows."""
+    """Return the goal that only the function `bits` meets; full: mask of all rows."""
     return Goal(full, bits, 0, 0)
 
 
@@ -134,9 +134,9 @@ def make_decomposed(operator: str, parts: Iterable[Part], size: int, full: int) 
 
 
 class Decomposition:
-    """Exact search in one catalogue, with memory of refuted questions.
+    """Exact search over one catalogue; refuted goals are remembered by size.
 
-    Questions must come in ascending size: a search for size s relies on there being no smaller formula that agrees.
+    Sizes must ascend: a search for size s relies on there being no smaller formula that agrees.
     """
 
     def __init__(self, functions: Catalogue) -> None:
@@ -152,28 +152,28 @@ class Decomposition:
         return 2 * self.functions.max_size + 2
 
     def find_smallest(self, goal: Goal, size: int) -> Part | None:
-        """Return the best function with a formula of that size that agrees, or None."""
+        """Return the agreeing function of that size of least score; None if there is none."""
         if size <= self.functions.max_size:
             return self._scan(goal, size)
         return self._search(goal, size, self.functions.operators)
 
     def split_with_root(self, goal: Goal, size: int, operator: str) -> Decomposed | None:
-        """Return the best decomposition with the operator at its root, or None."""
+        """Return the agreeing decomposition of least score with the operator at its root; None if there is none."""
         return best_candidate(goal, self._candidates(goal, size, operator))
 
     def listed_function(self, position: int) -> Listed:
         return Listed(int(self.functions.words[position]), int(self.functions.sizes[position]), position)
 
     def best_parity_pairs(self, goal: Goal, total: int) -> kernels.ParityPairs:
-        """Return the best two listed arguments of that total cost for `xor`, and for `iff`; one pass for both."""
-        question = goal, total
-        if question not in self._parity_pairs:
+        """Return, for `xor` and for `iff`, the two listed arguments of least score and total list cost `total`."""
+        key = goal, total  # one pass serves both operators
+        if key not in self._parity_pairs:
             functions = self.functions
             self.budget.spend(int(functions.ends[min(total, functions.max_size)]))
-            self._parity_pairs[question] = kernels.find_parity_pairs(
+            self._parity_pairs[key] = kernels.find_parity_pairs(
                 functions.words, functions.parity_costs, functions.ends, total, *map(np.uint64, goal)
             )
-        return self._parity_pairs[question]
+        return self._parity_pairs[key]
 
     def _scan(self, goal: Goal, size: int) -> Listed | None:
         start, end = (int(end) for end in self.functions.ends[size - 1 : size + 1])
@@ -182,13 +182,13 @@ class Decomposition:
         return None if position < 0 else self.listed_function(position)
 
     def _search(self, goal: Goal, size: int, operators: Iterable[str]) -> Decomposed | None:
-        # whether a formula exists does not depend on the score (keep, flip), so that refutations hold for all scores
-        question = goal.care, goal.value, size
-        if question in self._refuted:
+        # whether a formula exists does not depend on the score (keep, flip), so that a refutation holds for all scores
+        key = goal.care, goal.value, size
+        if key in self._refuted:
             return None
         solution = best_candidate(goal, (part for name in operators for part in self._candidates(goal, size, name)))
         if solution is None:
-            self._refuted.add(question)
+            self._refuted.add(key)
         return solution
 
     def _candidates(self, goal: Goal, size: int, operator: str) -> Iterator[Decomposed]:
@@ -210,7 +210,7 @@ class Decomposition:
         part: Part | None
         if size - 1 <= self.functions.max_size:
             part = self._scan(inner, size - 1)
-        else:  # no `not` below a `not`: without the two the formula would be smaller, and be found at that size
+        else:  # no `not` below a `not`: without the two the formula would be smaller
             part = self._search(inner, size - 1, (name for name in self.functions.operators if name != "not"))
         if part is not None:
             yield make_decomposed("not", [part], size, self.full)
@@ -251,7 +251,7 @@ def split_junctions(search: Decomposition, goal: Goal, size: int, operator: str)
     for cost, remainder in _remainders(search, total, operator):
         for index in range(selection.starts[cost], selection.starts[cost + 1]):
             word = int(selection.words[index])
-            # the rest has to be 1 on the onset, and 0 where this argument leaves a 1 on the offset
+            # the other arguments have to be 1 on the onset, and 0 where this one is 1 on the offset
             remaining_goal = Goal(onset | (offset & word), onset, inner.keep & word, inner.flip)
             part = remainder(remaining_goal.shift(negate))
             if part is not None:
@@ -287,7 +287,7 @@ def split_equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[D
     words = functions.words[: functions.ends[min(total // 2, functions.max_size)]]
     lists = list_iff_arguments(words, functions.sizes, functions.ends, total, np.uint64(onset), np.uint64(offset))
     remaining_sizes = total - lists.cost[lists.first :]
-    # the budget: functions of each remaining size that are compared; the last entry, 0, stands for unlisted sizes
+    # charged: the listed functions of each remaining size; the last entry, 0, stands for unlisted sizes
     layers = np.append(0, np.diff(functions.ends, append=functions.ends[-1]))
     search.budget.spend(int(layers[np.minimum(remaining_sizes, len(layers) - 1)].sum()))
     chosen, last = kernels.find_iff_last(
@@ -301,8 +301,8 @@ def split_equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[D
         all_ones = int(lists.all_ones[index])
         all_zeros = int(lists.all_zeros[index]) & search.full
         agreed = all_ones | all_zeros
-        # `iff` is 1 where all arguments agree: on the onset the last one is as the others, which agree there; on the
-        # offset it only has to differ where the others agree; where they disagree the result is 0 without it
+        # `iff` is 1 where all arguments agree: on the onset the last one has to equal the others, which agree there; on
+        # the offset it has to differ where the others agree; where they disagree the result is 0 whatever it is
         remaining_goal = Goal(
             onset | (offset & agreed),
             (onset & all_ones) | (offset & all_zeros),
@@ -317,7 +317,7 @@ def split_equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[D
 def _remainders(
     search: Decomposition, total: int, operator: str
 ) -> Iterator[tuple[int, Callable[[Goal], Part | None]]]:
-    """Yield list costs of a first argument, and the search for the rest: one unlisted argument, or two parts again."""
+    """Yield (list cost of a first argument, search for the others): one unlisted argument, or two parts again."""
     max_listed = search.functions.max_size
     for cost in range(1, total - max_listed):
         yield cost, partial(search.find_smallest, size=total - cost)
@@ -329,13 +329,14 @@ def _remainders(
 
 
 def _members(search: Decomposition, lists: Lists, index: int) -> Iterator[Listed]:
+    """Yield the arguments of a list, the last first."""
     while index >= 0:
         yield search.listed_function(int(lists.member[index]))
         index = int(lists.parent[index])
 
 
 def _count_pairs(starts: I64, total: int) -> int:
-    """Count the pairs of candidates of that total cost; an upper bound where both cost the same."""
+    """Count the pairs of candidates of that total list cost; where both have the same cost, each pair twice."""
     counts = np.diff(starts)
     return sum(int(counts[cost] * counts[total - cost]) for cost in range(1, total // 2 + 1))
 
@@ -347,7 +348,7 @@ def _count_list_pairs(ends: I64, total: int) -> int:
     return sum(count * int(ends[min((total - size) // 2, largest)]) for size, count in layers)
 
 
-# --- Reconstruction of formulas from functions, by a fixed rule, so that equal questions have equal answers -----------
+# --- Reconstruction of formulas from functions by the tie rule: the formula depends on the function alone -------------
 
 
 def formula_of_part(functions: Catalogue, part: Part, names: Sequence[str]) -> Formula:
@@ -384,7 +385,7 @@ def _listed_formula(functions: Catalogue, part: Listed) -> Formula:
     operators = (
         name for name in functions.operators if name not in ROOTS or functions.rooted[part.position] & ROOTS[name]
     )
-    # `rooted` spares searches for and, or, xor that must fail; `not` and `iff` have no bit and are tried
+    # `rooted` tells which of and, or, xor can be the root; `not` and `iff` have no bit and are tried
     chosen = next(split for operator in operators if (split := _split(functions, part, operator)))
     return _formula(functions, chosen)
 
@@ -400,7 +401,7 @@ def _split(functions: Catalogue, part: Listed, operator: str) -> Decomposed | No
 class LeastSize:
     """Search for the least size of a formula that agrees with a table, one size at a time.
 
-    lower_bound: proven bound: no smaller formula agrees; it is the least size once `size` is known
+    lower_bound: proven: no smaller formula agrees; the least size once `size` is not None
     possible: False once it is proven that no formula of any size agrees
     """
 
@@ -428,12 +429,12 @@ class LeastSize:
         return self.lower_bound <= self._search.max_size
 
     def advance(self, budget: Budget | None = None) -> None:
-        """Test the next size, or at first all listed sizes; a budget that runs out leaves all else unchanged."""
+        """Test the next size, at first all listed sizes at once; nothing changes if the budget runs out."""
         if self.decided or not self.in_reach:
             return
         self._search.budget = budget or Budget()
         try:
-            # words are in the order of size: the first match of one scan settles all listed sizes
+            # words are in the order of size: the first match of one scan decides all listed sizes
             if self.lower_bound == 1:
                 self._look_up()
             else:
@@ -478,7 +479,7 @@ class LeastSize:
         return formula
 
     def _certify(self, formula: Formula, names: Sequence[str]) -> None:
-        """Assert by the reference that the formula agrees in every determined row, and has the least size."""
+        """Assert by the reference that the formula agrees in every determined row, and that its size is `size`."""
         for row in range(num_rows(self.partial.num_vars)):
             if self.partial.care >> row & 1:
                 value = evaluate(formula, {name: row >> index & 1 for index, name in enumerate(names)})
@@ -494,9 +495,9 @@ def least_formula(
     at_most: int | None = None,
     budget: Budget | None = None,
 ) -> Outcome[Formula]:
-    """Return the formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
+    """Return the formula of least size; `Impossible` if there is none (of at most `at_most` nodes), or `OutOfBudget`.
 
-    names: names[i] is variable i of the table; `ValueError` for repeated names or a wrong number of them
+    names: names[i] is variable i of the table; `ValueError` if names are repeated or not as many as variables
     """
     if len(names) != partial.num_vars or len(set(names)) != len(names):
         raise ValueError(f"{len(names)} names {list(names)} for the {partial.num_vars} variables of a table")
@@ -523,12 +524,12 @@ def _outcome(search: LeastSize, names: Sequence[str], at_most: int | None) -> Ou
 
 # --- Formulas by look-up: of least size where a catalogue lists the function, of any function by Shannon expansion ----
 
-MAX_SIZE_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
+MAX_SIZE_OF_FOUR = 15  # no function of up to four variables needs a larger formula of the standard operators
 NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`
 
 
 def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np.uint8]:
-    """Return [65536] the least size of each function of 4 variables by table bits; NOT_EXPRESSIBLE without formula."""
+    """Return the least size of each function of 4 variables, by table bits; NOT_EXPRESSIBLE without one; [65536]."""
     functions = catalogue(4, operators)
     sizes = np.full(1 << num_rows(4), NOT_EXPRESSIBLE, np.uint8)
     sizes[functions.words] = functions.sizes
@@ -536,10 +537,10 @@ def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np
 
 
 def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = STANDARD_OPERATORS) -> Formula:
-    """Return the formula of least size for the function with that table, by the module's rule for ties.
+    """Return the formula of least size of the function with that table, by the module's rule for ties.
 
     names: one to six; names[i] is variable i. `TableError` if the function has no formula, or, over five and six
-    names, only formulas larger than what the catalogue lists; `least_formula` finds those too.
+    names, only formulas larger than those of the catalogue; `least_formula` has these too.
     """
     functions = catalogue(len(names), operators)
     position = functions.position(bits)

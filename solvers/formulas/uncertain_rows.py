@@ -1,4 +1,4 @@
-"""Functions under uncertain rows: gaps that are completed either way, and a target flipped at an unknown rate."""
+"""Functions of uncertain rows: rows with gaps, whose completion is unknown, and a target flipped at an unknown rate."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from calibrant.solvers.acyclic.count import Bounds
-from calibrant.solvers.formulas.fronts import Patterns, cube_rows, functions_of, minority_counts, supports
+from calibrant.solvers.formulas.fronts import Patterns, all_supports, cube_rows, functions_of, minority_counts
 from calibrant.solvers.formulas.least_formulas import NUM_VARS
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Functions of one column on rows with gaps: how many may fit, and how many must -----------------------------------
 # A row with gaps is a cube of the truth table. A function may fit if in every row some completion of the gaps gives the
 # target's value, and must fit if every completion does; gaps of different rows are independent, so this holds of the
-# whole table too. Functions that may fit are the assignments of 2**inputs bits under one clause a row, which are
-# counted by propagation, independent parts and branching. A function fits over a set of columns iff it fits over those
-# that it depends on, so functions that depend on all follow by Moebius inversion over subsets.
-MAX_BRANCHES = 20_000  # of all counts of a column together, half a second; none is needed up to four inputs in practice
+# whole table too. The functions that may fit are the assignments of 2**inputs bits that satisfy one clause for each
+# row. They are counted by propagation, independent components and branching. A function fits over a set of columns iff
+# it fits over those that it depends on, so functions that depend on all follow by Moebius inversion over subsets.
+MAX_BRANCHES = 20_000  # of all counts of a column together: half a second
 EXACT_INPUTS = 4  # inputs up to which branches are not budgeted: at most 2**16 assignments
 
 
 class Clauses(NamedTuple):
-    """Demands on the bits of a truth table, as masks: of each of `ones` some bit is 1, of each of `zeros` some is 0.
+    """Clauses over the bits of a truth table, as masks of bits; a mask of 0 cannot be satisfied.
 
-    A mask of 0 cannot be met.
+    ones: in each mask some bit is 1; zeros: in each mask some bit is 0
     """
 
     ones: frozenset[int]
@@ -39,12 +39,12 @@ class Clauses(NamedTuple):
 
 
 def clauses_of(patterns: Patterns, chosen: tuple[int, ...]) -> Clauses:
-    """Return the demands of the rows on a function of these columns that may fit."""
+    """Return the clauses that a function of these columns satisfies iff it may fit the rows."""
     cubes, zeros, ones = patterns.merge(chosen)
     rows = [cube_rows(cube, len(chosen)) for cube in cubes.tolist()]
     return Clauses(
-        frozenset(mask for mask, number in zip(rows, ones.tolist(), strict=True) if number),
-        frozenset(mask for mask, number in zip(rows, zeros.tolist(), strict=True) if number),
+        frozenset(mask for mask, count in zip(rows, ones.tolist(), strict=True) if count),
+        frozenset(mask for mask, count in zip(rows, zeros.tolist(), strict=True) if count),
     )
 
 
@@ -56,24 +56,24 @@ def count_must(clauses: Clauses, num_bits: int) -> int:
 
 @dataclass
 class AssignmentCounter:
-    """Counter of assignments under clauses, within a budget of branches; equal parts are counted once."""
+    """Counter of satisfying assignments within a budget of branches; equal components are counted once."""
 
     budget: Budget
     _counts: dict[Clauses, Bounds] = field(default_factory=dict)
 
     def count(self, clauses: Clauses, bits: int) -> Bounds:
-        """Return the number of assignments of the bits of a mask, or bounds where the budget is spent."""
+        """Count the assignments of `bits` (a mask) that satisfy the clauses; bounds where the budget is spent."""
         reduced = propagate(clauses, bits)
         if reduced is None:
             return Bounds(0, 0)
         clauses, bits, _ = reduced
         lower = upper = 1 << (bits & ~reduce(or_, clauses.ones | clauses.zeros, 0)).bit_count()
-        for part in _independent_parts(clauses):
-            number = self._count_part(part)
-            lower, upper = lower * number.lower, upper * number.upper
+        for component in _components(clauses):
+            count = self._count_component(component)
+            lower, upper = lower * count.lower, upper * count.upper
         return Bounds(lower, upper)
 
-    def _count_part(self, clauses: Clauses) -> Bounds:
+    def _count_component(self, clauses: Clauses) -> Bounds:
         if clauses in self._counts:
             return self._counts[clauses]
         masks = [*clauses.ones, *clauses.zeros]
@@ -82,20 +82,19 @@ class AssignmentCounter:
             self.budget.spend(1)
         except BudgetSpent:
             width, shortest = bits.bit_count(), min(mask.bit_count() for mask in masks)
-            # clauses of one kind have a solution; a clause rules out one assignment of its bits
+            # below: clauses of one kind alone have a solution; above: the shortest clause excludes one in 2**shortest
             return Bounds(int(not clauses.ones or not clauses.zeros), (1 << width) - (1 << width - shortest))
         bit = _most_frequent_bit(masks, bits)
         high = self.count(_assign(clauses, bit, 0), bits & ~bit)
         low = self.count(_assign(clauses, 0, bit), bits & ~bit)
-        number = Bounds(high.lower + low.lower, high.upper + low.upper)
-        self._counts[clauses] = number
-        return number
+        count = self._counts[clauses] = Bounds(high.lower + low.lower, high.upper + low.upper)
+        return count
 
 
 def propagate(clauses: Clauses, bits: int) -> tuple[Clauses, int, int] | None:
-    """Assign the bits that single demands fix; return the clauses that remain, free bits, and the bits that are 1.
+    """Assign the bits that unit clauses fix; return the remaining clauses, the free bits, and the bits set to 1.
 
-    None if the demands contradict each other. Clauses that contain another are left out.
+    None if the clauses contradict each other. A clause that contains another one is left out.
     """
     true = 0
     while True:
@@ -109,7 +108,7 @@ def propagate(clauses: Clauses, bits: int) -> tuple[Clauses, int, int] | None:
 
 
 def _assign(clauses: Clauses, high: int, low: int) -> Clauses:
-    """Return what remains of the clauses after some bits are set to 1 and others to 0."""
+    """Return the remaining clauses once the bits of `high` are 1 and those of `low` are 0."""
     return Clauses(
         frozenset(mask & ~low for mask in clauses.ones if not mask & high),
         frozenset(mask & ~high for mask in clauses.zeros if not mask & low),
@@ -125,32 +124,32 @@ def _least_masks(masks: frozenset[int]) -> frozenset[int]:
     return frozenset(least)
 
 
-def _independent_parts(clauses: Clauses) -> list[Clauses]:
-    """Return the clauses split so that parts share no bits."""
-    parts: list[tuple[int, set[int], set[int]]] = []
+def _components(clauses: Clauses) -> list[Clauses]:
+    """Split the clauses into components that share no bits."""
+    components: list[tuple[int, set[int], set[int]]] = []
     for is_one, masks in ((True, clauses.ones), (False, clauses.zeros)):
         for mask in masks:
             ones, zeros = ({mask}, set[int]()) if is_one else (set[int](), {mask})
             union = mask
-            remaining = []
-            for bits, its_ones, its_zeros in parts:
+            disjoint = []
+            for bits, its_ones, its_zeros in components:
                 if bits & mask:
                     union, ones, zeros = union | bits, ones | its_ones, zeros | its_zeros
                 else:
-                    remaining.append((bits, its_ones, its_zeros))
-            parts = [*remaining, (union, ones, zeros)]
-    return [Clauses(frozenset(ones), frozenset(zeros)) for _, ones, zeros in parts]
+                    disjoint.append((bits, its_ones, its_zeros))
+            components = [*disjoint, (union, ones, zeros)]
+    return [Clauses(frozenset(ones), frozenset(zeros)) for _, ones, zeros in components]
 
 
 def _most_frequent_bit(masks: Iterable[int], bits: int) -> int:
-    """Return the bit that most masks have, the lowest of several."""
+    """Return the bit that most masks contain, as a mask; the lowest in a tie."""
     masks = list(masks)
-    single = [1 << place for place in range(bits.bit_length()) if bits >> place & 1]
+    single = [1 << index for index in range(bits.bit_length()) if bits >> index & 1]
     return max(single, key=lambda bit: (sum(1 for mask in masks if mask & bit), -bit))
 
 
 def list_assignments(clauses: Clauses, num_bits: int, budget: Budget) -> Iterator[int]:
-    """Yield the truth tables that satisfy the clauses; `BudgetSpent` after so many steps of the search."""
+    """Yield the truth tables that satisfy the clauses; a step of the search or a table costs one unit of the budget."""
     yield from _list_from(clauses, (1 << num_bits) - 1, 0, budget)
 
 
@@ -176,10 +175,10 @@ def _list_from(clauses: Clauses, bits: int, true: int, budget: Budget) -> Iterat
 
 @dataclass(frozen=True)
 class CompletionCounts:
-    """Functions of a column of at most `max_parents` others, by the columns that they depend on.
+    """Numbers of functions of at most `max_parents` columns, by the columns that they depend on.
 
-    may, must: columns -> number, where it is not certainly 0, in the order of the last column, then of the others
-    may_total, must_total: of all sets together
+    may, must: columns -> number of functions that may, must fit; sets for which it is surely 0 are left out
+    may_total, must_total: over all sets together
     """
 
     max_parents: int
@@ -192,11 +191,11 @@ class CompletionCounts:
 def count_functions(patterns: Patterns, max_parents: int) -> CompletionCounts:
     """Count the functions that may and must fit, by exact set of columns.
 
-    Exact to four inputs, and beyond it within MAX_BRANCHES.
+    Exact up to `EXACT_INPUTS` inputs, above while `MAX_BRANCHES` last.
     """
     num_columns = patterns.num_columns
     counter, free_counter = AssignmentCounter(Budget(MAX_BRANCHES)), AssignmentCounter(Budget(None))
-    over: dict[tuple[int, ...], Bounds] = {}  # of a set, whichever of it a function depends on
+    over: dict[tuple[int, ...], Bounds] = {}  # functions over a set, whichever of its columns they depend on
     must_over: dict[tuple[int, ...], Bounds] = {}
     for size in range(min(max_parents, num_columns) + 1):
         num_bits = 1 << size
@@ -206,23 +205,24 @@ def count_functions(patterns: Patterns, max_parents: int) -> CompletionCounts:
                 over[chosen] = must_over[chosen] = Bounds(0, 0)
                 continue
             clauses = clauses_of(patterns, chosen)
-            of_size = free_counter if size <= EXACT_INPUTS else counter
-            over[chosen] = of_size.count(clauses, (1 << num_bits) - 1)
-            number = count_must(clauses, num_bits)
-            must_over[chosen] = Bounds(number, number)
-    may = {chosen: _exactly(chosen, over) for chosen in over}
-    must = {chosen: _exactly(chosen, must_over).lower for chosen in must_over}
-    terms = [(_total_factor(num_columns, max_parents, len(chosen)), number) for chosen, number in over.items()]
+            chosen_counter = free_counter if size <= EXACT_INPUTS else counter
+            over[chosen] = chosen_counter.count(clauses, (1 << num_bits) - 1)
+            num_must = count_must(clauses, num_bits)
+            must_over[chosen] = Bounds(num_must, num_must)
+    may = {chosen: _count_essential(chosen, over) for chosen in over}
+    must = {chosen: _count_essential(chosen, must_over).lower for chosen in must_over}
+    # of the inclusion-exclusion sums of all sets, each count is bounded once, with its total factor: tighter bounds
+    terms = [(_total_factor(num_columns, max_parents, len(chosen)), count) for chosen, count in over.items()]
     return CompletionCounts(
         max_parents,
-        {chosen: number for chosen, number in may.items() if number.upper},
-        {chosen: number for chosen, number in must.items() if number},
+        {chosen: count for chosen, count in may.items() if count.upper},
+        {chosen: count for chosen, count in must.items() if count},
         _signed_sum(terms),
         sum(must.values()),
     )
 
 
-def _exactly(chosen: tuple[int, ...], over: Mapping[tuple[int, ...], Bounds]) -> Bounds:
+def _count_essential(chosen: tuple[int, ...], over: Mapping[tuple[int, ...], Bounds]) -> Bounds:
     """Return the number of functions that depend on all of a set of columns."""
     size = len(chosen)
     return _signed_sum(
@@ -231,17 +231,17 @@ def _exactly(chosen: tuple[int, ...], over: Mapping[tuple[int, ...], Bounds]) ->
 
 
 def _total_factor(num_columns: int, max_parents: int, size: int) -> int:
-    """Return how often the functions over a set count in the sum over all sets of those that depend on all of one."""
+    """Return the factor of a set's functions, over `size` columns, in the sum of `_count_essential` over all sets."""
     widest = min(max_parents, num_columns)
     return sum((-1) ** k * comb(num_columns - size, k) for k in range(widest - size + 1))
 
 
 def _signed_sum(terms: Iterable[tuple[int, Bounds]]) -> Bounds:
-    """Return the bounds of a sum with signs; a number of functions is at least 0."""
+    """Return the bounds of a sum of counts with integer factors; the sum is known to be at least 0."""
     lower = upper = 0
-    for factor, number in terms:
-        lower += factor * (number.lower if factor > 0 else number.upper)
-        upper += factor * (number.upper if factor > 0 else number.lower)
+    for factor, count in terms:
+        lower += factor * (count.lower if factor > 0 else count.upper)
+        upper += factor * (count.upper if factor > 0 else count.lower)
     return Bounds(max(lower, 0), max(upper, 0))
 
 
@@ -250,26 +250,28 @@ def _signed_sum(terms: Iterable[tuple[int, Bounds]]) -> Bounds:
 #
 # For a set S of columns, the probability of the rows summed over all functions of S is a product over patterns: a
 # pattern with a rows of 0 and b rows of 1 contributes r**b (1-r)**a (the function is 0 there) plus r**a (1-r)**b.
-# Functions that depend on exactly S follow by Moebius inversion over the subsets. Nothing is enumerated but for the
-# best functions.
+# Functions that depend on exactly S follow by Moebius inversion over the subsets. Functions are enumerated only to find
+# the most probable ones.
 Prior: TypeAlias = Literal["uniform", "by_parents"]
 Columns: TypeAlias = tuple[int, ...]
-MAX_PREDICTED = 6  # columns of which every pattern is predicted
+MAX_PREDICTED = 6  # columns up to which every pattern is predicted: 64 patterns
 
 
-def num_functions(number: int) -> int:
-    """Return how many functions depend on all of so many columns: 2, 2, 10, 218, 64594, ..."""
-    return sum((-1) ** (number - k) * comb(number, k) * 2 ** (2**k) for k in range(number + 1))
+def num_functions(num_columns: int) -> int:
+    """Return how many functions depend on all of `num_columns` columns: 2, 2, 10, 218, 64594, ..."""
+    return sum((-1) ** (num_columns - k) * comb(num_columns, k) * 2 ** (2**k) for k in range(num_columns + 1))
 
 
 @dataclass(frozen=True)
 class RatePosterior:
-    """Posteriors, as exact fractions.
+    """Posterior probabilities, as exact fractions.
 
-    num_functions: of the class; evidence: probability of the rows; rates: of each rate
-    parents: of each set of columns on which the function depends exactly; arcs: of each column
-    best: the most probable functions, each by its columns and truth table over these; best_posterior: of each of them
-    predictions: pattern -> probability of target 1, flips included
+    num_functions: size of the class; evidence: probability of the rows
+    rates: rate -> posterior; parents: set of columns -> posterior that the function depends on exactly these
+    arcs: posterior that the function depends on each column
+    best: the most probable functions (columns, truth table over these), those of up to four columns
+    best_posterior: posterior of each of them
+    predictions: pattern -> probability of target 1, flips included; empty for more than `MAX_PREDICTED` columns
     """
 
     num_functions: int
@@ -285,58 +287,61 @@ class RatePosterior:
 def posterior_of_rates(
     patterns: Patterns, max_parents: int, rates: Sequence[tuple[Fraction, Fraction]], prior: Prior
 ) -> RatePosterior:
-    """Return the posteriors. rates: with their prior; `ValueError` if the rows are impossible under all of them."""
-    number = patterns.num_columns
-    sets = [s for k in range(min(max_parents, number) + 1) for s in combinations(range(number), k)]
+    """Return the posteriors; rates: pairs (rate, prior).
+
+    `ValueError` if the rows are impossible under every rate and function.
+    """
+    num_columns = patterns.num_columns
+    sets = [s for k in range(min(max_parents, num_columns) + 1) for s in combinations(range(num_columns), k)]
     sizes = {s: num_functions(len(s)) for s in sets}
     total = sum(sizes.values())
-    weights = {s: Fraction(1, total if prior == "uniform" else comb(number, len(s)) * sizes[s]) for s in sets}
+    weights = {s: Fraction(1, total if prior == "uniform" else comb(num_columns, len(s)) * sizes[s]) for s in sets}
     scale = sum((weights[s] * sizes[s] for s in sets), Fraction(0))
     weights = {s: weight / scale for s, weight in weights.items()}
     mass = {(s, rate): p * _sum_of_functions(patterns, s, rate, None) for s in sets for rate, p in rates}
-    exact = _depend_exactly(mass, sets, [rate for rate, _ in rates])
+    exact = _exact_sums(mass, sets, [rate for rate, _ in rates])
     joint = {(s, rate): weights[s] * exact[s, rate] for s in sets for rate, _ in rates}
     evidence = sum(joint.values(), Fraction(0))
     if not evidence:
         raise ValueError("the rows are impossible under every rate and function of the class")
     of_rate = {rate: sum(joint[s, rate] for s in sets) / evidence for rate, _ in rates}
     of_parents = {s: sum((joint[s, rate] for rate, _ in rates), Fraction(0)) / evidence for s in sets}
-    arcs = tuple(sum((p for s, p in of_parents.items() if v in s), Fraction(0)) for v in range(number))
+    arcs = tuple(sum((p for s, p in of_parents.items() if v in s), Fraction(0)) for v in range(num_columns))
     best, best_weight = _most_probable(patterns, sets, weights, rates)
     predictions = {}
-    if number <= MAX_PREDICTED:
-        for row in range(1 << number):
-            pattern = tuple(row >> k & 1 for k in range(number))
+    if num_columns <= MAX_PREDICTED:
+        for row in range(1 << num_columns):
+            pattern = tuple(row >> k & 1 for k in range(num_columns))
             predictions[pattern] = _predict(patterns, sets, weights, rates, pattern, joint) / evidence
     return RatePosterior(total, evidence, of_rate, of_parents, arcs, best, best_weight / evidence, predictions)
 
 
 def _sum_of_functions(patterns: Patterns, s: Columns, rate: Fraction, one_at: int | None) -> Fraction:
-    """Return the probability of the rows, summed over all functions of s; one_at: a pattern in which they are 1."""
+    """Return the probability of the rows, summed over all functions of s, or over those that are 1 in row `one_at`."""
     cubes, zeros, ones = patterns.merge(s)
     result = Fraction(1)
     positions = {_row_of(cube, len(s)): index for index, cube in enumerate(cubes.tolist())}
-    for row, place in positions.items():
-        low, high = int(zeros[place]), int(ones[place])
-        is_one = rate**low * (1 - rate) ** high
-        result *= is_one + (0 if row == one_at else rate**high * (1 - rate) ** low)
+    for row, index in positions.items():
+        num_zeros, num_ones = int(zeros[index]), int(ones[index])
+        if_one = rate**num_zeros * (1 - rate) ** num_ones
+        result *= if_one + (0 if row == one_at else rate**num_ones * (1 - rate) ** num_zeros)
     unseen = (1 << len(s)) - len(positions) - (one_at is not None and one_at not in positions)
     return result * Fraction(2) ** int(unseen)
 
 
-def _row_of(cube: int, number: int) -> int:
+def _row_of(cube: int, num_columns: int) -> int:
     """Return the row of a cube without gaps, base 3 to base 2."""
     row = 0
-    for column in range(number):
+    for column in range(num_columns):
         cube, digit = divmod(cube, 3)
         row |= digit << column
     return row
 
 
-def _depend_exactly(
+def _exact_sums(
     mass: Mapping[tuple[Columns, Fraction], Fraction], sets: Sequence[Columns], rates: Sequence[Fraction]
 ) -> dict[tuple[Columns, Fraction], Fraction]:
-    """Return the sums over functions that depend on exactly each set."""
+    """Return, for each set and rate, the sum over the functions that depend on all columns of the set."""
     exact: dict[tuple[Columns, Fraction], Fraction] = {}
     for s in sets:
         for rate in rates:
@@ -359,12 +364,12 @@ def _predict(
         row = sum(pattern[column] << index for index, column in enumerate(s))
         for rate, p in rates:
             ones[s, rate] = p * _sum_of_functions(patterns, s, rate, row)
-    exact = _depend_exactly(ones, sets, [rate for rate, _ in rates])
+    exact = _exact_sums(ones, sets, [rate for rate, _ in rates])
     total = Fraction(0)
     for s in sets:
         for rate, _ in rates:
-            is_one = weights[s] * exact[s, rate]
-            total += is_one * (1 - rate) + (joint[s, rate] - is_one) * rate
+            mass_of_one = weights[s] * exact[s, rate]
+            total += mass_of_one * (1 - rate) + (joint[s, rate] - mass_of_one) * rate
     return total
 
 
@@ -372,7 +377,7 @@ def _most_probable(
     patterns: Patterns, sets: Sequence[Columns], weights: Mapping[Columns, Fraction],
     rates: Sequence[tuple[Fraction, Fraction]],
 ) -> tuple[tuple[tuple[Columns, int], ...], Fraction]:  # fmt: skip
-    """Return the functions of highest joint probability, and that; of up to four columns."""
+    """Return the functions of up to four columns of highest joint probability, and this probability."""
     num_rows = int(patterns.zeros.sum() + patterns.ones.sum())
     likelihood = [
         sum((p * rate**e * (1 - rate) ** (num_rows - e) for rate, p in rates), Fraction(0)) for e in range(num_rows + 1)
@@ -383,7 +388,7 @@ def _most_probable(
         if len(s) > NUM_VARS:
             continue
         functions = functions_of("all", len(s))
-        full = supports(len(s))[functions.words.astype(np.int64)] == (1 << len(s)) - 1
+        full = all_supports(len(s))[functions.words.astype(np.int64)] == (1 << len(s)) - 1
         errors = functions.count_errors(patterns.merge(s))[full]
         words = functions.words[full]
         for e in np.unique(errors).tolist():

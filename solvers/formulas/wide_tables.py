@@ -1,4 +1,4 @@
-"""Formulas of tables with many columns: fewest columns that determine a target, bounds of the least formula."""
+"""Formulas of tables with many columns: fewest columns that determine a target, bounds of the least size."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from calibrant.solvers.formulas.synthesis import formula_for
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Least sets of columns that determine a target: all smallest hitting sets, counted --------------------------------
-# Two rows with different targets have to differ in some column of the set: so the set hits, for every such pair, the
-# columns in which the two differ. The search branches on an open pair, the columns tried before excluded, so that each
-# set is met once; it ends where the columns that remain cannot hit the open pairs. It holds pairs of few columns, and
-# adds others where a set hits all that it holds and misses one. Sizes are refuted one after another, from a packing of
-# disjoint pairs on.
+# Two rows with different targets have to differ in some column of the set. So the set hits every *pair*: the columns in
+# which two such rows differ. The search branches on the columns of a pair not yet hit, and excludes columns tried
+# before, so that each set is met once; it prunes where the remaining columns cannot hit all pairs. It holds the pairs
+# of few columns, and adds another where a set hits all pairs held but misses that one. Sizes are refuted in ascending
+# order, from the number of disjoint pairs on.
 MAX_PAIRS = 20_000_000  # pairs of patterns with different targets: 2 s
 MAX_NODES = 100_000  # nodes of the search over sets: 3 s
-MAX_HELD_PAIRS = 5_000  # pairs of fewest columns, those that contain no other
-MAX_SETS = 10_000  # smallest sets that are held
+MAX_HELD_PAIRS = 5_000  # pairs that the search holds at first, those of fewest columns
+MAX_SETS = 10_000  # smallest sets that are listed
 
 
 @dataclass(frozen=True)
 class NeededColumns:
     """Smallest sets of columns that determine the target.
 
-    at_least: proven bound of their size; number: the size, None if the budget ended first or no set determines it
-    num_sets: how many sets have that size; sets: the first of them, ascending; clash: two patterns that no set parts
+    at_least: proven lower bound of their size
+    number: their size; None if the budget ended first, or no set of columns determines the target
+    num_sets: number of sets of that size; sets: the first of them, ascending
+    clash: indices of two patterns with the same codes and different targets (or one with both), None without
     """
 
     at_least: int
@@ -49,9 +51,9 @@ class NeededColumns:
 
 
 def find_needed_columns(patterns: Patterns, budget: Budget | None = None) -> NeededColumns:
-    """Return the smallest sets of columns that determine the target, of rows without gaps.
+    """Return the smallest sets of columns that determine the target; the rows have no gaps.
 
-    `BudgetSpent` if there are more pairs of patterns than are compared
+    `BudgetSpent` for more than `MAX_PAIRS` pairs of patterns with different targets.
     """
     clashes = np.flatnonzero((patterns.zeros > 0) & (patterns.ones > 0))
     if len(clashes):
@@ -63,18 +65,19 @@ def find_needed_columns(patterns: Patterns, budget: Budget | None = None) -> Nee
     if len(pairs) and pairs[0] == 0:
         return NeededColumns(patterns.num_columns + 1, None, clash=_clash(patterns))
     search = _HittingSets(pairs, patterns.num_columns, budget or Budget(MAX_NODES))
-    number = search.packing_bound()
+    size = search.packing_bound()
     while True:
         try:
-            sets = list(search.sets_of(number))
+            sets = list(search.sets_of(size))
         except BudgetSpent:
-            return NeededColumns(number, None)
+            return NeededColumns(size, None)
         if sets:
-            return NeededColumns(number, number, len(sets), tuple(sorted(sets)[:MAX_SETS]))
-        number += 1
+            return NeededColumns(size, size, len(sets), tuple(sorted(sets)[:MAX_SETS]))
+        size += 1
 
 
 def _pack(codes: np.ndarray) -> U64:
+    """Return the different rows as words, bit i is column i."""
     words = np.zeros(len(codes), np.uint64)
     for column in range(codes.shape[1]):
         words |= codes[:, column].astype(np.uint64) << np.uint64(column)
@@ -92,9 +95,9 @@ def _clash(patterns: Patterns) -> tuple[int, int]:
 
 
 def _differences(lows: U64, highs: U64) -> U64:
-    """Return the different sets of columns in which a row of each kind differ, ascending."""
+    """Return the sets of columns in which a row of `lows` and a row of `highs` differ, as words, ascending."""
     merged = np.zeros(0, np.uint64)
-    step = max(1, 1_000_000 // max(1, len(highs)))
+    step = max(1, 1_000_000 // max(1, len(highs)))  # 8 MB at a time
     for start in range(0, len(lows), step):
         words = (lows[start : start + step, None] ^ highs[None, :]).ravel()
         merged = np.union1d(merged, words)
@@ -102,7 +105,7 @@ def _differences(lows: U64, highs: U64) -> U64:
 
 
 def _narrow_pairs(pairs: U64) -> list[int]:
-    """Return pairs of few columns that contain no other one, fewest columns first."""
+    """Return the pairs that contain no other one, of the `MAX_HELD_PAIRS` with fewest columns, fewest first."""
     pairs = pairs[np.lexsort((pairs, np.bitwise_count(pairs)))][:MAX_HELD_PAIRS]
     narrow = []
     while len(pairs):
@@ -113,7 +116,10 @@ def _narrow_pairs(pairs: U64) -> list[int]:
 
 
 class _HittingSets:
-    """Sets of columns that hit all pairs. pairs: as bits of columns."""
+    """Search for sets of columns that hit all pairs.
+
+    pairs: words, bit c is set if the two rows differ in column c
+    """
 
     def __init__(self, pairs: U64, num_columns: int, budget: Budget) -> None:
         self.all_pairs = pairs
@@ -123,16 +129,16 @@ class _HittingSets:
         self.hits = [sum(1 << k for k, pair in enumerate(self.pairs) if pair >> c & 1) for c in range(num_columns)]
 
     def packing_bound(self) -> int:
-        """Return the number of disjoint pairs that are met in order."""
-        taken = number = 0
+        """Return the size of a greedy packing of disjoint pairs: every hitting set has a column of each."""
+        taken = num_disjoint = 0
         for pair in self.pairs:
             if not pair & taken:
                 taken |= pair
-                number += 1
-        return number
+                num_disjoint += 1
+        return num_disjoint
 
     def sets_of(self, size: int) -> Iterator[tuple[int, ...]]:
-        """Yield the hitting sets of that size, if none is smaller; `BudgetSpent` if it ends first."""
+        """Yield the hitting sets of that size; requires that none is smaller. `BudgetSpent` if the budget ends."""
         allowed = (1 << len(self.hits)) - 1
         yield from self._extend((1 << len(self.pairs)) - 1, allowed, size, ())
 
@@ -147,16 +153,16 @@ class _HittingSets:
         if not remaining:
             return
         columns = [c for c in range(len(self.hits)) if allowed >> c & 1]
-        numbers = {c: (self.hits[c] & unhit).bit_count() for c in columns}
-        if sum(sorted(numbers.values())[-remaining:]) < unhit.bit_count():
+        num_hits = {c: (self.hits[c] & unhit).bit_count() for c in columns}
+        if sum(sorted(num_hits.values())[-remaining:]) < unhit.bit_count():
             return
         pair = self.pairs[(unhit & -unhit).bit_length() - 1] & allowed
-        for column in sorted((c for c in columns if pair >> c & 1), key=lambda c: (-numbers[c], c)):
+        for column in sorted((c for c in columns if pair >> c & 1), key=lambda c: (-num_hits[c], c)):
             yield from self._extend(unhit & ~self.hits[column], allowed, remaining - 1, (*chosen, column))
             allowed &= ~(1 << column)
 
     def _find_missed(self, chosen: tuple[int, ...]) -> int | None:
-        """Return the position of a pair that a set misses, added to those that are held; None if it hits all."""
+        """Add a pair that the set misses to `pairs`, and return its position; None if the set hits all."""
         columns = np.uint64(sum(1 << c for c in chosen))
         missed = np.flatnonzero((self.all_pairs & columns) == 0)
         if not len(missed):
@@ -170,19 +176,23 @@ class _HittingSets:
 
 
 # --- Least formulas of more columns than catalogues have: bounds from both sides, proven where they meet --------------
-# A formula mentions a set of columns that determines the target, so at least as many as the smallest such set has, m.
-# With m >= 2 it has m leaves and an operator, so m + 1 nodes; just as many only if it is one operator over a smallest
-# set, which is tried. Sizes from there on are refuted by SAT over all columns, as long as the budget lasts. Bounds from
-# above are models of SAT, a negated parity, and least sums of products and products of sums over a smallest set.
-MAX_COLUMNS = 12  # over which SAT refutes sizes
-MAX_CONFLICTS = 100_000  # 1 to 10 s
-FEW_SETS = 20  # smallest sets over which formulas are built
+# The columns that a formula mentions determine the target; let m be the size of a smallest set that does. For m >= 2 a
+# formula has m leaves and an operator, so m + 1 nodes or more; exactly m + 1 only if it is one operator over a smallest
+# set, and all these are tried. Larger sizes are refuted by SAT over all columns, as long as the budget lasts.
+# Upper bounds are models of SAT, a negated parity, and least sums of products and products of sums over a smallest set.
+MAX_COLUMNS = 12  # columns up to which SAT refutes sizes
+MAX_CONFLICTS = 100_000  # conflicts of SAT: 1 to 10 s
+MAX_BUILT_SETS = 20  # smallest sets over which formulas are built
 BOUND_CONFLICTS = 1_000  # of each sum that is only a bound: a tenth of a second
 
 
 @dataclass(frozen=True)
 class WideFormula:
-    """Best formula, None without one. at_least: proven bound of the size; reason: of the bound, in words."""
+    """Best formula and a proven lower bound.
+
+    at_least: proven lower bound of the least size; reason: proof of the bound, in words
+    formula: None if none was built
+    """
 
     at_least: int
     reason: str
@@ -202,22 +212,23 @@ def find_wide_formula(
     best: Formula | None = None,
     budget: Budget | None = None,
 ) -> WideFormula:
-    """Return the least formula that fits all rows and mentions at most so many columns, or bounds of its size.
+    """Return the least formula that fits all rows and mentions at most `max_parents` columns, or bounds of its size.
 
-    names: of the columns; best: a least formula of at most `MAX_CATALOGUE_COLUMNS` columns, where there is one
+    names: column names; best: a least formula over at most `MAX_CATALOGUE_COLUMNS` columns, if there is one
     """
-    number = needed.at_least if needed.number is None else needed.number
+    num_needed = needed.at_least if needed.number is None else needed.number
+    # a formula over more columns has more than MAX_CATALOGUE_COLUMNS leaves and an operator
     if best is not None and best.size <= MAX_CATALOGUE_COLUMNS + 2:
         return WideFormula(best.size, f"formulas of more columns than {MAX_CATALOGUE_COLUMNS} are no smaller", best)
-    if number < 2 or needed.number is None:
-        return WideFormula(number + 1, f"{number} columns are needed", best)
-    at_least, reason = number + 1, f"{number} columns are needed"
+    if num_needed < 2 or needed.number is None:
+        return WideFormula(num_needed + 1, f"{num_needed} columns are needed", best)
+    at_least, reason = num_needed + 1, f"{num_needed} columns are needed"
     single = [formula for s in needed.sets for formula in _single_operators(patterns, s, names)]
     if single:
         return WideFormula(at_least, reason, _smallest(single, best))
     if needed.num_sets <= MAX_SETS:
-        at_least, reason = number + 2, f"{reason}, and no operator over {number} fits"
-    if best is not None:  # the least of few columns: smaller ones mention more
+        at_least, reason = num_needed + 2, f"{reason}, and no operator over {num_needed} fits"
+    if best is not None:  # a smaller formula has more columns than `best` may have
         at_least = max(at_least, MAX_CATALOGUE_COLUMNS + 2)
     if patterns.num_columns <= MAX_COLUMNS:
         search = SatSynthesis(_partial_table(patterns), names)
@@ -232,25 +243,25 @@ def find_wide_formula(
             at_least, reason = search.lower_bound, f"{reason}; size {search.lower_bound - 1} refuted by SAT"
         if formula is not None and len(formula.mentioned) <= max_parents:
             return WideFormula(formula.size, reason, formula)
-    if best is None and number <= max_parents:
+    if best is None and num_needed <= max_parents:
         best = best_known_formula(patterns, needed, names)
     return WideFormula(at_least, reason, best)
 
 
 def count_wide_functions(patterns: Patterns, max_parents: int) -> int:
-    """Return how many functions of at most so many columns agree with all rows, of tables of up to `MAX_COLUMNS`.
+    """Count the functions of at most `max_parents` columns that agree with all rows.
 
-    Over a set of columns 2**(patterns that do not occur) functions agree, or none; those that depend on all of the set
-    follow by Moebius inversion over its subsets
+    Over a set of columns 2**(patterns that do not occur) functions agree, or none. Those that depend on all of the set
+    follow by Moebius inversion over its subsets. Time and memory grow as 2**num_columns.
     """
-    number = patterns.num_columns
-    exact = [0] * (1 << number)
-    for mask in range(1 << number):
-        columns = [c for c in range(number) if mask >> c & 1]
+    num_columns = patterns.num_columns
+    exact = [0] * (1 << num_columns)
+    for mask in range(1 << num_columns):
+        columns = [c for c in range(num_columns) if mask >> c & 1]
         if len(columns) <= max_parents:
             exact[mask] = _num_agreeing(patterns, columns)
-    for column in range(number):
-        for mask in range(1 << number):
+    for column in range(num_columns):
+        for mask in range(1 << num_columns):
             if mask >> column & 1 and mask.bit_count() <= max_parents:
                 exact[mask] -= exact[mask ^ 1 << column]
     return sum(exact)
@@ -268,7 +279,7 @@ def _smallest(formulas: Sequence[Formula], best: Formula | None) -> Formula:
 
 
 def _single_operators(patterns: Patterns, columns: Sequence[int], names: Sequence[str]) -> Iterator[Formula]:
-    """Yield the operators over a set of columns that fit."""
+    """Yield the formulas of one operator over all columns of a set that fit all rows."""
     for operator in STANDARD_OPERATORS:
         formula = None if operator == NOT.name else apply(operator, [var(names[c]) for c in columns])
         if formula is not None and _fits(patterns, formula, names):
@@ -276,7 +287,7 @@ def _single_operators(patterns: Patterns, columns: Sequence[int], names: Sequenc
 
 
 def _fits(patterns: Patterns, formula: Formula, names: Sequence[str]) -> bool:
-    """Return whether a formula gives the target of all patterns."""
+    """Return whether a formula has the target's value on all patterns."""
     columns = {name: pack_bits(patterns.codes[:, c] == 1) for c, name in enumerate(names)}
     mask = (1 << len(patterns.codes)) - 1
     value = formula.evaluate(columns.__getitem__, mask)
@@ -284,7 +295,7 @@ def _fits(patterns: Patterns, formula: Formula, names: Sequence[str]) -> bool:
 
 
 def _partial_table(patterns: Patterns, columns: Sequence[int] | None = None) -> PartialTable:
-    """Return the rows of a table that are determined, over some columns or all."""
+    """Return the patterns as a partial truth table over some columns, or all."""
     chosen = list(range(patterns.num_columns)) if columns is None else list(columns)
     rows = patterns.codes[:, chosen].astype(np.int64) @ (1 << np.arange(len(chosen), dtype=np.int64))
     ones = sum(1 << int(row) for row in np.unique(rows[patterns.ones > 0]))
@@ -293,8 +304,8 @@ def _partial_table(patterns: Patterns, columns: Sequence[int] | None = None) -> 
 
 
 def best_known_formula(patterns: Patterns, needed: NeededColumns, names: Sequence[str]) -> Formula | None:
-    """Return the smallest of the formulas that are built over the first smallest sets of columns."""
-    sets = needed.sets[:FEW_SETS]
+    """Return the smallest formula that `build_formulas` has over the first smallest sets of columns; None without."""
+    sets = needed.sets[:MAX_BUILT_SETS]
     formulas = [f for s in sets for f in build_formulas(patterns, s, names, BOUND_CONFLICTS)]
     return min(formulas, key=lambda f: (f.size, str(f)), default=None)
 
@@ -302,22 +313,26 @@ def best_known_formula(patterns: Patterns, needed: NeededColumns, names: Sequenc
 def build_formulas(
     patterns: Patterns, columns: Sequence[int], names: Sequence[str], max_conflicts: int = SUM_CONFLICTS
 ) -> Iterator[Formula]:
-    """Yield formulas over a set of columns: from a least sum and a least product of sums, and a negated parity."""
-    own_names = [names[c] for c in columns]
+    """Yield formulas over a set of columns that fit all rows.
+
+    From a least sum of products and a least product of sums: as it is, factored, and the least formula of its function;
+    and a negated parity.
+    """
+    chosen_names = [names[c] for c in columns]
     if len(columns) <= MAX_VARS:
         table = _partial_table(patterns, columns)
         zeros, ones = table.care & ~table.value, table.value
-        for is_dual, low, high in ((False, zeros, ones), (True, ones, zeros)):
-            sums = least_sums(len(columns), high, low, max_conflicts)
+        for is_dual, off_rows, on_rows in ((False, zeros, ones), (True, ones, zeros)):
+            sums = least_sums(len(columns), on_rows, off_rows, max_conflicts)
             tree, word = sums.trees(is_dual=is_dual)[0]
-            yield tree_formula(tree, own_names)
-            if low and high:
-                yield tree_formula(factored_tree(sums.sums[0][0], dual=is_dual), own_names)
+            yield tree_formula(tree, chosen_names)
+            if off_rows and on_rows:
+                yield tree_formula(factored_tree(sums.sums[0][0], dual=is_dual), chosen_names)
             if len(columns) <= MAX_CATALOGUE_COLUMNS:
                 bits = full_mask(len(columns)) & ~word if is_dual else word
-                yield formula_for(TruthTable(len(columns), bits), own_names, STANDARD_OPERATORS)
+                yield formula_for(TruthTable(len(columns), bits), chosen_names, STANDARD_OPERATORS)
     if len(columns) < 2:
         return
-    parity = apply("not", [apply("xor", [var(name) for name in own_names])])
+    parity = apply("not", [apply("xor", [var(name) for name in chosen_names])])
     if _fits(patterns, parity, names):
         yield parity

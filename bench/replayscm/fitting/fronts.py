@@ -27,11 +27,11 @@ from calibrant.solvers.formulas.fronts import (
     FrontFunction,
     FrontPoint,
     Patterns,
+    all_supports,
     front,
     functions_of,
     is_sum_search,
     num_sets,
-    supports,
 )
 from calibrant.solvers.formulas.least_formulas import (
     MEASURES,
@@ -491,7 +491,7 @@ def _choices(table: Table, name: str, inner: Sequence[str], options: FormulaOpti
     choices = _Choices({}, {})
     for number in range(min(options.max_parents, len(names)) + 1):
         functions = functions_of(options.operators, number)
-        depends = supports(number)[functions.words.astype(np.int64)] == (1 << number) - 1
+        depends = all_supports(number)[functions.words.astype(np.int64)] == (1 << number) - 1
         words, sizes = functions.words[depends], functions.codes[depends]
         for chosen in combinations(range(len(names)), number):
             errors = functions.count_errors(patterns.merge(chosen))[depends]

@@ -6,8 +6,8 @@ Jaakkola, D. Sontag, A. Globerson and M. Meila, 2010; J. Cussens, 2011). The ove
 Bartlett and J. Cussens, Integer linear programming for the Bayesian network structure learning problem, 2017).
 
 `tree` is the search: best bound first, branching on whether u is a parent of v, columns removed by reduced cost.
-`relaxation` solves linear programs and derives bounds; `cutting` separates cuts; `tree.OrderLocalSearch` is the primal
-heuristic, an iterated local search over orders; `least` runs the criteria of the tie rule one after another.
+`relaxation` solves linear programs, derives bounds and separates cuts; `tree.OrderLocalSearch` is the primal heuristic,
+an iterated local search over orders; `least` runs the criteria of the tie rule one after another.
 
 Invariants: a bound is derived from dual prices that are rounded to multiples of 2**-14 and added up in integers, so
 it holds whatever HiGHS returns (A. Neumaier and O. Shcherbina, 2004). An incumbent is an acyclic assignment whose

@@ -41,9 +41,9 @@ def share_outside(
     share: F64,  # [x]
     change: F64,  # [m] out: by how much the result changes if a variable leaves or joins the group
 ) -> float:
-    """Sum the shares of the members' parent sets that have fewer than `level` parents in the group.
+    """Return the sum of shares of the members' parent sets that have fewer than `level` parents in the group.
 
-    A cluster cut of that level demands a sum of at least `level`.
+    A cluster cut of that level demands at least `level`.
     """
     one_bit = np.uint64(1)
     total = 0.0
@@ -78,9 +78,9 @@ def tabu_search(
     groups: U64,  # [steps] out: groups with a violated cut
     violations: F64,  # [steps] out: by how much each is violated
 ) -> int:
-    """Walk through groups, always by the best single change; return how many had a violated cut.
+    """Walk through groups, always by the best move of one variable; return how many groups had a violated cut.
 
-    A variable that has joined or left is tabu for 3 to 7 steps.
+    A variable that has joined or left is tabu for 3 to 7 steps; violation: a cut counts as violated beyond it.
     """
     free_from = np.zeros(num_vars, np.int64)
     change = np.empty(num_vars)
@@ -88,7 +88,7 @@ def tabu_search(
     for step in range(steps):
         lacking = level - share_outside(group, level, owner, parents, share, change)
         size = _count_bits(group)
-        # a group of at most `level` members has only sets of fewer than `level` parents in it: no cut
+        # in a group of at most `level` members, every set has fewer than `level` parents: it has no cut
         if size > level and lacking > violation:
             groups[num_groups], violations[num_groups] = group, lacking
             num_groups += 1
@@ -108,16 +108,16 @@ def tabu_search(
 
 # --- Kernels: local search over orders for an acyclic assignment of small total cost ----------------------------------
 # Letters of shapes: m = variables (numbered from 0), t = perturbations, k = moves. Parent sets lie variable by
-# variable, those of each the cheapest first: starts [m + 1], masks and costs [parent sets]. A set is an index there;
-# a variable without a set among its predecessors has the index of the next variable's first. Work is counted in tests
-# of a parent set; a variable that a move passes takes as long as WORK_PER_VARIABLE.
-WORK_PER_VARIABLE = 4
-IMPOSSIBLE = 1 << 56  # costs more than any choice, and a sum of 63 such costs is a word
+# variable, those of each the cheapest first: starts [m + 1], masks and costs [parent sets]. A set is an index there; if
+# no set of a variable is within its predecessors, the index is that of the next variable's first set. Work is counted
+# in tests of a parent set.
+WORK_PER_VARIABLE = 4  # work that a variable takes which a move passes
+IMPOSSIBLE = 1 << 56  # cost without a set: more than any assignment costs; a sum of 63 such costs fits a word
 
 
 @inline_kernel
 def _first_within(index: int, end: int, masks: U64, placed: np.uint64) -> int:
-    """Return the first set from `index` on, before `end`, whose members are placed; `end` without one."""
+    """Return the first set of `index` to `end` - 1 whose members are placed; `end` without one."""
     # cheapest first, so the first that fits is the best: a few tests on average instead of all
     while index < end and masks[index] & ~placed:
         index += 1
@@ -131,7 +131,7 @@ def _cost_at(index: int, end: int, costs: I64) -> int:
 
 @kernel
 def _choose_sets(order: I64, starts: I64, masks: U64, costs: I64, chosen: I64) -> tuple[int, int]:
-    """Fill in the cheapest set of each variable behind its predecessors, [m]; return the cost of all, and the work."""
+    """Fill in the cheapest set of each variable within its predecessors, [m]; return the total cost, and the work."""
     total = 0
     work = WORK_PER_VARIABLE * len(order)
     placed = np.uint64(0)
@@ -144,19 +144,19 @@ def _choose_sets(order: I64, starts: I64, masks: U64, costs: I64, chosen: I64) -
 
 
 @kernel
-def _choose_behind(
-    order: I64, position: int, chosen: int, others: np.uint64, starts: I64, masks: U64, behind: I64
+def _choose_later(
+    order: I64, position: int, chosen: int, others: np.uint64, starts: I64, masks: U64, later_sets: I64
 ) -> int:
-    """Fill in the cheapest set of a variable if it moves behind each later one, [m]; return the work.
+    """Fill in the cheapest set of the variable at `position` at each later position, [m]; return the work.
 
-    chosen: its set at its position; others: all other variables. From the last position on its sets are walked
-    through once.
+    chosen: its set at its position; others: word of all other variables. Positions are visited from the last one, where
+    most sets fit, so that its sets are walked through once.
     """
     first = starts[order[position]]
     fitting = _first_within(first, chosen, masks, others)
     work = int(fitting - first)
     for index in range(len(order) - 1, position, -1):
-        behind[index] = fitting
+        later_sets[index] = fitting
         lost = np.uint64(1) << np.uint64(order[index])
         others ^= lost
         if fitting < chosen and masks[fitting] & lost:
@@ -170,12 +170,13 @@ def _choose_behind(
 def improve_order(order: I64, starts: I64, masks: U64, costs: I64) -> tuple[int, int]:
     """Improve an order in place by insertion moves, each to the best position, until none improves.
 
-    Return its cost and the work. Of a variable that loses a predecessor only the sets behind its chosen one can be
-    next, and only if that one has the predecessor; of one that gains a predecessor only the sets before.
+    Return its cost and the work. If a variable loses a predecessor, its set changes only if it has the predecessor, to
+    a more expensive one, after it in the list; if it gains a predecessor, only a cheaper set, before it, can replace
+    it.
     """
     num = len(order)
     chosen = np.empty(num, np.int64)
-    behind = np.empty(num, np.int64)  # its cheapest set at each position behind the one it has
+    later_sets = np.empty(num, np.int64)  # cheapest set of variable v at each later position
     everything = np.uint64(0)
     for v in order:
         everything |= np.uint64(1) << np.uint64(v)
@@ -196,7 +197,7 @@ def improve_order(order: I64, starts: I64, masks: U64, costs: I64) -> tuple[int,
         current = _cost_at(chosen[v], end, costs)
         change, placed, fitting = np.int64(0), earlier, chosen[v]
         # swaps with neighbours give every position in O(m) costs; only the variables passed change theirs
-        for index in range(position - 1, -1, -1):  # others move behind it
+        for index in range(position - 1, -1, -1):  # v moves before u
             u = order[index]
             placed ^= np.uint64(1) << np.uint64(u)
             if chosen[u] > starts[u]:
@@ -209,16 +210,16 @@ def improve_order(order: I64, starts: I64, masks: U64, costs: I64) -> tuple[int,
             gain = change + _cost_at(fitting, end, costs) - current
             if gain < best_gain:
                 best_gain, best_position = gain, index
-        work += _choose_behind(order, position, chosen[v], everything ^ bit, starts, masks, behind)
+        work += _choose_later(order, position, chosen[v], everything ^ bit, starts, masks, later_sets)
         change, placed = np.int64(0), earlier
-        for index in range(position + 1, num):  # others move before it
+        for index in range(position + 1, num):  # v moves after u
             u = order[index]
             if chosen[u] < starts[u + 1] and masks[chosen[u]] & bit:
                 lost = _first_within(chosen[u] + 1, starts[u + 1], masks, placed)
                 work += int(lost - chosen[u])
                 change += _cost_at(lost, starts[u + 1], costs) - costs[chosen[u]]
             placed |= np.uint64(1) << np.uint64(u)
-            gain = change + _cost_at(behind[index], end, costs) - current
+            gain = change + _cost_at(later_sets[index], end, costs) - current
             if gain < best_gain:
                 best_gain, best_position = gain, index
         if best_gain < 0:
@@ -245,9 +246,9 @@ def _move(order: I64, source: int, target: int) -> None:
 
 @kernel
 def perturb(best: I64, moves: I64, starts: I64, masks: U64, costs: I64) -> tuple[int, int]:
-    """Search by perturbing the best order, improving it and keeping it if it is no worse; return best cost and work.
+    """Perturb the best order and improve it, [t] times; keep it if it is no worse. Return its cost and the work.
 
-    best: [m] initial order, becomes the best one; moves: [t, k, 2] source and target positions
+    best: [m] initial order, in place the best one; moves: [t, k, 2] source and target positions of each perturbation
     """
     total, work = improve_order(best, starts, masks, costs)
     order = np.empty_like(best)

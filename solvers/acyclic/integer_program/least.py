@@ -1,9 +1,9 @@
 """Acyclic assignment of least total cost by an integer program with cluster cuts, through HiGHS (extra `large`).
 
 Lexicographic optimisation, one branch and cut (solvers.acyclic.integer_program.tree) for each criterion: size, then
-mentions, then variable by variable the smallest parent set, which is the tie rule of solvers.acyclic.least. Each
-search passes on only the columns and groups of columns that can still be in an optimum, and a row that fixes its sum.
-Sums beyond MAX_SUM are refused: HiGHS computes in floating point.
+mentions, then the smallest parent set of each variable in turn (the tie rule of solvers.acyclic.least). Each search
+passes on only the columns and groups of columns that can still be in an optimum, and a row that fixes its sum. Ranges
+of sizes beyond MAX_SUM are refused: HiGHS computes in floating point.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from calibrant.solvers.acyclic.maxsat import CRITERIA
 from calibrant.solvers.highs import require_highs
 from calibrant.solvers.outcome import Undecided
 
-MAX_SUM = 10**8
+MAX_SUM = 10**8  # sum over the variables of (largest size - least size)
 
 
 def least_by_program(
@@ -42,17 +42,17 @@ def least_by_program(
     `Undecided` with a bound and the incumbent if a limit was reached, `MissingExtraError` without HiGHS.
 
     limits: checked between relaxations, which spend its steps; None means no limit
-    listen: called with the incumbent and the lower bound of the size above each variable's least, as they improve
-    start: parent sets without a cycle, of which those within the part contain an admissible one; None to search
+    listen: called as they improve with the incumbent and a lower bound of the total size beyond each variable's least
+    start: acyclic assignment; the members of each set within the part contain an admissible set. None to search one
     """
     require_highs()
     if start is None:
-        good = find_good_choice(
+        heuristic = find_good_choice(
             {v: {parents: parent_set.cost for parents, parent_set in sets.items()} for v, sets in part.items()}, 0
         )
-        if good is None:
+        if heuristic is None:
             return None
-        start = good[1]
+        start = heuristic[1]
     start = {v: min((s.cost, p) for p, s in sets.items() if not p & ~start[v])[1] for v, sets in part.items()}
     spans = (max(candidates.values()).cost - min(candidates.values()).cost for candidates in part.values())
     if sum(map(total_size, spans)) > MAX_SUM:
@@ -68,8 +68,8 @@ def least_by_program(
 class _Search:
     """Lexicographic search over the criteria.
 
-    columns: those that may still be in an optimum
-    groups: per column whether it is allowed; every assignment that may be optimal lies within one group
+    columns: columns that may still be in an optimum
+    groups: each has, per column, whether it is allowed; every assignment that may be optimal lies within one group
     """
 
     def __init__(self, incumbent: Incumbent) -> None:
@@ -84,10 +84,10 @@ class _Search:
         for index, criterion in enumerate(CRITERIA):
             try:
                 sums[index] = self._fix_criterion(lambda v, parents, by=criterion: by(self.part[v][parents].cost))  # type: ignore[misc]
-            except LimitReached as late:
-                sums[index] = late.at_least
+            except LimitReached as limit:
+                sums[index] = limit.at_least
                 raise Undecided(_cost(sums), None, self.incumbent.chosen) from None
-            # fewer columns are left than before, so fewer cycles are possible and the part may fall apart
+            # fewer columns remain, so fewer cycles are possible and the part may split into smaller ones
             if index == 0 and (split_choice := self._solve_split(sums)) is not None:
                 return split_choice
         for v in self.variables:
@@ -100,7 +100,7 @@ class _Search:
         return self.incumbent.chosen
 
     def _solve_split(self, sums: Sequence[int]) -> dict[int, Mask] | None:
-        """Solve part by part if the remaining columns fall into smaller parts; None if they do not.
+        """Solve part by part if the remaining columns split into smaller parts; None if they do not.
 
         Valid for all criteria: reduction compares costs, then masks, and parts share no cycle.
         """
@@ -119,7 +119,7 @@ class _Search:
         return chosen
 
     def _listen_to_ties(self, incumbent: Incumbent, at_least: int) -> None:
-        """Pass on that a search among ties goes on; the bound of the whole is settled."""
+        """Report progress of a search among ties; the bound of the whole is final."""
         assert self.incumbent.minimum is not None
         self.incumbent.listen(self.incumbent.minimum)
 
@@ -130,7 +130,7 @@ class _Search:
         return mask & sum(1 << v for v in self.variables)
 
     def _fix_criterion(self, value: Value) -> int:
-        """Minimise a value and return the minimum; only groups and columns that may reach it stay."""
+        """Minimise the sum of `value` and return the minimum; keep only groups and columns that may reach it."""
         cheapest = {v: min(value(u, parents) for u, parents in self.columns if u == v) for v in self.variables}
         base = sum(cheapest.values())
 
@@ -146,8 +146,8 @@ class _Search:
             tree = Tree(self.incumbent, self.columns, excess)
             try:
                 groups = tree.grow(self.groups)
-            except LimitReached as late:
-                raise LimitReached(base + late.at_least) from None
+            except LimitReached as limit:
+                raise LimitReached(base + limit.at_least) from None
             total = base + tree.upper_bound
             self.incumbent.settled.append((excess, tree.upper_bound))
         if self.incumbent.minimum is None:

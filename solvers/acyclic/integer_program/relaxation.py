@@ -5,7 +5,7 @@ inequalities "at least". HiGHS holds the columns that were once cheap enough to 
 Lubbecke and J. Desrosiers, Selected topics in column generation, 2005). For any prices y >= 0 of those rows, weak
 duality bounds the cost from below: y times their right sides plus, for each variable, the least reduced cost of its
 columns. Prices come from HiGHS in floating point and are truncated to multiples of 1/SCALE. With whole costs and
-entries, reduced costs are then exact below 2**53 / SCALE, and the bound is added up in integers, so bounds are proofs
+entries, reduced costs are then exact below 2**53 / SCALE, and the bound is added up in integers. So bounds are proofs
 (after A. Neumaier and O. Shcherbina, Safe bounds in linear and mixed-integer programming, 2004).
 """
 
@@ -23,13 +23,13 @@ from calibrant.solvers.acyclic.least import Mask, Part, members_of
 from calibrant.solvers.acyclic.maxsat import CRITERIA
 from calibrant.solvers.highs import empty_program, run
 
-MIN_VIOLATION = 1e-4  # below which a cut counts as satisfied
-MAX_LEVEL = 3
+MIN_VIOLATION = 1e-4  # violation up to which a cut counts as satisfied
+MAX_LEVEL = 3  # largest level of a `Cluster` that is separated
 TABU_STEPS = 40  # steps of a walk
 MAX_CUTS_PER_VARIABLE = 3  # a cluster is skipped if each of its members is in as many cuts of this round
 MIP_GAP = 0.05  # absolute: a nearly most violated cut is good enough
-MAX_MIP_NODES = 200
-ITERATIONS_PER_NODE = 1_000  # simplex iterations that take as long as presolve and the heuristics
+MAX_MIP_NODES = 200  # branch-and-bound nodes of an integer program for a cut
+ITERATIONS_PER_NODE = 1_000  # simplex iterations in the time of presolve and the heuristics
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 F64: TypeAlias = npt.NDArray[np.float64]
@@ -37,17 +37,17 @@ Bits: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Cluster(NamedTuple):
-    """Cut: at least `level` of the members (positions, ascending) have fewer than `level` parents among them."""
+    """Cluster cut: at least `level` members (positions, ascending) have fewer than `level` parents among them."""
 
     members: tuple[int, ...]
     level: int = 1
 
 
 class Support(NamedTuple):
-    """Parent sets with a positive share in a fractional solution.
+    """Parent sets of positive value (share) in a fractional solution.
 
-    owner: shape (sets,), ascending: position of the set's variable, each at least once
-    parents: shape (sets, variables); share: shape (sets,), above 0; those of each variable add up to one
+    owner: shape (sets,): position of the set's variable, ascending, each at least once
+    parents: shape (sets, variables); share: shape (sets,), above 0; the shares of each variable add up to one
     """
 
     owner: Indices
@@ -84,14 +84,14 @@ def find_most_violated_cut(
 
 def _violation(support: Support, cluster: Cluster) -> float:
     """Return by how much the cut is violated; negative if it is satisfied."""
-    within = np.zeros(support.num_variables, np.bool_)
-    within[list(cluster.members)] = True
-    few_parents = support.parents[:, within].sum(axis=1) < cluster.level
-    return float(cluster.level - support.share[few_parents & within[support.owner]].sum())
+    is_member = np.zeros(support.num_variables, np.bool_)
+    is_member[list(cluster.members)] = True
+    few_parents = support.parents[:, is_member].sum(axis=1) < cluster.level
+    return float(cluster.level - support.share[few_parents & is_member[support.owner]].sum())
 
 
 def _search_by_tabu(support: Support, level: int) -> Iterable[Cluster]:
-    """Yield the most violated clusters that tabu search meets from each variable, with limited overlap."""
+    """Yield violated clusters that tabu search visits from each variable, most violated first, with limited overlap."""
     num_vars = support.num_variables
     words = (support.parents.astype(np.uint64) << np.arange(num_vars, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
     groups_met, violations = np.empty(TABU_STEPS, np.uint64), np.empty(TABU_STEPS)
@@ -111,7 +111,7 @@ def _search_by_tabu(support: Support, level: int) -> Iterable[Cluster]:
         )
         groups |= zip(groups_met[:num_groups].tolist(), violations[:num_groups].tolist(), strict=True)
     cuts_per_variable = [0] * num_vars
-    # similar cuts add little to the bound and slow every later relaxation down
+    # similar cuts add little to the bound, and slow down every later relaxation
     for group in sorted(groups, key=lambda group: (-groups[group], group)):
         members = tuple(members_of(group))
         if min(cuts_per_variable[v] for v in members) < MAX_CUTS_PER_VARIABLE:
@@ -123,7 +123,7 @@ def _search_by_tabu(support: Support, level: int) -> Iterable[Cluster]:
 def _find_short_cycles(support: Support) -> Iterable[tuple[int, ...]]:
     """Yield shortest cycles through each variable whose arcs lack less than 1 in total: their cuts are violated.
 
-    An arc lacks 1 less the share of the child's sets with the parent. O(m**3), by Floyd and Warshall.
+    What an arc lacks is 1 minus the share of the child's sets with the parent. O(m**3), by Floyd and Warshall.
     """
     num_vars = support.num_variables
     lacking = np.ones((num_vars, num_vars))  # from parent to child
@@ -150,9 +150,9 @@ def _find_short_cycles(support: Support) -> Iterable[tuple[int, ...]]:
 def _search_by_program(support: Support, seconds: float | None, spend: Callable[[int], None]) -> tuple[int, ...] | None:
     """Return the most violated group of level 1; None without a solution.
 
-    A binary column for each variable: it is in the group. A continuous one for each parent set: its variable and one of
-    its parents are in the group. Minimised is the size of the group less the shares of such sets, which is the share of
-    its members' sets without a parent in it. The cut is violated if that is below 1.
+    Binary column for each variable: it is in the group. Continuous column for each parent set: its variable and one of
+    its parents are in the group. Objective, minimised: size of the group minus the shares of such sets, which equals
+    the share of the members' sets without a parent in the group. The cut is violated if that is below 1.
     """
     import highspy
 
@@ -172,7 +172,7 @@ def _search_by_program(support: Support, seconds: float | None, spend: Callable[
         columns = np.array([num_vars + index, *parent_indices], np.int32)
         highs.addRow(-np.inf, 0.0, len(columns), columns, np.concatenate([[1.0], -np.ones(len(parent_indices))]))
     highs.addRow(2.0, np.inf, num_vars, np.arange(num_vars, dtype=np.int32), np.ones(num_vars))
-    run(highs)  # an unfinished run may still have an incumbent, and any violated cut will do
+    run(highs)  # an unfinished run may have an incumbent too, and any violated cut will do
     spend((highs.getInfo().simplex_iteration_count + ITERATIONS_PER_NODE) * 2 * (num_vars + num_sets))
     solution = highs.getSolution().col_value
     members = tuple(index for index in range(num_vars) if solution and solution[index] > 1 / 2)
@@ -187,16 +187,16 @@ ITERATIONS_PER_RUN = 80  # iterations that take as long as handing a relaxation 
 STEPS_PER_RUN = 8_000  # steps in the time of a round of cuts or a trial branch, however small: 0.3 ms
 ENTRIES_PER_STEP = 16  # entries of rows that are priced in the time of a step
 ENTRIES_PER_PIVOT = 30  # entries of the relaxation that take a step of each simplex iteration
-SLACK = 0  # position of the slack column
-PENALTY = 64.0  # cost of the slack column, in ranges of all costs: every relaxation is feasible
+SLACK = 0  # index of the slack column, which makes every relaxation feasible
+PENALTY = 64.0  # cost of the slack column, in multiples of 1 + the sum of all ranges of costs
 MAX_WHOLE_COLUMNS = 1_000  # columns up to which HiGHS holds all from the start
-NUM_FIRST = 12  # columns of each variable that it holds else: the cheapest
+NUM_FIRST = 12  # with more: columns of each variable that it holds from the start, the cheapest
 NUM_ENTERING = 6  # columns of each variable that enter at a time
-MIN_REDUCTION = 1e-2  # in cost, by which a column has to be cheaper: prices are rounded
+MIN_REDUCTION = 1e-2  # difference in reduced cost from which a column enters: prices are rounded
 
 
 class Proof(NamedTuple):
-    """Lower bound, and reduced costs: no assignment with a column costs less than `bound` plus its reduced cost.
+    """Lower bound, and reduced costs: an assignment with a column costs at least `bound` plus its reduced cost.
 
     reduced_costs: shape (columns,), infinite where the column is not allowed
     """
@@ -206,7 +206,7 @@ class Proof(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Inequality: `values` (whole numbers) times the `columns` is at least `lower_bound`."""
+    """Inequality: the sum of `values` (whole numbers) times `columns` is at least `lower_bound`."""
 
     columns: Indices
     values: F64
@@ -216,9 +216,9 @@ class Row(NamedTuple):
 class Relaxation:
     """Linear relaxation that keeps its basis between solutions.
 
-    owner: shape (columns,), ascending: position of the column's variable; costs: shape (columns,), whole numbers
-    scales: divisor of each row; unpriced: whether each row was without a price in the last solution
-    active: shape (columns,): columns that HiGHS holds; position: their number there, -1 of others
+    owner: shape (columns,): position of the column's variable, ascending; costs: shape (columns,), whole numbers
+    scales: divisor of each row; unpriced: whether the dual price of each row was 0 in the last solution
+    active: shape (columns,): whether HiGHS holds the column; position: its index there, -1 if it does not
     """
 
     def __init__(self, owner: Sequence[int], costs: F64) -> None:
@@ -236,47 +236,49 @@ class Relaxation:
         self.highs.changeColCost(SLACK, PENALTY * (1 + float(span.sum())))
         for _ in self.starts:
             self.highs.addRow(1.0, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
-        self.num_entries = len(costs)  # of all rows
+        self.num_entries = len(costs)  # non-zero entries of all rows, columns that are not active included
         self.active: Bits = np.zeros(len(costs), np.bool_)
         self.position: Indices = np.full(len(costs), -1)
-        self.columns: Indices = np.zeros(0, np.int64)  # active ones in the order of HiGHS
+        self.columns: Indices = np.zeros(0, np.int64)  # active columns in the order of HiGHS
         is_small = len(costs) <= MAX_WHOLE_COLUMNS
-        self._activate(np.arange(len(costs)) if is_small else self._first(np.arange(len(costs)), costs, NUM_FIRST))
+        columns = np.arange(len(costs))
+        self._activate(columns if is_small else self._least_of_each(columns, costs, NUM_FIRST))
 
-    def _first(self, columns: Indices, keys: F64, number: int) -> Indices:
-        """Return the columns of the least keys, so many of each variable, ascending."""
+    def _least_of_each(self, columns: Indices, keys: F64, per_variable: int) -> Indices:
+        """Return the columns of least key, at most `per_variable` of each variable, ascending."""
         order = np.lexsort((keys, self.owner[columns]))
         owner = self.owner[columns][order]
         rank = np.arange(len(order)) - np.searchsorted(owner, owner)
-        return np.sort(columns[order[rank < number]])
+        return np.sort(columns[order[rank < per_variable]])
 
     def _activate(self, columns: Indices) -> None:
-        """Hand columns over to HiGHS. columns: ascending, none of them active."""
-        number = len(columns)
+        """Add columns to HiGHS; columns: ascending, none of them active."""
+        num_columns = len(columns)
+        # entries of the new columns as triples (row, index in `columns`, value), row by row
         rows = [self.owner[columns]]
-        places = [np.arange(number)]
-        values = [np.ones(number)]
+        indices = [np.arange(num_columns)]
+        values = [np.ones(num_columns)]
         for i, (row, scale) in enumerate(zip(self.rows, self.scales.tolist(), strict=True), self.num_equal):
-            at = np.minimum(np.searchsorted(row.columns, columns), len(row.columns) - 1)
-            hits = np.flatnonzero(row.columns[at] == columns) if len(row.columns) else np.zeros(0, np.int64)
+            in_row = np.minimum(np.searchsorted(row.columns, columns), len(row.columns) - 1)
+            hits = np.flatnonzero(row.columns[in_row] == columns) if len(row.columns) else np.zeros(0, np.int64)
             rows.append(np.broadcast_to(i, len(hits)))
-            places.append(hits)
-            values.append(row.values[at[hits]] / scale)
-        place = np.concatenate(places)
-        by_column = np.argsort(place, kind="stable")
-        starts = np.searchsorted(place[by_column], np.arange(number)).astype(np.int32)
+            indices.append(hits)
+            values.append(row.values[in_row[hits]] / scale)
+        all_indices = np.concatenate(indices)
+        by_column = np.argsort(all_indices, kind="stable")
+        starts = np.searchsorted(all_indices[by_column], np.arange(num_columns)).astype(np.int32)
         row_numbers = np.concatenate(rows)[by_column].astype(np.int32)
         entries = np.concatenate(values)[by_column]
-        zeros, ones = np.zeros(number), np.ones(number)
-        self.highs.addCols(number, self.costs[columns], zeros, ones, len(entries), starts, row_numbers, entries)
-        self.position[columns] = 1 + len(self.columns) + np.arange(number)
+        zeros, ones = np.zeros(num_columns), np.ones(num_columns)
+        self.highs.addCols(num_columns, self.costs[columns], zeros, ones, len(entries), starts, row_numbers, entries)
+        self.position[columns] = 1 + len(self.columns) + np.arange(num_columns)
         self.columns = np.append(self.columns, columns)
         self.active[columns] = True
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add rows."""
-        scales = [max(1.0, float(abs(row.values).max(initial=0.0))) for row in rows]  # similar magnitudes in all rows
-        # one call: each one copies the whole matrix
+        """Add rows, each divided by its largest absolute value: magnitudes become similar."""
+        scales = [max(1.0, float(abs(row.values).max(initial=0.0))) for row in rows]
+        # one call for all rows: a call copies the whole matrix
         indices, values = [], []
         for row, scale in zip(rows, scales, strict=True):
             is_active = self.active[row.columns]
@@ -296,7 +298,7 @@ class Relaxation:
         self.unpriced = np.append(self.unpriced, np.zeros(len(rows), np.bool_))
 
     def drop(self, rows: Bits) -> None:
-        """Remove rows; none of them may have a price, so that the basis stays optimal."""
+        """Remove rows, whose prices have to be 0 so that the basis stays optimal; rows: whether to remove each."""
         dropped = set((self.num_equal + np.flatnonzero(rows)).tolist())
         basis = self.highs.getBasis()
         self.highs.deleteRows(len(dropped), np.array(sorted(dropped), np.int32))
@@ -308,9 +310,9 @@ class Relaxation:
         self.unpriced = self.unpriced[~rows]
 
     def solve(self, allowed: Bits, limits: Limits) -> tuple[F64 | None, Proof]:
-        """Return the value of each column in an optimum, None if it was not reached, and the proof.
+        """Return the value of each column in an optimum, None if none was reached, and the proof.
 
-        allowed: shape (columns,); limits: its steps are spent
+        allowed: shape (columns,); limits: charged with the steps
         """
         import highspy
 
@@ -330,7 +332,7 @@ class Relaxation:
     def improve_bound(self, allowed: Bits, iterations: int, limits: Limits) -> Proof:
         """Improve the bound by a few simplex iterations from the last solution; restore the basis.
 
-        allowed: shape (columns,); limits: its steps are spent
+        allowed: shape (columns,); limits: charged with the steps
         """
         self._cover(allowed)
         basis = self.highs.getBasis()
@@ -345,23 +347,23 @@ class Relaxation:
         least = np.minimum.reduceat(np.where(self.active, proof.reduced_costs, np.inf), self.starts)
         bounds = np.repeat(least, np.diff([*self.starts, len(self.costs)])) - MIN_REDUCTION
         columns = np.flatnonzero(~self.active & (proof.reduced_costs < bounds))
-        return self._first(columns, proof.reduced_costs[columns], NUM_ENTERING)
+        return self._least_of_each(columns, proof.reduced_costs[columns], NUM_ENTERING)
 
     def _cover(self, allowed: Bits) -> None:
         """Activate the cheapest allowed column of each variable that has no active one."""
         is_covered = np.logical_or.reduceat(allowed & self.active, self.starts)
         if not is_covered.all():
             columns = np.flatnonzero(allowed & ~is_covered[self.owner])
-            self._activate(self._first(columns, self.costs[columns], 1))
+            self._activate(self._least_of_each(columns, self.costs[columns], 1))
 
     @property
     def _size(self) -> int:
-        """Steps of a simplex iteration: 10 to 22 ns each, without the entries 16 to 53."""
+        """Steps (see `Limits`) of a simplex iteration: each 10 to 22 ns, without the term of entries 16 to 53."""
         num_entries: int = self.highs.getNumNz()
         return len(self.columns) + 2 * (self.num_equal + len(self.rows)) + num_entries // ENTRIES_PER_PIVOT
 
     def _run(self, allowed: Bits, limits: Limits, iterations: int | None) -> tuple[bool, Proof]:
-        """Solve, within a number of iterations or what the limits leave; return whether to the end, and the proof."""
+        """Solve within `iterations`, or the limits if it is None; return whether it was solved, and the proof."""
         self._cover(allowed)
         seconds = limits.seconds_left()
         if iterations is None and seconds is not None:
@@ -370,9 +372,10 @@ class Relaxation:
             steps = limits.steps
             iterations = NO_LIMIT if steps is None else min(NO_LIMIT, 1 + max(steps, 0) // self._size)
         self.highs.setOptionValue("simplex_iteration_limit", iterations)
-        number = len(self.columns)
+        num_active = len(self.columns)
         upper = allowed[self.columns].astype(np.float64)
-        self.highs.changeColsBounds(number, np.arange(1, number + 1, dtype=np.int32), np.zeros(number), upper)
+        active_indices = np.arange(1, num_active + 1, dtype=np.int32)
+        self.highs.changeColsBounds(num_active, active_indices, np.zeros(num_active), upper)
         is_solved = run(self.highs)
         limits.spend((self.highs.getInfo().simplex_iteration_count + ITERATIONS_PER_RUN) * self._size)
         limits.spend(STEPS_PER_RUN + self.num_entries // ENTRIES_PER_STEP)
@@ -389,7 +392,7 @@ class Relaxation:
         return self._price_out(np.zeros(len(self.rows)), allowed)
 
     def _price_out(self, prices: F64, allowed: Bits) -> Proof:
-        """Compute the bound that prices prove; multiples of 1/SCALE, so small in total that reduced costs are exact."""
+        """Compute the bound that prices prove; they are multiples of 1/SCALE, so small that reduced costs are exact."""
         reduced = self.costs.copy()
         used = np.flatnonzero(prices).tolist()
         for row in used:
@@ -424,8 +427,8 @@ class Limits:
     """Limits of a search; None for no limit.
 
     until: deadline on the monotonic clock
-    steps: remaining steps; a simplex iteration takes two for each row and one for each column of its relaxation, and
-        all else that grows with the problem as many as take as long
+    steps: remaining steps, units of work that do not depend on the machine: a simplex iteration takes two for each row
+        and one for each column of its relaxation; other work is charged as many steps as take the same time
     """
 
     def __init__(self, seconds: float | None = None, steps: int | None = None) -> None:
@@ -433,7 +436,7 @@ class Limits:
         self.steps = steps
 
     def spend(self, steps: int) -> None:
-        """Count steps that were taken."""
+        """Subtract steps that were taken; they may become negative."""
         if self.steps is not None:
             self.steps -= steps
 
@@ -450,10 +453,10 @@ class Limits:
 class Incumbent:
     """Best assignment so far, by all criteria lexicographically.
 
-    limits: of the whole search, spent by all its criteria
-    listen: called with the lower bound of the first criterion after every relaxation
-    minimum: of the first criterion once it is proven, None before
-    settled: objectives that are fixed to their optimum, and the optimum
+    limits: limits of the whole search, shared by all its criteria
+    listen: called with the lower bound of the first criterion before every relaxation, and during local search
+    minimum: least sum of the first criterion once it is proven, None before
+    settled: objectives that are fixed to their optimum, each with the optimum
     cuts: clusters, as positions of variables, with which the next tree begins
     """
 
@@ -474,10 +477,10 @@ class Incumbent:
         self.cuts: set[Cluster] = set()
 
     def update(self, chosen: dict[int, Mask]) -> None:
-        """Replace the incumbent by an assignment that is better."""
-        if self._key(chosen) < self._key(self.chosen):
+        """Replace the incumbent if the assignment is better."""
+        if self._rank(chosen) < self._rank(self.chosen):
             self.chosen = chosen
 
-    def _key(self, chosen: Mapping[int, Mask]) -> tuple[int, ...]:
+    def _rank(self, chosen: Mapping[int, Mask]) -> tuple[int, ...]:
         sums = (sum(by(self.part[v][parents].cost) for v, parents in chosen.items()) for by in CRITERIA)
         return (*sums, *(self.part[v][chosen[v]].mask for v in self.variables))

@@ -38,19 +38,19 @@ from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greed
 # Insertion moves (M. Scanagatta, G. Corani and M. Zaffalon, Improved local search in Bayesian networks structure
 # learning, 2017) from randomly perturbed orders. An order's assignment is acyclic by construction, so every result is a
 # valid upper bound.
-MOVES_PER_PERTURBATION = 4  # variables at a time
-PERTURBATIONS_PER_CALL = 100  # between two looks at the limits
-MAX_SEARCH_STEPS = 5_000_000  # of one search: a tenth of a second
-WORK_PER_STEP = 32  # tests of a parent set in the time of a step
+MOVES_PER_PERTURBATION = 4  # variables moved
+PERTURBATIONS_PER_CALL = 100  # perturbations between two checks of the limits
+MAX_SEARCH_STEPS = 5_000_000  # steps of one search: a tenth of a second
+WORK_PER_STEP = 32  # tests of a parent set in the time of a step (see `Limits`)
 
 
 class OrderLocalSearch:
-    """Local search with a random stream of its own, seeded by the number of parent sets.
+    """Iterated local search over orders; its random stream is seeded by the number of parent sets.
 
-    options: per variable the costs of its parent sets; at most 63 variables; the variables' ranges of costs (whole
-        numbers) add up to less than 2**56
-    limits: its steps are spent; at the limit the order so far is returned
-    listen: called every PERTURBATIONS_PER_CALL
+    options: variable -> parent set -> cost, a whole number; at most 63 variables, whose ranges of costs add up to less
+        than 2**56
+    limits: charged with the steps of each search, which returns its best order when they are reached
+    listen: called every PERTURBATIONS_PER_CALL perturbations
     """
 
     def __init__(
@@ -80,16 +80,17 @@ class OrderLocalSearch:
         return self._choice(order_positions)
 
     def restart(self, num_perturbations: int) -> dict[int, Mask] | None:
-        """Restart from a random order and improve it; None if no feasible order is met."""
+        """Search from a random order; None if no feasible order is reached."""
         order_positions = self.rng.permutation(len(self.variables))
         return self._choice(order_positions) if self._perturb(order_positions, num_perturbations) < IMPOSSIBLE else None
 
     def _perturb(self, order_positions: I64, num_perturbations: int) -> int:
+        """Improve an order in place; return its cost, `IMPOSSIBLE` or more if it is not feasible."""
         moves = self.rng.integers(0, len(order_positions), (num_perturbations, MOVES_PER_PERTURBATION, 2))
         total, steps = IMPOSSIBLE, 0
         for first in range(0, num_perturbations + 1, PERTURBATIONS_PER_CALL):
-            some = moves[first : first + PERTURBATIONS_PER_CALL]
-            total, work = perturb(order_positions, some, self.starts, self.masks, self.costs)
+            batch = moves[first : first + PERTURBATIONS_PER_CALL]
+            total, work = perturb(order_positions, batch, self.starts, self.masks, self.costs)
             steps += work // WORK_PER_STEP
             self.limits.spend(work // WORK_PER_STEP)
             self.listen()
@@ -107,7 +108,7 @@ class OrderLocalSearch:
 
 
 def _words(parents: Sequence[Mask], variables: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Return sets of these variables, ascending, as words with a bit for each position."""
+    """Return sets of the variables (ascending) as words: bit i is variables[i]."""
     masks = np.array(parents, np.uint64)
     words = np.zeros_like(masks)
     for position, v in enumerate(variables):
@@ -123,32 +124,35 @@ def _words(parents: Sequence[Mask], variables: Sequence[int]) -> npt.NDArray[np.
 # linear programming for the Bayesian network structure learning problem, 2017).
 #
 # Invariant: an assignment that is as good as the incumbent lies in an open node, or in an optimal one. So the search
-# ends with all columns of all optima, which the next criterion of the tie rule starts from.
-MIN_SHARE = 1e-6  # of a column, below which it counts as zero
+# ends with all columns of all optima, from which the next criterion of the tie rule starts.
+MIN_SHARE = 1e-6  # value of a column in the relaxation, up to which it counts as zero
 MIN_PROGRESS = 0.02  # share of the gap by which the bound has to rise in a round of cuts
 MAX_STALLED_ROUNDS = 3  # rounds with less progress; with 0 a dropped cut would not be separated again
 MAX_UNPRICED_ROUNDS = 20  # rounds without a price, after which a cut is dropped
-MIN_SHARE_DROPPED = 1 / 4  # of the cuts at once, so that rebuilding the basis pays
+MIN_SHARE_DROPPED = 1 / 4  # cuts are dropped if more than this share is old: rebuilding the basis has to pay
 NUM_RESTARTS = 8  # random orders before the first branch
-RESTART_PERTURBATIONS = 40  # restart perturbations of each random order, per variable
-NODE_PERTURBATIONS = 30  # node perturbations of the order to which a relaxation points
-COST_UNITS = 1024  # units of a cost that is multiplied by a share
+RESTART_PERTURBATIONS = 40  # perturbations of each random order, per variable
+NODE_PERTURBATIONS = 30  # perturbations of the order to which a relaxation points
+COST_UNITS = 1024  # costs times shares are rounded to multiples of 1 / COST_UNITS
 NUM_BRANCH_CANDIDATES = 20  # arcs tried for branching
-PASSES_PER_STEP = 8  # passes over all columns that take as long as a step for each
-STEPS_PER_COLUMN = 100  # steps that take as long as setting one column of a tree up
-TESTS_PER_STEP = 2  # tests of a parent set by a walk through groups
+PASSES_PER_STEP = 8  # passes over a column in the time of a step
+STEPS_PER_COLUMN = 100  # steps in the time of setting up one column of a tree
+TESTS_PER_STEP = 2  # tests of a parent set, by a tabu walk through groups, in the time of a step
 STRONG_BRANCHING_STEPS = 50  # simplex steps for each child of a candidate
 
 
 class _Node(NamedTuple):
-    """Open node: lower bound over the assignments of allowed columns; `number` orders nodes of equal bound by age."""
+    """Open node: lower bound over the assignments of allowed columns; `number`: how many nodes are older.
+
+    Of nodes of equal bound the oldest comes first.
+    """
 
     bound: float
     number: int
     allowed: Bits
 
 
-class _Side(NamedTuple):
+class _Child(NamedTuple):
     """Child of a node after branching: inherited bound and allowed columns."""
 
     bound: float
@@ -159,8 +163,8 @@ class Tree:
     """Branch and cut for one objective, in which every variable has a column that costs 0.
 
     upper_bound: cost of the incumbent
-    optimal_nodes: nodes whose lower bound equals `upper_bound` at the time: they may hold optima
-    unpriced: for each cut, rounds without a price
+    optimal_nodes: closed nodes whose lower bound equalled `upper_bound` when they were closed: they may hold optima
+    unpriced: for each cut, the number of successive rounds in which its dual price was 0
     """
 
     def __init__(self, incumbent: Incumbent, columns: Sequence[Column], value: Value) -> None:
@@ -190,9 +194,9 @@ class Tree:
                 for v, sets in incumbent.part.items()
             },
             incumbent.limits,
-            self._tell,
+            self._report_bound,
         )
-        self.bound = 0.0  # of the node that is processed
+        self.bound = 0.0  # lower bound of the node that is processed
         incumbent.limits.spend(STEPS_PER_COLUMN * len(columns))
         # earlier criteria stay at their minimum: -sum >= -total, in the form of a row
         for settled, total in incumbent.settled:
@@ -206,13 +210,13 @@ class Tree:
         self.queue = [_Node(0.0, next(self.node_numbers), columns) for columns in groups]
         while self.queue and self.queue[0].bound < self.upper_bound:
             node = heappop(self.queue)
-            for side in self._process(node):
-                if side.bound <= self.upper_bound and self._is_feasible(side.allowed):
-                    heappush(self.queue, _Node(side.bound, next(self.node_numbers), side.allowed))
+            for child in self._process(node):
+                if child.bound <= self.upper_bound and self._is_feasible(child.allowed):
+                    heappush(self.queue, _Node(child.bound, next(self.node_numbers), child.allowed))
         self.incumbent.cuts = set(self.cuts)
         return [node.allowed for node in [*self.optimal_nodes, *self.queue] if node.bound <= self.upper_bound]
 
-    def _process(self, node: _Node) -> Sequence[_Side]:
+    def _process(self, node: _Node) -> Sequence[_Child]:
         """Bound a node by rounds of cuts; return its children, none if it is closed."""
         allowed, bound, stalled_rounds = node.allowed, node.bound, 0
         while True:
@@ -235,7 +239,7 @@ class Tree:
                 self._close_leaf(allowed)
                 return ()
             if column_values is None:
-                return [_Side(bound, side) for side in self._split_column(allowed)]
+                return [_Child(bound, columns) for columns in self._split_column(allowed)]
             cuts = (
                 self._separate(column_values, not node.number) - set(self.cuts)
                 if stalled_rounds <= MAX_STALLED_ROUNDS
@@ -247,7 +251,7 @@ class Tree:
                     self._restart_local_search()
                 if bound < self.upper_bound:
                     return self._branch(column_values, allowed, bound)
-                return [_Side(bound, self._fix_by_reduced_cost(allowed, proof))]
+                return [_Child(bound, self._fix_by_reduced_cost(allowed, proof))]
             self._add_cuts(cuts)
 
     def _separate(self, column_values: F64, is_root: bool) -> set[Cluster]:
@@ -268,10 +272,10 @@ class Tree:
     def _add_cuts(self, clusters: Collection[Cluster]) -> None:
         rows = []
         for cluster in sorted(clusters):
-            within = np.uint64(sum(1 << position for position in cluster.members))
-            hits = np.bitwise_count(self.words & within)
+            cluster_word = np.uint64(sum(1 << position for position in cluster.members))
+            hits = np.bitwise_count(self.words & cluster_word)
             few_parents = np.flatnonzero(
-                (within >> self.owner_shifts & np.uint64(1)).astype(np.bool_) & (hits < cluster.level)
+                (cluster_word >> self.owner_shifts & np.uint64(1)).astype(np.bool_) & (hits < cluster.level)
             )
             rows.append(Row(few_parents.astype(np.int32), np.broadcast_to(1.0, len(few_parents)), float(cluster.level)))
         self.relaxation.add(rows)
@@ -279,7 +283,7 @@ class Tree:
         self.unpriced = np.append(self.unpriced, np.zeros(len(clusters), np.int64))
 
     def _drop_unpriced_cuts(self) -> None:
-        """Drop cuts that have long been without a price; if violated again they are separated again."""
+        """Drop cuts whose price has been 0 for many rounds; if violated again they are separated again."""
         num_other_rows = len(self.relaxation.rows) - len(self.cuts)
         self.unpriced = np.where(self.relaxation.unpriced[num_other_rows:], self.unpriced + 1, 0)
         is_old = self.unpriced > MAX_UNPRICED_ROUNDS
@@ -309,7 +313,7 @@ class Tree:
         self.upper_bound = self._sum(self.incumbent.chosen)
 
     def _improve_from_relaxation(self, column_values: F64) -> None:
-        """Search from the order that is cheapest if columns are discounted by their share in the relaxation."""
+        """Search from the greedy order by costs that are discounted by the columns' values in the relaxation."""
         if self.incumbent.settled:  # later criteria start from an optimum of the first
             return
         order = self._place_cheapest_first(np.rint(self.costs * (1 - column_values) * COST_UNITS))
@@ -344,8 +348,8 @@ class Tree:
             if chosen := self.local_search.restart(num_perturbations):
                 self._update_incumbent(chosen)
 
-    def _branch(self, column_values: F64, allowed: Bits, bound: float) -> Sequence[_Side]:
-        """Branch on an arc by strong branching: of the most undecided arcs the one with the largest product of rises.
+    def _branch(self, column_values: F64, allowed: Bits, bound: float) -> Sequence[_Child]:
+        """Branch on an arc by strong branching: of the most undecided arcs, the largest product of rises of the bound.
 
         Return one child alone if the other holds no assignment as good as the incumbent.
         """
@@ -353,43 +357,46 @@ class Tree:
         np.add.at(arcs, self.owner, self.parents * column_values[:, None])
         undecided = np.minimum(arcs, 1 - arcs)
         # fallback if no arc is undecided beyond the tolerance: branch on one column
-        best: Sequence[_Side] = [_Side(bound, side) for side in self._split_column(allowed)]
+        best: Sequence[_Child] = [_Child(bound, columns) for columns in self._split_column(allowed)]
         highest = 0.0
         for arc in np.argsort(-undecided, axis=None, kind="stable")[:NUM_BRANCH_CANDIDATES]:
             if undecided.flat[arc] <= MIN_SHARE:
                 break
-            sides = [self._strong_branch(side, bound) for side in self._sides(*divmod(int(arc), len(arcs)), allowed)]
-            open_sides = [side for side in sides if side.bound <= self.upper_bound]
-            if len(open_sides) < 2:
-                return open_sides
+            children = [
+                self._strong_branch(columns, bound)
+                for columns in self._split_arc(*divmod(int(arc), len(arcs)), allowed)
+            ]
+            open_children = [child for child in children if child.bound <= self.upper_bound]
+            if len(open_children) < 2:
+                return open_children
             # the product prefers two moderate rises to one large one (T. Achterberg, Constraint integer programming,
-            # 2007); at least 1 each, or a side without any rise would hide the other
-            rise = float(np.prod([min(max(side.bound - bound, 1.0), self.upper_bound - bound) for side in sides]))
+            # 2007); at least 1 each, or a child without any rise would hide the other
+            rise = float(np.prod([min(max(child.bound - bound, 1.0), self.upper_bound - bound) for child in children]))
             if rise > highest:
-                highest, best = rise, sides
+                highest, best = rise, children
         return best
 
-    def _sides(self, child: int, parent: int, allowed: Bits) -> tuple[Bits, Bits]:
-        is_child, has = self.owner == child, self.parents[:, parent]
-        back = (self.owner == parent) & self.parents[:, child]
-        # an arc from parent to child excludes the arc back, by acyclicity
-        return allowed & ~(is_child & ~has) & ~back, allowed & ~(is_child & has)
+    def _split_arc(self, child: int, parent: int, allowed: Bits) -> tuple[Bits, Bits]:
+        """Return the allowed columns with the arc parent -> child, and those without it."""
+        is_child, has_parent = self.owner == child, self.parents[:, parent]
+        has_reverse_arc = (self.owner == parent) & self.parents[:, child]  # excluded with the arc, by acyclicity
+        return allowed & ~(is_child & ~has_parent) & ~has_reverse_arc, allowed & ~(is_child & has_parent)
 
-    def _strong_branch(self, allowed: Bits, bound: float) -> _Side:
-        """Bound a child by a few simplex steps; above `upper_bound` if it holds nothing as good as the incumbent."""
+    def _strong_branch(self, allowed: Bits, bound: float) -> _Child:
+        """Bound a child by a few simplex steps; its bound is above `upper_bound` if it holds nothing as good."""
         if not self._is_feasible(allowed):
-            return _Side(self.upper_bound + 1.0, allowed)
+            return _Child(self.upper_bound + 1.0, allowed)
         self._check_limits(bound)
         proof = self.relaxation.improve_bound(allowed, STRONG_BRANCHING_STEPS, self.incumbent.limits)
         allowed = self._fix_by_reduced_cost(allowed, proof)
-        return _Side(max(bound, ceil(proof.bound)) if self._is_feasible(allowed) else self.upper_bound + 1.0, allowed)
+        return _Child(max(bound, ceil(proof.bound)) if self._is_feasible(allowed) else self.upper_bound + 1.0, allowed)
 
     def _fix_by_reduced_cost(self, allowed: Bits, proof: Proof) -> Bits:
         """Return the allowed columns that may be in an assignment as good as the incumbent."""
         return allowed & (np.ceil(proof.bound + proof.reduced_costs) <= self.upper_bound)
 
     def _split_column(self, allowed: Bits) -> tuple[Bits, Bits]:
-        """Branch on one column of a variable that has several."""
+        """Branch on the first column of a variable that has several: this column alone, or the others."""
         several = allowed & (np.bincount(self.owner[allowed])[self.owner] > 1)
         first = np.arange(len(allowed)) == several.argmax()
         return allowed & (first | (self.owner != self.owner[several.argmax()])), allowed & ~first
@@ -400,13 +407,13 @@ class Tree:
     def _sum(self, chosen: dict[int, Mask]) -> int:
         return sum(self.value(v, parents) for v, parents in chosen.items())
 
-    def _tell(self) -> None:
+    def _report_bound(self) -> None:
         minimum = self.incumbent.minimum
         self.incumbent.listen(self._lower_bound(self.bound) if minimum is None else minimum)
 
     def _check_limits(self, bound: float) -> None:
         self.bound = bound
-        self._tell()
+        self._report_bound()
         if self.incumbent.limits.are_reached():
             raise LimitReached(self._lower_bound(bound))
 
