@@ -1,8 +1,8 @@
 """Kernels: parent sets that determine a variable's column, and the smallest function over each.
 
 Rows are bit-packed, 64 to a word, so that a test of one parent set takes a few word operations for each cell of its
-table. Sets are enumerated in lexicographic order; the partition of the rows by all parents but the last is kept from
-set to set. Letters of shapes: v = variables, w = words of 64 rows, c = candidates, f = functions, e = entries.
+table. Sets are enumerated in lexicographic order; the partition of the rows by all parents but the last carries over
+from set to set. Letters of shapes: v = variables, w = words of 64 rows, c = candidates, f = functions, e = entries.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def fill_partial_table(
 
     parts: [2**num_parents, w] scratch; out: [2] care and value
     """
-    # each parent splits every part in two, in place: part p holds the rows that show pattern p of the parents so far
+    # each parent splits every part in two, in place: part p holds the rows with pattern p of the parents so far
     num_words = columns.shape[1]
     for w in range(num_words):
         parts[0, w] = scored[w]
@@ -168,13 +168,13 @@ def fill_table_of_cells(columns: U64, target: int, last: int, cells: U64, num_pa
 def useful_size_bound(masks: I64, sizes: I64, count: int, first_tied: int, parents: int, free: int, floor: int) -> int:
     """Return the size below which a function over these parents is not dominated by a listed set.
 
-    first_tied: position of the first listed set of as many parents; those dominate only strictly smaller functions
+    first_tied: position of the first listed set with as many parents; such a set dominates only larger functions
     parents: the parents, without the free ones
     floor: smallest possible size; a result at or below it may be too large
     """
     bound = NO_BOUND
     for e in range(count):
-        # a set dominates if it adds no parent that could close a cycle, and its size is exact
+        # a set dominates if all its parents are free or among these, so that it closes no cycle, and its size is exact
         if masks[e] & ~free & ~parents == 0 and sizes[e] > 0:
             bound = min(bound, sizes[e] + (1 if e >= first_tied else 0))
             if bound <= floor:
@@ -185,24 +185,24 @@ def useful_size_bound(masks: I64, sizes: I64, count: int, first_tied: int, paren
 @kernel
 def list_determining_sets(
     columns: U64,  # [v, w] observed values
-    scored: U64,  # [w] rows in which the target is not clamped
+    scored: U64,  # [w] rows in which the target is not intervened on
     target: int,
     candidates: I64,  # [c] variables that may be parents, ascending
-    free: int,  # those of them that come before everybody, bit per variable
+    free: int,  # candidates that precede all other variables, bit per variable
     max_parents: int,
     function_bits: U64,  # [f] tables that depend on all their variables, by number of variables, then size, then bits
     function_size: U8,  # [f]
     function_start: I64,  # [max_parents + 2] where the tables of j variables begin
     complete_to: I64,  # [max_parents + 1] every function of j variables up to this size is listed
     masks: I64,  # [e] out: parent set, bit per variable
-    sizes: I64,  # [e] out: least size; negative: not known, at least its absolute value
+    sizes: I64,  # [e] out: least size; negative if unknown: at least the absolute value
     cares: U64,  # [e] out
     values: U64,  # [e] out
 ) -> int:
-    """List the undominated parent sets that determine the target; by number of parents, then lexicographic.
+    """List the undominated parent sets that determine the target, by number of parents, then lexicographically.
 
-    A set is dominated if a set whose parents are free or among its own has a function that is no larger (for as many
-    parents: smaller). O(c**max_parents) sets are tested, most of them by one mixed cell.
+    A set is dominated if another set, with parents that are free or among its own, has a function that is no larger (if
+    both have as many parents: smaller). O(c**max_parents) sets are tested, most of them by one mixed cell.
     """
     count = 0
     chosen = np.empty(max_parents, np.int64)
@@ -219,7 +219,7 @@ def list_determining_sets(
             chosen[i] = i
         has_more = True
         changed = 0
-        while has_more:  # all but the last parent; every later candidate is tried as the last
+        while has_more:  # over the parents but the last; every later candidate is tried as the last
             mask = np.int64(0)
             for i in range(j - 1):
                 parents[i] = candidates[chosen[i]]
@@ -231,13 +231,13 @@ def list_determining_sets(
                 parents[j - 1] = candidates[last]
                 full_mask = mask | np.int64(1) << candidates[last]
                 bound = useful_size_bound(masks, sizes, count, first_tied, full_mask & ~free, free, smallest)
-                # dominated whatever its function: no table is needed to know that
+                # dominated whatever its function is: its table is not needed
                 if smallest >= bound:
                     continue
                 fill_partial_table(columns, scored, target, parents, j, parts, table)
                 start, end = function_start[j], function_start[j + 1]
                 f = find_least_function(function_bits, function_size, start, end, table[0], table[1], bound)
-                # no listed function is below the bound; an unlisted one may be, and is searched only where it matters
+                # without a listed function below the bound, an unlisted one may still be: then its size stays open
                 if f >= 0 or complete_to[j] + 1 < bound:
                     masks[count] = full_mask
                     sizes[count] = function_size[f] if f >= 0 else -(complete_to[j] + 1)
@@ -269,7 +269,7 @@ def list_tables(
     cells = np.empty((2 << max_parents, columns.shape[1]), np.uint64)
     mixed = np.empty((1 << max_parents, 2, columns.shape[1]), np.uint64)
     num_candidates = candidates.shape[0]
-    # no parents: there is no last one to separate by, only a constant column is determined
+    # without parents only a constant column is determined
     if fill_partial_table(columns, scored, target, parents, 0, parts, table):
         masks[0], cares[0], values[0] = 0, table[0], table[1]
         count = 1
@@ -277,7 +277,7 @@ def list_tables(
         for i in range(j):
             chosen[i] = i
         changed = 0
-        while changed >= 0:  # all but the last parent; most last ones are ruled out by the first cell
+        while changed >= 0:  # over the parents but the last; the first mixed cell excludes most candidates for it
             mask = np.int64(0)
             for i in range(j - 1):
                 parents[i] = candidates[chosen[i]]
@@ -285,7 +285,7 @@ def list_tables(
             num_mixed = split_mixed_cells(columns, scored, target, parents, j - 1, changed, cells, mixed)
             for last in range(chosen[j - 2] + 1 if j > 1 else 0, num_candidates):
                 if is_separating(columns, candidates[last], mixed, num_mixed):
-                    # the partition by the other parents is at hand, so only the last one splits the rows
+                    # the rows are partitioned by the other parents already: only the last one splits them
                     fill_table_of_cells(columns, target, candidates[last], cells, j - 1, table)
                     masks[count] = mask | np.int64(1) << candidates[last]
                     cares[count] = table[0]

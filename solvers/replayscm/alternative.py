@@ -26,7 +26,7 @@ from calibrant.solvers.replayscm.certified import require_replay
 from calibrant.solvers.replayscm.members import members_by_size
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 
-MAX_MEMBERS = 2_000  # members of the version space that are tried if no single edit is separable
+MAX_MEMBERS = 2_000  # members of the version space tried if no single edit is separable from the reference
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class AlternativeAnswer:
 def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAnswer] | Impossible | OutOfBudget:
     """Find an answer to an Alternative-SCM task, certified by the reference evaluator.
 
-    Impossible: the class (functional parents <= max_parents) has no other member than the reference.
+    `Impossible` if no SCM of the class (functional parents <= max_parents) but the reference fits.
     """
     if task.reference is None or task.disclosure.roots is None:
         raise ValueError("the task has no reference SCM")
     # fit is local (docs/semantics.md, Replay): an edit replays the rows only if all unchanged mechanisms do
     edits = _single_edits(task, task.reference, max_parents) if replays(task.reference, task.training) else ()
-    # members come by total size, which needs a cap; this one excludes no function of up to 4 variables of the
-    # standard operators
+    # listing members by total size needs a cap; this cap excludes no function of up to 4 variables of the standard
+    # operators
     space = VersionSpace(task, ModelClass(min(max_parents, 4), MAX_SIZE_OF_FOUR))
     # edits first: each is a look-up, whereas members by size need a sum over DAGs
     nearest = sorted(edits, key=lambda edited: edited.size)
@@ -61,7 +61,7 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
         answer = _answer(task, task.reference, model)
         if answer:
             return Found(answer)
-    # Impossible only by a count of the whole class: the members tried may be a part of it
+    # `Impossible` only by a count of the whole class, of which the members tried may be a part
     if VersionSpace(task, ModelClass(max_parents)).count == _is_member(task, task.reference, max_parents):
         return Impossible(f"no second SCM with at most {max_parents} functional parents fits the training worlds")
     return OutOfBudget("no single edit and none of the smallest members is separable by one hard intervention")
@@ -75,7 +75,7 @@ def _is_member(task: Task, reference: Scm, max_parents: int) -> bool:
 
 
 def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:
-    """Return a candidate as an answer; None if it is none."""
+    """Return a candidate as an answer; None if it does not fit, is not legal, or cannot be told from the reference."""
     if model.equivalent(reference) or not replays(model, task.training):
         return None
     if task.disclosure.violation(model.mechanisms):
@@ -94,8 +94,8 @@ def _single_edits(task: Task, reference: Scm, max_parents: int) -> Iterator[Scm]
     packed = pack_panels([task.training])
     for variable, mechanism in reference.mechanisms.items():
         # a descendant as a parent would close a cycle
-        later = _descendants(reference, variable)
-        allowed = sorted(index[u] for u in task.disclosure.admissible_parents(variable) - later)
+        descendants = _descendants(reference, variable)
+        allowed = sorted(index[u] for u in task.disclosure.admissible_parents(variable) - descendants)
         space = local_space(packed, index[variable], allowed, min(max_parents, len(allowed)))
         for mask, table in space.tables.items():
             names = tuple(u for u, i in index.items() if mask >> i & 1)
@@ -104,7 +104,7 @@ def _single_edits(task: Task, reference: Scm, max_parents: int) -> Iterator[Scm]
 
 
 def _descendants(model: Scm, variable: str) -> frozenset[str]:
-    """Return the variables whose mechanism mentions this one, directly or through others, and the variable itself."""
+    """Return a variable and all whose mechanism mentions it, directly or through others."""
     descendants = {variable}
     for candidate in model.order:
         if model.mechanisms[candidate].mentioned & descendants:
@@ -115,15 +115,15 @@ def _descendants(model: Scm, variable: str) -> frozenset[str]:
 def _other_functions(
     table: PartialTable, names: tuple[str, ...], mechanism: Formula, operators: tuple[str, ...]
 ) -> Iterator[Formula]:
-    """Yield functions over `names` that fit: the mechanism with one unseen row flipped, or else the least formula."""
+    """Yield formulas over `names` that fit: the mechanism with one unseen row flipped, or else the least formula."""
     if not names:
         return
     if mechanism.mentioned <= set(names):
-        present = from_formula(mechanism, names)
+        current = from_formula(mechanism, names)
         unseen = full_mask(table.num_vars) & ~table.care
         for row in range(unseen.bit_length()):
             if unseen >> row & 1:
-                yield formula_for(TruthTable(table.num_vars, present.bits ^ 1 << row), names, operators)
+                yield formula_for(TruthTable(table.num_vars, current.bits ^ 1 << row), names, operators)
         return
     outcome = least_formula(table, names, operators=operators) if table.num_vars <= 4 else None
     if isinstance(outcome, Found):

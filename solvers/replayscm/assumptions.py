@@ -1,11 +1,11 @@
-"""Assumptions of a task in the search and the count of SCMs: which parent sets, functions and combinations are left.
+"""Assumptions of a task in the search and the count of SCMs: admitted parent sets, functions and combinations.
 
 An arc U -> V of an assumption means that the mechanism of V depends on U. Arcs, tiers and numbers of parents are
 restrictions of the parent sets of one variable, `increasing` and `decreasing` of its functions. Relations are formulas
 over arcs into several variables; they are counted case by case (`relation_cases`).
 
-Monotone functions are counted without listing them all: over the variables without a direction the table falls into
-cubes that are free of each other, and the functions that are monotone on a cube are the elements of a free
+Monotone functions are counted without listing them all. Each assignment of the variables without a direction selects a
+cube of the table; the cubes are independent, and the functions that are monotone on a cube are the elements of a free
 distributive lattice (R. Dedekind, 1897): 2, 3, 6, 20, 168, 7581 for 0 to 5 variables.
 """
 
@@ -26,8 +26,8 @@ from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.formulas.catalogue import COMPLETE, EssentialFunctions
 from calibrant.solvers.outcome import Budget, BudgetSpent
 
-MAX_DIRECTED = 5  # parents of one set in which a mechanism is monotone: 7,581 functions
-MAX_CASES = 20_000  # combinations of arcs that relations are counted by, for one root set: seconds
+MAX_DIRECTED = 5  # parents of one set with a direction: 7,581 functions are monotone in all of them
+MAX_CASES = 20_000  # cases of relations for one root set: seconds
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ I64 = npt.NDArray[np.int64]
 def admitted_sets(masks: I64, checked: CheckedKnowledge, variable: int) -> npt.NDArray[np.bool_]:
     """Return which parent sets of a variable the arcs and numbers of parents admit; [e].
 
-    A parent in which the mechanism neither rises nor falls is none.
+    A parent that is assumed both increasing and decreasing is excluded: the mechanism would not depend on it.
     """
     allowed = checked.allowed[variable] & ~(checked.rising[variable] & checked.falling[variable])
     required, limit = np.int64(checked.required[variable]), checked.limits[variable]
@@ -52,7 +52,7 @@ def is_directed(checked: CheckedKnowledge, variable: int) -> bool:
 
 
 def monotone_mask(bits: U64, mask: Mask, rising: Mask, falling: Mask) -> npt.NDArray[np.bool_]:
-    """Return which functions over a parent set have the directions; [f]. bits: [f] tables over the set."""
+    """Return which functions over a parent set are monotone in the given directions; [f]. bits: [f] truth tables."""
     parents = members_of(mask)
     is_monotone = np.ones(len(bits), np.bool_)
     for i, parent in enumerate(parents):
@@ -66,33 +66,36 @@ def monotone_mask(bits: U64, mask: Mask, rising: Mask, falling: Mask) -> npt.NDA
 
 
 def count_monotone(masks: I64, cares: U64, values: U64, rising: Mask, falling: Mask) -> U64:
-    """Count the functions of exactly each parent set that agree with its table and have the directions; [e].
+    """Count the functions that depend on all of a parent set, agree with its table and have the directions; [e].
 
-    masks: [e] the sets that determine the variable, with all subsets of them that do; cares, values: [e] their tables
+    masks: [e] parent sets that determine the variable, with all their subsets that do; cares, values: [e] their tables
+
     `BudgetSpent` for more than MAX_DIRECTED parents with a direction.
     """
     over = {
         mask: _count_over(mask, care, value, rising, falling)
         for mask, care, value in zip(masks.tolist(), cares.tolist(), values.tolist(), strict=True)
     }
-    fixed = rising & falling  # a function of exactly a set depends on each parent, and is constant in none
+    fixed = rising & falling  # no function that depends on such a parent has both directions
     exact = [
-        0 if mask & fixed else sum((-1) ** (mask ^ part).bit_count() * over.get(part, 0) for part in _subsets(mask))
+        0
+        if mask & fixed
+        else sum((-1) ** (mask ^ subset).bit_count() * over.get(subset, 0) for subset in _subsets(mask))
         for mask in masks.tolist()
     ]
     return np.array(exact, np.uint64)
 
 
 def _subsets(mask: Mask) -> Iterator[Mask]:
-    part = mask
-    while part:
-        yield part
-        part = part - 1 & mask
+    subset = mask
+    while subset:
+        yield subset
+        subset = subset - 1 & mask
     yield 0
 
 
 def _count_over(mask: Mask, care: int, value: int, rising: Mask, falling: Mask) -> int:
-    """Count the agreeing functions over a parent set with the directions, whether they depend on all of it or not."""
+    """Count the agreeing functions over a parent set with the directions, those that ignore a parent included."""
     parents = members_of(mask)
     directed = [i for i, parent in enumerate(parents) if (rising ^ falling) >> parent & 1]
     if len(directed) > MAX_DIRECTED:
@@ -126,10 +129,10 @@ def monotone_functions(num_vars: int) -> U64:
 
 
 class LeastFunction(NamedTuple):
-    """A function of exactly a parent set, of least size among those that agree and have the directions.
+    """Least function that depends on all of a parent set, agrees with its table and has the directions.
 
-    care, value: the partial table; bits: table of the function, None where no listed one is known to be least
-    at_least: lower bound of its size, which is the size where `bits` is known
+    care, value: partial table; bits: truth table of the function, None if no listed function agrees
+    at_least: size of the function; if `bits` is None, a lower bound of it
     """
 
     mask: Mask
@@ -142,17 +145,18 @@ class LeastFunction(NamedTuple):
 def least_functions(
     masks: I64, cares: U64, values: U64, functions: EssentialFunctions, directions: tuple[Mask, Mask], budget: Budget
 ) -> Iterator[LeastFunction]:
-    """Yield a least function of each non-empty parent set that may have one; a listed function is a state.
+    """Yield a least function of each non-empty parent set that may have one; a listed function costs one unit.
 
-    masks, cares, values: [e] parent sets and tables; directions: masks in which functions rise, and fall
-    `BudgetSpent` where the budget ran out.
+    masks, cares, values: [e] parent sets and tables; directions: masks of the parents in which functions rise, and fall
+
+    `BudgetSpent` if the budget runs out.
     """
     for mask, care, value in zip(masks.tolist(), cares.tolist(), values.tolist(), strict=True):
         num_vars = mask.bit_count()
         if not num_vars:
             continue
-        listed = slice(functions.starts[num_vars], functions.ends[num_vars])
-        bits, sizes = functions.bits[listed], functions.sizes[listed]
+        span = slice(functions.starts[num_vars], functions.ends[num_vars])
+        bits, sizes = functions.bits[span], functions.sizes[span]
         budget.spend(len(bits))
         agreeing = np.flatnonzero((bits ^ np.uint64(value)) & np.uint64(care) == 0)
         agreeing = agreeing[monotone_mask(bits[agreeing], mask, *directions)]
@@ -166,31 +170,35 @@ def least_functions(
 def relation_cases(
     relations: Sequence[ArcFormula], index: Mapping[str, int], options: Mapping[int, Mapping[Mask, int]]
 ) -> Iterator[dict[int, dict[Mask, int]]]:
-    """Split the combinations of parent sets that satisfy the relations into cases; yield the sets left in each.
+    """Split the combinations of parent sets that satisfy the relations into disjoint cases; yield the sets of each.
 
-    Cases exclude each other, and in each the variables are free of each other. options: per variable that has a
-    mechanism its parent sets; others have no parents. `BudgetSpent` for more than MAX_CASES combinations.
+    Within a case, every variable chooses among its sets independently of the others.
+
+    options: variable with a mechanism -> parent set -> number of functions; other variables have no parents
+
+    `BudgetSpent` for more than MAX_CASES cases.
     """
     arcs = frozenset[Arc]().union(*(relation.arcs for relation in relations))
     relevant = {v: sum({1 << index[parent] for parent, child in arcs if index[child] == v}) for v in options}
-    # of each variable the sets by those of their parents that relations mention: the others do not matter
+    # group each variable's sets by the parents that relations mention: the others do not matter
     groups = {v: _by_pattern(options[v], mask) for v, mask in relevant.items() if mask}
     if not all(groups.values()):
         return
-    split = sorted(groups, key=lambda v: len(groups[v]))
-    num_cases = prod(len(groups[v]) for v in split[:-1])
+    # the patterns of all grouped variables but the largest make a case; the last one's sets are filtered in each
+    grouped = sorted(groups, key=lambda v: len(groups[v]))
+    num_cases = prod(len(groups[v]) for v in grouped[:-1])
     if num_cases > MAX_CASES:
         raise BudgetSpent(f"{num_cases:,} combinations of arcs in relations of the assumption; {MAX_CASES:,} are tried")
-    last = split[-1] if split else None
-    for patterns in product(*(groups[v] for v in split[:-1])):
-        parents = dict(zip(split[:-1], patterns, strict=True))
+    last = grouped[-1] if grouped else None
+    for patterns in product(*(groups[v] for v in grouped[:-1])):
+        parents = dict(zip(grouped[:-1], patterns, strict=True))
         case = {v: groups[v][pattern] for v, pattern in parents.items()}
         if last is not None:
             case[last] = {
-                mask: number
+                mask: count
                 for pattern, sets in groups[last].items()
                 if _all_hold(relations, index, parents | {last: pattern})
-                for mask, number in sets.items()
+                for mask, count in sets.items()
             }
             if case[last]:
                 yield case
@@ -200,8 +208,8 @@ def relation_cases(
 
 def _by_pattern(options: Mapping[Mask, int], relevant: Mask) -> dict[Mask, dict[Mask, int]]:
     groups: dict[Mask, dict[Mask, int]] = {}
-    for mask, number in options.items():
-        groups.setdefault(mask & relevant, {})[mask] = number
+    for mask, count in options.items():
+        groups.setdefault(mask & relevant, {})[mask] = count
     return groups
 
 
@@ -210,5 +218,5 @@ def _all_hold(relations: Sequence[ArcFormula], index: Mapping[str, int], parents
 
 
 def arc_test(index: Mapping[str, int], parents: Mapping[int, Mask]) -> Callable[[Arc], bool]:
-    """Return a test whether an arc is in a network. parents: of each variable that has any."""
+    """Return a test whether an arc is in a graph; parents: variable -> its parents, roots may be left out."""
     return lambda arc: bool(parents.get(index[arc[1]], 0) >> index[arc[0]] & 1)

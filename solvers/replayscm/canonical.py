@@ -1,7 +1,7 @@
 """Canonical form of a task, equal for all names and orders; tasks and problems over other names.
 
-What is read is what a solver may read. Variables become V1, V2, ... in canonical order; solvers break ties by that
-order, so their answers to a task and to a renamed one are each other's renaming.
+The form depends only on what a solver may read. Variables become V1, V2, ... in canonical order. Solvers break ties by
+that order, so that their answers to a task and to a renamed copy are equal up to the renaming.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
 from calibrant.solvers.canonical import Permutation, Structure, StructureBuilder, canonical_order, refined_colours, word
 
-# --- Tasks and problems over other names, with worlds, rows and columns in another order: the same item in other words
+# --- Tasks and problems over other names, with worlds, rows and columns in another order: renamed copies of an item ---
 
 
 @dataclass(frozen=True)
 class PanelOrder:
     """Order of the worlds of a panel, and of the rows of each.
 
-    worlds: indices of the worlds; rows: of each world of the panel, in its old order, the indices of its rows
+    worlds: indices of the worlds in their new order; rows: for each world, in the old order, the new order of its rows
     units: new name of each unit
     """
 
@@ -49,7 +49,7 @@ def unchanged_order(panel: Panel) -> PanelOrder:
 
 
 def rename_task(task: Task, names: Mapping[str, str], order: PanelOrder) -> Task:
-    """Return a task over other names; columns are in natural order, wherever an order would say something."""
+    """Return a task over other names; names are in natural order, so that no order carries information."""
     reference, extension = task.reference, task.extension
     return replace(
         task,
@@ -62,7 +62,7 @@ def rename_task(task: Task, names: Mapping[str, str], order: PanelOrder) -> Task
 
 
 def rename_problem(problem: Problem, names: Mapping[str, str], training: PanelOrder, heldout: PanelOrder) -> Problem:
-    """Return a problem over other names; the id, and an episode's flips and contexts, stay."""
+    """Return a problem over other names; the id stays, and so do an episode's flips and contexts (by `Renaming`)."""
     sealed, extension = problem.sealed, problem.task.extension
     renaming = sealed.renaming
     if extension is not None and extension.is_episode:
@@ -138,11 +138,11 @@ def permute_bits(column: Column, rows: Sequence[int]) -> Column:
 def rename_extension(extension: Extension, names: Mapping[str, str]) -> Extension:
     """Return the fields of an extended item over other names; columns and roots in natural order."""
     variables, roots = natural(names[v] for v in extension.variables), natural(names[v] for v in extension.roots)
-    places = [extension.roots.index(old) for new in roots for old in extension.roots if names[old] == new]
+    old_indices = [extension.roots.index(old) for new in roots for old in extension.roots if names[old] == new]
     worlds = tuple(
         ForecastWorld(
             {names[v]: value for v, value in world.constants.items()},
-            tuple("".join(context[place] for place in places) for context in world.contexts),
+            tuple("".join(context[index] for index in old_indices) for context in world.contexts),
         )
         for world in extension.forecast_worlds
     )
@@ -162,7 +162,7 @@ def rename_extension(extension: Extension, names: Mapping[str, str]) -> Extensio
 # --- Canonical form of a task: equal for all names of variables and all orders of worlds, rows and columns ------------
 _NAME = re.compile(r"\bV[0-9]+\b")
 _ROW, _UNIT, _WORLD, _ONE = (word(name) for name in ("row", "unit", "world", "one"))
-_ORDERED_OPERATORS = ("if",)  # of which the place of an argument matters
+_ORDERED_OPERATORS = ("if",)  # operators whose arguments have an order
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class CanonicalTask:
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        """Restored texts: equally good answers share nearly all."""
+        """Restored texts: answers of equal cost share nearly all."""
         return {}
 
     @property
@@ -205,7 +205,7 @@ class CanonicalTask:
 
 
 def scm_structure(model: Scm, *, with_functions: bool = True) -> Structure:
-    """Return roots, functional parents and, unless only the graph is requested, the rows where a function is 1."""
+    """Return an SCM's structure: roots, functional parents and, with_functions, the rows where each function is 1."""
     builder = StructureBuilder()
     index = {variable: builder.vertex("root", variable in model.roots) for variable in model.variables}
     for variable, (parents, table) in model.signature:
@@ -221,7 +221,7 @@ def scm_structure(model: Scm, *, with_functions: bool = True) -> Structure:
 
 
 def variable_colours(task: Task) -> dict[str, int]:
-    """Return a number of each variable, equal for variables that colour refinement does not tell apart."""
+    """Return the colour of each variable, equal for variables that colour refinement does not distinguish."""
     builder, index, base, _ = _task_structure(task, {})
     colours = refined_colours(builder.build(base))
     return {variable: int(colours[vertex]) for variable, vertex in index.items()}
@@ -230,7 +230,7 @@ def variable_colours(task: Task) -> dict[str, int]:
 def canonical_task(task: Task, colours: Mapping[str, object] = {}) -> CanonicalTask:
     """Return the canonical form of a task.
 
-    colours: of variables, what else tells them apart
+    colours: further colours of variables: symmetries map a variable to one of its colour
     """
     task = _with_constants(task)
     builder, index, base, unit_vertices = _task_structure(task, colours)
@@ -238,7 +238,7 @@ def canonical_task(task: Task, colours: Mapping[str, object] = {}) -> CanonicalT
     variables, worlds, first_world = tuple(index), task.training.worlds, len(index)
     rank = result.rank
     ordered = sorted(variables, key=lambda variable: rank[index[variable]])
-    names = {variable: f"V{place}" for place, variable in enumerate(ordered, start=1)}
+    names = {variable: f"V{number}" for number, variable in enumerate(ordered, start=1)}
     order = PanelOrder(
         tuple(sorted(range(len(worlds)), key=lambda world: rank[first_world + world])),
         tuple(
@@ -259,7 +259,7 @@ def canonical_problem(problem: Problem) -> Problem:
 
 
 def _with_constants(task: Task) -> Task:
-    """Return a task whose assigned interventions with one value throughout are constant ones, which say the same."""
+    """Return the task with assigned interventions of one value in all rows turned into the same constant ones."""
     if not any(_constant_columns(world) for world in task.training.worlds):
         return task
     return replace(
@@ -268,16 +268,16 @@ def _with_constants(task: Task) -> Task:
 
 
 def _world_with_constants(world: World) -> World:
-    moved, clamped = _constant_columns(world), world.intervention
-    if not moved:
+    new_constants, clamped = _constant_columns(world), world.intervention
+    if not new_constants:
         return world
-    constants = {**clamped.constants, **moved}
-    rest = tuple(v for v in clamped.assigned if v not in moved)
-    return replace(world, intervention=Intervention({v: constants[v] for v in natural(constants)}, rest))
+    constants = {**clamped.constants, **new_constants}
+    assigned = tuple(v for v in clamped.assigned if v not in new_constants)
+    return replace(world, intervention=Intervention({v: constants[v] for v in natural(constants)}, assigned))
 
 
 def _constant_columns(world: World) -> dict[str, int]:
-    """Return the assigned variables of a world that have one value in all rows, with it."""
+    """Return assigned variable -> value, for those that have the same value in all rows of a world."""
     columns, ones = dict(zip(world.variables, world.columns, strict=True)), (1 << world.num_rows) - 1
     return {v: int(columns[v] != 0) for v in world.intervention.assigned if world.num_rows and columns[v] in (0, ones)}
 
@@ -285,12 +285,15 @@ def _constant_columns(world: World) -> dict[str, int]:
 def _task_structure(
     task: Task, colours: Mapping[str, object]
 ) -> tuple[StructureBuilder, dict[str, int], int, list[tuple[int, ...]]]:
-    """Return the structure of a task, the vertex of each variable, the size of the base, the vertices of rows."""
+    """Return the structure of a task, the vertex of each variable, the number of base vertices, the vertices of rows.
+
+    Base vertices are the variables and the worlds; the others are defined by their edges to them.
+    """
     builder = StructureBuilder()
     hidden = () if task.extension is None else tuple(task.extension.hidden)
     variables = (*task.variables, *hidden)
-    extra = {variable: (colours[variable],) if variable in colours else () for variable in variables}
-    index = {variable: builder.vertex(*_role(task, variable), *extra[variable]) for variable in variables}
+    colour_of = {variable: (colours[variable],) if variable in colours else () for variable in variables}
+    index = {variable: builder.vertex(*_role(task, variable), *colour_of[variable]) for variable in variables}
     worlds = task.training.worlds
     for _ in worlds:
         builder.vertex("world")
@@ -306,7 +309,7 @@ def _task_structure(
 
 
 def _role(task: Task, variable: str) -> tuple[object, ...]:
-    """Return what is disclosed about a variable alone."""
+    """Return the labels of what is disclosed about a variable by itself."""
     disclosure = task.disclosure
     if task.extension is not None and variable in task.extension.hidden:
         return "hidden", disclosure.group_index(variable), task.extension.hidden[variable] is None
@@ -316,19 +319,19 @@ def _role(task: Task, variable: str) -> tuple[object, ...]:
 def _add_rows(
     builder: StructureBuilder, task: Task, index: Mapping[str, int], first_world: int
 ) -> list[tuple[int, ...]]:
-    """Add rows, and units where worlds share them; return the vertex that orders each row of each world."""
+    """Add rows, and units where worlds share them; return the vertices by which the rows of each world are sorted."""
     units: dict[str, int] = {}
     if task.shares_units:
         for name in dict.fromkeys(unit for world in task.training.worlds for unit in world.units):
             units[name] = builder.vertex_of(_UNIT)
     vertices = []
-    for number, world in enumerate(task.training.worlds, start=first_world):
+    for world_vertex, world in enumerate(task.training.worlds, start=first_world):
         for variable, value in world.intervention.constants.items():
-            builder.edge(number, index[variable], word("constant", value))
+            builder.edge(world_vertex, index[variable], word("constant", value))
         for variable in world.intervention.assigned:
-            builder.edge(number, index[variable], word("assigned"))
+            builder.edge(world_vertex, index[variable], word("assigned"))
         rows = [builder.vertex_of(_ROW) for _ in world.units]
-        builder.edges(rows, number, _WORLD)
+        builder.edges(rows, world_vertex, _WORLD)
         for name, row in zip(world.units, rows, strict=True):
             if units:
                 builder.edge(units[name], row, _UNIT)
@@ -344,21 +347,22 @@ def _ones(column: Column, num_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _add_formula(builder: StructureBuilder, formula: Formula, index: Mapping[str, int]) -> int:
-    """Add the nodes of a formula; return that of its root."""
+    """Add the nodes of a formula; return the vertex of its root."""
     stack: list[int] = []
     for node in formula.nodes:
         if not isinstance(node, Apply):
             stack.append(index[node] if isinstance(node, str) else builder.vertex("literal", node))
             continue
         operator = builder.vertex("operator", node.operator)
-        for place, argument in enumerate(stack[-node.arity :]):
-            builder.edge(argument, operator, word("argument", place if node.operator in _ORDERED_OPERATORS else 0))
+        for position, argument in enumerate(stack[-node.arity :]):
+            builder.edge(argument, operator, word("argument", position if node.operator in _ORDERED_OPERATORS else 0))
         del stack[-node.arity :]
         stack.append(operator)
     return stack[0]
 
 
 def _unit_names(worlds: tuple[World, ...], vertices: list[tuple[int, ...]], rank: Mapping[int, int]) -> dict[str, str]:
+    """Return unit -> new name, u0, u1, ... in canonical order."""
     ranks: dict[str, int] = {}
     for world, units in zip(worlds, vertices, strict=True):
         for name, vertex in zip(world.units, units, strict=True):

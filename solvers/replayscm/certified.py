@@ -16,18 +16,18 @@ from calibrant.solvers.formulas.synthesis import formula_for
 
 
 def certify(task: Task, model: Scm) -> Scm:
-    """Return a model that is to be shown after the reference has replayed it on every training row, and it is legal.
+    """Return the model if it is legal and the reference evaluator replays every training row by it.
 
-    A failure is a defect of the solver: `AssertionError`.
+    Else raise `AssertionError`: a defect of the solver.
     """
     require_replay(check(task, model), task.training.worlds)
     return model
 
 
 def check(task: Task, model: Scm) -> Scm:
-    """Return a candidate that is legal and that the evaluator has replayed; one that is shown is certified besides.
+    """Return the model if it is legal and the fast evaluator replays every training row by it, for candidates.
 
-    `AssertionError` as of `certify`. The reference takes 90 times as long, and names the cell of a failure.
+    `AssertionError` as in `certify`. The reference takes 90 times as long, and names the cell of a failure.
     """
     fault = illegality(task, model)
     if fault:
@@ -39,7 +39,7 @@ def check(task: Task, model: Scm) -> Scm:
 
 
 def require_replay(model: Scm, worlds: Sequence[World]) -> None:
-    """Replay a model by the reference; `AssertionError` with the first wrong cell."""
+    """Replay a model by the reference; raise `AssertionError` with the first wrong cell."""
     cell = first_mismatch(model, worlds)
     if cell:
         raise AssertionError(f"a solver's answer failed its certificate: {cell}")
@@ -48,8 +48,8 @@ def require_replay(model: Scm, worlds: Sequence[World]) -> None:
 def write_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunction]) -> Scm:
     """Return the SCM with these local functions, checked; the variables without a function are its roots.
 
-    Also checked: numbers of parents, and that the formulas have the functions. A failure is a defect of the engine:
-    `AssertionError`. `ValueError` if no formula of the grammar expresses one of the functions.
+    Also checked: the numbers of parents, and that the formulas express the functions; `AssertionError` as in `certify`.
+    `ValueError` if no formula of the grammar expresses one of the functions.
     """
     roots = tuple(v for v in task.variables if v not in functions)
     model = check(task, Scm(roots, _mechanisms(task, roots, functions)))
@@ -60,13 +60,13 @@ def write_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunct
 
 
 def _mechanisms(task: Task, roots: tuple[str, ...], functions: Mapping[str, LocalFunction]) -> dict[str, Formula]:
-    """Return formulas in an order in which each mentions only earlier variables."""
+    """Return the formulas by variable, in an order in which each mentions only earlier variables."""
     placed: dict[str, Formula | None] = dict.fromkeys(roots)
     remaining = [v for v in task.variables if v in functions]
-    # a constant has to mention some placed variable where the grammar has no literals, which may have to wait
+    # in a grammar without literals a constant has to mention a variable, and waits until an admissible one is placed
     while remaining:
-        formulas = ((v, _formula(task, v, functions[v], placed.keys())) for v in remaining)
-        variable, formula = next(((v, candidate) for v, candidate in formulas if candidate is not None), ("", None))
+        candidates = ((v, _formula(task, v, functions[v], placed.keys())) for v in remaining)
+        variable, formula = next(((v, candidate) for v, candidate in candidates if candidate is not None), ("", None))
         if formula is None:
             raise ValueError(f"{', '.join(remaining)}: constants without anything that they may mention, or a cycle")
         placed[variable] = formula
@@ -75,7 +75,7 @@ def _mechanisms(task: Task, roots: tuple[str, ...], functions: Mapping[str, Loca
 
 
 def _formula(task: Task, variable: str, local: LocalFunction, placed: Set[str]) -> Formula | None:
-    """Return the mechanism; None as long as its variables are not placed."""
+    """Return the mechanism; None as long as the variables that it mentions are not placed."""
     operators = synthesis_operators(task.grammar)
     if local.parents:
         return formula_for(local.table, local.parents, operators) if placed >= {*local.parents} else None

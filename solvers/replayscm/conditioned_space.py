@@ -1,7 +1,7 @@
 """Version space conditioned on hypothetical rows, and members that are sampled from it as truth tables.
 
 A row of a world fixes one row of the truth table over every parent set. So the evidence is kept as arrays, one partial
-table for each parent set, to which rows are added. Many worlds are weighed in one call. Counts and weights are those of
+table for each parent set, to which rows are added. One call weights many worlds. Counts and weights are those of
 solvers.replayscm.space.
 
 Sampling is that of solvers.replayscm.members: the same seed gives the same members.
@@ -39,9 +39,11 @@ I64 = npt.NDArray[np.int64]
 class ParentSets:
     """Parent sets of all variables of a version space, variable by variable, ascending.
 
-    masks: [e]; starts: [n + 1] where those of each variable begin; cares, values: [e] partial tables by the evidence
+    masks: [e] parent sets; starts: [n + 1] where those of each variable begin
+    cares, values: [e] partial tables by the evidence
     below: [e, k] positions of each set without one of its members (`find_subsets`)
-    by_size: [size + 1] weight of a function of each size; empty for a class without a cap, where every one weighs 1
+    by_size: [size + 1] weight of a function of each size; empty without a cap on size, where every function weighs 1
+    constants: [2] size of the formula of each constant, -1 if it has none or sizes do not matter
     """
 
     def __init__(self, space: VersionSpace, size_penalty: int | None) -> None:
@@ -63,7 +65,7 @@ class ParentSets:
         self.constants: I64 = np.full(2, -1, np.int64)
         self.by_size: I64 = np.empty(0, np.int64)
         if cap is not None:
-            if penalty * cap > 40:  # 2**20 functions of one size would not fit a word
+            if penalty * cap > 40:  # 2**20 functions of one size would then exceed a word
                 raise ValueError(f"weights by size of 2**-{penalty} a node are summed up to size {40 // penalty}")
             self.by_size = np.array([1 << penalty * (cap - size) for size in range(cap + 1)], np.int64)
             for bit, size in constant_sizes(space.functions, space.task.grammar).items():
@@ -72,8 +74,8 @@ class ParentSets:
     def condition(self, rows: Rows) -> ParentSets:
         """Condition on rows: update the tables and drop the sets that no longer determine their variable.
 
-        Rows only ever add contradictions, so a dropped set has weight 0 for good; so have all its subsets, so that no
-        Moebius inversion misses it.
+        Rows only add contradictions, so a dropped set keeps weight 0. All its subsets are dropped too, so that Moebius
+        inversion of the others does not need it.
         """
         cares, values = np.empty_like(self.cares), np.empty_like(self.values)
         add_rows(
@@ -105,7 +107,7 @@ class ParentSets:
     def _find_below(self) -> None:
         self.below: I64 = np.empty((len(self.masks), self.space.model_class.max_parents), np.int64)
         for start, end in pairwise(self.starts.tolist()):
-            # the sets ascend already, so that their order is the identity
+            # the sets ascend already: their order is the identity
             find_subsets(self.masks[start:end], np.arange(end - start), self.below[start:end])
 
     def weights(self, cares: U64, values: U64, rows: Rows, spans: I64) -> U64:
@@ -140,19 +142,19 @@ class ParentSets:
         return [dict(zip(masks[a:b], range(a, b), strict=True)) for a, b in pairwise(starts)]
 
     def dag_weights(self, weights: U64, roots: Sequence[str]) -> Weights:
-        """Return one row of weights as a sum over acyclic assignments under a root set."""
+        """Return the weights of a sum over acyclic assignments under a root set; weights: [e]."""
         index = self.space.index
         options = {}
         for variable in (v for name, v in index.items() if name not in roots):
             section = self.slice_of(variable)
-            listed = zip(self.masks[section].tolist(), weights[section].tolist(), strict=True)
-            options[variable] = {mask: weight for mask, weight in listed if weight}
+            pairs = zip(self.masks[section].tolist(), weights[section].tolist(), strict=True)
+            options[variable] = {mask: weight for mask, weight in pairs if weight}
         return Weights(options, sum(1 << index[root] for root in roots))
 
     def group(self, variables: Sequence[int], weights: U64) -> WordWeights | None:
-        """Lay out some variables for the kernels' sums; no entry of a row may exceed that of `weights`.
+        """Lay out some variables for the kernels' sums; later weights may not exceed `weights` in any entry.
 
-        None if the weights of one variable add up to more than a word.
+        None for too many variables, or if the weights of one variable add up to more than a word.
         """
         slices = [self.slice_of(v) for v in variables]
         limbs = limbs_for([sum(weights[section].tolist()) for section in slices])
@@ -169,14 +171,14 @@ class ParentSets:
 class ConditionedSpace:
     """Members with one root set, given the evidence and added rows.
 
-    sets: the parent sets; roots: the root set; cares, values: [e] partial tables by evidence and rows together
+    cares, values: [e] partial tables of the parent sets, by evidence and rows together
     """
 
     def __init__(self, sets: ParentSets, roots: tuple[str, ...]) -> None:
         self.sets = sets
         self.roots = roots
         self.cares, self.values = sets.cares, sets.values
-        # the components of the evidence serve all conditioned spaces: rows only remove parent sets, hence arcs
+        # the components by the evidence serve all conditioned spaces: rows only remove parent sets, hence arcs
         weights = self._weights
         all_weights = sets.dag_weights(weights, roots)
         groups = [sets.group(part.endogenous, weights) for part in all_weights.components()]
@@ -185,11 +187,11 @@ class ConditionedSpace:
         self._ungrouped = sets.group(all_weights.endogenous, weights)
 
     def condition(self, rows: Rows) -> ConditionedSpace:
-        """Return the members that also show these rows."""
+        """Return the space of the members that also fit these rows."""
         conditioned = ConditionedSpace.__new__(ConditionedSpace)
         conditioned.sets, conditioned.roots, conditioned._ungrouped = self.sets, self.roots, self._ungrouped
         conditioned._groups, conditioned._fits_words = self._groups, self._fits_words
-        # weights only fall with more rows, so that the words reserved for the evidence hold every later sum
+        # weights only fall with more rows, so the words that are enough for the evidence hold every later sum
         conditioned.cares, conditioned.values = np.empty_like(self.cares), np.empty_like(self.values)
         evidence = self.sets.masks, self.sets.starts, self.cares, self.values, self.sets.below
         add_rows(*evidence, rows.words, rows.targets, 0, len(rows.words), conditioned.cares, conditioned.values)
@@ -207,19 +209,19 @@ class ConditionedSpace:
         return self.totals(self._weights[None])[0]
 
     def masses(self, rows: Rows, spans: I64) -> list[int]:
-        """Return the total weight of the members that show the rows from spans[b] to spans[b + 1] - 1, for each b."""
+        """Return, for each b, the total weight of the members that fit the rows from spans[b] to spans[b + 1] - 1."""
         return self.totals(self.sets.weights(self.cares, self.values, rows, spans))
 
     def mass_with(self, rows: Rows) -> int:
-        """Return the total weight of the members that also show these rows."""
+        """Return the total weight of the members that also fit these rows."""
         return self.masses(rows, np.array([0, len(rows.words)], np.int64))[0]
 
     def totals(self, weights: U64) -> list[int]:
         """Return the total weight of all members, for each row of weights of the parent sets."""
-        # one variable's weights exceed a word: all components by Python integers, which are exact at any size
+        # if the weights of one variable exceed a word, all components are summed in Python integers
         if not self._fits_words:
             return [total(self.sets.dag_weights(row, self.roots)) for row in weights]
-        # no cycle crosses components, so that the sum is the product of sums of 3**m terms each
+        # no cycle crosses components, so the sum is a product of sums, of 3**m terms each
         factors = [group.totals(weights) for group in self._groups]
         return [prod(parts) for parts in zip(*factors, strict=True)] if factors else [1] * len(weights)
 
@@ -228,11 +230,11 @@ class ConditionedSpace:
         """Sampler of parent sets; samples share its sums."""
         weights = self.sets.dag_weights(self._weights, self.roots)
         if self._ungrouped is not None:
-            weights.words = self._ungrouped._replace(weights=self._weights)  # the same sets as in every such space
+            weights.words = self._ungrouped._replace(weights=self._weights)  # laid out once, for the evidence
         return Draws(weights)
 
 
-# --- Members of a conditioned space, sampled as truth tables; formulas are written only for members that are shown ----
+# --- Members of a conditioned space, sampled as truth tables; formulas are written only on request --------------------
 ALWAYS_WRITTEN = {"not", "and", "or"}  # with these every function has a formula
 
 
@@ -247,7 +249,7 @@ class Members:
         return len(self.programs)
 
     def outcomes(self, rows: Rows) -> U64:
-        """Replay each member in each row: targets and roots as given, everything else computed; shape [d, r]."""
+        """Replay each member in each row: targets and roots as given, all else computed; shape [members, rows]."""
         return self.programs.replay(rows)
 
     def scm(self, member: int) -> Scm:
@@ -269,7 +271,7 @@ def draw(space: ConditionedSpace, rng: Random, num_members: int) -> Members:
     draws = _Draws(space, rng)
     members = [draws.member() for _ in range(num_members)]
     members_drawn = Members(space, compile_tables(members, len(space.draws.weights.endogenous)))
-    # with a poorer basis some functions have no formula: write all now, so that the error comes before any use
+    # with fewer operators some functions have no formula: write all now, so that the error comes before any use
     if not ALWAYS_WRITTEN.issubset(space.sets.space.task.grammar.operators):
         for member in range(num_members):
             members_drawn.scm(member)
@@ -288,11 +290,11 @@ class _Draws:
         self._constants_written: set[int] = set()
 
     def member(self) -> list[tuple[int, Mask, int]]:
-        """Sample a member: variables, parent sets and table bits, parents first."""
+        """Sample a member: triples (variable, parent set, table bits), parents first."""
         draws = self.space.draws
         if not draws.total:
             raise ValueError("the version space is empty")
-        # one root set: consumes the random number with which `sample_members` chooses among several
+        # consume the random number by which `sample_member` chooses among root sets: equal seeds, equal members
         draw_below(self.rng, draws.total)
         chosen = draws.draw(self.rng)
         # ascending variables: random numbers are consumed in the order of `sample_member`
@@ -303,46 +305,47 @@ class _Draws:
         index = self.sets.set_offsets[variable][mask]
         bits = self._bits(index, mask)
         if not mask and variable not in self._constants_written:
-            write_mechanism(
-                self.sets.space, self.space.roots, variable, mask, TruthTable(0, bits)
-            )  # or it cannot be said
+            # raises if no formula can express the constant
+            write_mechanism(self.sets.space, self.space.roots, variable, mask, TruthTable(0, bits))
             self._constants_written.add(variable)
         return bits
 
     def _bits(self, index: int, mask: Mask) -> int:
         care, value = self.space.cares[index], self.space.values[index]
-        # no cap on size: by rejection, since the 2**64 functions of 6 variables cannot be listed
+        # without a cap on size, by rejection: the 2**64 functions of 6 variables cannot be listed
         if not len(self.sets.by_size):
             return sample_completion(self.rng, mask.bit_count(), int(care), int(value))
         if index not in self._sizes:
             self._sizes[index] = self._by_size(index, mask)
-        # size first, then a number below its count: a uniform choice among equals without listing them
+        # draw a size, then a rank among the functions of that size: uniform without listing them
         options, total = self._sizes[index]
-        size, number = draw_weighted(self.rng, options, total)
-        key = index, size, draw_below(self.rng, number)
+        size, count = draw_weighted(self.rng, options, total)
+        key = index, size, draw_below(self.rng, count)
         if key not in self._functions:
             selected = self._agreeing(index, mask, size, key[2])[0] if mask else self._constants(index, size)[key[2]]
             self._functions[key] = int(selected)
         return self._functions[key]
 
     def _by_size(self, index: int, mask: Mask) -> tuple[list[tuple[tuple[int, int], int]], int]:
-        """Return size and number of the agreeing functions with their weight, by size; and the total weight."""
+        """Return pairs ((size, number of agreeing functions of this size), their weight), and the total weight."""
         if mask:
-            numbers = self._agreeing(index, mask, -1, 0)[1].tolist()
+            counts = self._agreeing(index, mask, -1, 0)[1].tolist()
         else:
-            numbers = [len(self._constants(index, size)) for size in range(len(self.sets.by_size))]
-        by_size = zip(numbers, self.sets.by_size.tolist(), strict=True)
-        options = [((size, number), number * weight) for size, (number, weight) in enumerate(by_size) if number]
+            counts = [len(self._constants(index, size)) for size in range(len(self.sets.by_size))]
+        by_size = zip(counts, self.sets.by_size.tolist(), strict=True)
+        options = [((size, count), count * weight) for size, (count, weight) in enumerate(by_size) if count]
         return options, sum(weight for _, weight in options)
 
     def _constants(self, index: int, size: int) -> list[int]:
+        """Return the constants that agree with the table of an empty parent set and have formulas of this size."""
         care, value = int(self.space.cares[index]), int(self.space.values[index])
         return [bit for bit in (0, 1) if self.sets.constants[bit] == size and (bit ^ value) & care == 0]
 
-    def _agreeing(self, index: int, mask: Mask, size: int, number: int) -> tuple[np.uint64, I64]:
+    def _agreeing(self, index: int, mask: Mask, size: int, rank: int) -> tuple[np.uint64, I64]:
+        """Return the agreeing function of this size and rank, and the numbers of agreeing functions by size."""
         listed, histogram = self.sets.listed, np.empty(len(self.sets.by_size), np.int64)
         care, value = self.space.cares[index], self.space.values[index]
         selected = count_agreeing(
-            mask.bit_count(), care, value, listed.bits, listed.sizes, listed.prefixes, size, number, histogram
+            mask.bit_count(), care, value, listed.bits, listed.sizes, listed.prefixes, size, rank, histogram
         )
         return selected, histogram

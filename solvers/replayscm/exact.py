@@ -2,9 +2,9 @@
 
 An SCM is train-exact iff every mechanism reproduces the observed rows in which its variable is not intervened on. So
 the problem decomposes: for each variable, the parent sets that determine its column and a least formula over each; then
-the acyclic, admissible assignment of least total size. Expensive formula sizes are at first only bounded from below. An
-assignment is optimal once all its sizes are exact, because every other assignment costs at least its bound.
-If the budget ends before that, the answer is a bound and the incumbent (`BestSoFar`).
+the acyclic, admissible assignment of least total size. Formula sizes that are expensive to prove are at first only
+bounded from below. The assignment of least bound is optimal once all its sizes are exact, because every other one costs
+at least its own bound. If the budget ends before that, the answer is a bound and the incumbent (`BestSoFar`).
 
 Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators. With hidden
 roots and shared units, the columns of all roots are also nested (solvers.replayscm.roots_and_parents); other root sets,
@@ -50,7 +50,7 @@ from calibrant.solvers.replayscm.roots_and_parents import MAX_ROOT_SETS, ParentS
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 
 MAX_VARIABLES = 63  # a set of variables is a signed word
-MAX_ROOT_SETS_TRIED = 20  # for the incumbent, those of least bound first
+MAX_ROOT_SETS_TRIED = 20  # root sets tried for an incumbent, those of least bound first
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,15 @@ def solve(
     nested_roots: with hidden roots, whether only root sets with nested columns count; None: if units are shared
     states: budget, in functions compared by formula search; a conflict of MaxSAT costs
         solvers.acyclic.optimum.STATES_PER_CONFLICT; None means no limit
-    engine: assigns parent sets (solvers.acyclic.optimum.optimal_choice)
-    seconds: limit by the clock, for all integer programs together; None means no limit
+    engine: how parent sets are assigned (solvers.acyclic.optimum.optimal_choice)
+    seconds: wall time of all integer programs together; None means no limit
     """
     if seconds is not None and engine != "integer_program":
         raise ValueError(f"seconds are for the engine integer_program; '{engine}' has a budget of states")
     if task.assumption is not None and task.assumption.check(task.variables).relations:
         if engine not in ("auto", "smt"):
-            sources = ", ".join(part.source for part in task.assumption.statements if part.word in RELATION_WORDS)
+            relations = (statement for statement in task.assumption.statements if statement.word in RELATION_WORDS)
+            sources = ", ".join(statement.source for statement in relations)
             raise CalibrantError(f"{sources}: relations between parents need SMT; leave the engine '{engine}' away")
         engine = "smt"
     require_engine(engine)
@@ -99,6 +100,7 @@ def solve(
 
 
 def _too_large(task: Task) -> OutOfBudget | None:
+    """Return the refusal of a task with too many variables or root sets; None if it is not too large."""
     if len(task.variables) > MAX_VARIABLES:
         return OutOfBudget(f"nothing was tried: {len(task.variables)} variables, at most {MAX_VARIABLES}")
     disclosure = task.disclosure
@@ -115,7 +117,7 @@ class _Choice(NamedTuple):
     """Cheapest assignment under one root set, by the size bounds at the time; sorts by the tie rule.
 
     cost: as `cost_by_size`; a lower bound as long as some of its sizes are not exact
-    roots: the root set as a number; distinct for the entries of a run, so that comparison ends here
+    roots: the root set as a mask; entries of a run differ in it, so that no comparison goes on to `chosen`
     chosen: endogenous variable -> parent set
     refinements: number of refinements of sizes before it was computed
     """
@@ -131,7 +133,7 @@ class _Choice(NamedTuple):
 
 
 class _Engine:
-    """Engine that assigns parent sets, and its deadline by the clock."""
+    """Engine that assigns parent sets, and its deadline on the monotonic clock."""
 
     def __init__(self, name: str, seconds: float | None) -> None:
         self.name = name
@@ -142,7 +144,12 @@ class _Engine:
 
 
 class _Search:
-    """Search over root hypotheses that makes only those size bounds exact on which the optimum depends."""
+    """Search over root sets that makes exact only those size bounds on which the optimum depends.
+
+    options: variable -> parent set -> its bounds; refiners: size searches of (variable, parent set)
+    functions: truth tables of least functions by (variable, parent set), under an assumption
+    refinements: number of rounds in which bounds were raised
+    """
 
     def __init__(
         self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget, engine: _Engine
@@ -156,7 +163,7 @@ class _Search:
         self.operators = self.search.operators
         self.nested = task.shares_units if nested_roots is None else nested_roots
         self.assumed = None if task.assumption is None else task.assumption.check(task.variables)
-        self.functions: dict[tuple[int, Mask], int] = {}  # tables of least functions, under an assumption
+        self.functions: dict[tuple[int, Mask], int] = {}
         self.options: dict[int, dict[Mask, ParentSet]] = {}
         self.refiners: dict[tuple[int, Mask], LeastSize] = {}
         self.refinements = 0
@@ -198,7 +205,8 @@ class _Search:
     def _minimise(self, hypotheses: Iterable[tuple[str, ...]], note: str) -> Found[ExactAnswer] | OutOfBudget | None:
         """Minimise over these root sets; None if none of them admits any assignment.
 
-        Best first: the queue holds a lower bound for each root set. The least is refined until all its sizes are exact.
+        Best first: the queue holds the cheapest assignment by bounds of each root set. The least is refined until all
+        its sizes are exact. note: what is said about nested roots in the provenance
         """
         root_masks = [sum(1 << self.index[root] for root in roots) for roots in hypotheses]
         if self.assumed is not None:
@@ -210,7 +218,7 @@ class _Search:
             for current_roots in root_masks:
                 num_started += 1
                 queue += filter(None, [self._choose(current_roots)])
-            considered = len(queue)
+            num_fitting = len(queue)
             heapify(queue)
             while queue:
                 best = queue[0]
@@ -224,13 +232,13 @@ class _Search:
                         heapreplace(queue, updated)
                     continue
                 open_sets = [(v, mask) for v, mask in best.chosen.items() if self.options[v][mask].size is None]
-                # nothing is open: other entries are lower bounds that sort after this one, ties by root set included
+                # exact: all other entries are lower bounds that sort after it, ties by root set included
                 if not open_sets:
-                    return self._certify(best, note, considered)
+                    return self._certify(best, note, num_fitting)
                 self.refinements += 1
-                decided = [self._refine(variable, mask) for variable, mask in open_sets]
+                are_refined = [self._refine(variable, mask) for variable, mask in open_sets]
                 # the least entry has open sizes and cannot be refined: its cost bounds all others from below
-                if self.budget.exhausted or not all(decided):
+                if self.budget.exhausted or not all(are_refined):
                     return self._out_of_budget(best.cost, note, root_masks)
         except Undecided as spent:
             # root sets not yet started are bounded without acyclicity, which can only lower the bound
@@ -261,7 +269,7 @@ class _Search:
         return best and _Choice(best.cost, roots, best.chosen, self.refinements)
 
     def _costs(self, variable: int) -> dict[Mask, Cost]:
-        """Return the cost of each option: size, then mentions."""
+        """Return the cost of each parent set of a variable, by the proven bound of its size."""
         if variable not in self.options:
             self.options[variable] = self._options(self.task.variables[variable])
         return {mask: cost_by_size(option.at_least, mask) for mask, option in self.options[variable].items()}
@@ -277,9 +285,9 @@ class _Search:
         hypotheses: list[Mask],
         incumbent: tuple[Mask, Mapping[int, Mask]] | None = None,
     ) -> OutOfBudget:
-        """Return the bound, and the best model found under one of the root sets of least bound.
+        """Return the bound, with the smallest of the models built under the root sets of least bound, if there is one.
 
-        incumbent: root set and parent sets from an engine that ran out of budget
+        incumbent: (root set, parent sets) from an engine that ran out of budget
         """
         lower_bound = total_size(at_least)
         reached = f"every train-exact SCM of the class{_class_note(note)} has total size at least {lower_bound}"
@@ -293,7 +301,7 @@ class _Search:
         if not models:
             return OutOfBudget(reached, lower_bound)
         best = certify(self.task, min(models, key=lambda model: model.size))
-        if best.size == lower_bound:  # of several answers of least size the tie rule has one
+        if best.size == lower_bound:  # of least size, but perhaps not the answer by the tie rule
             reached, minimal = f"{reached}, as the one found has, which may not be the first of them", "size alone"
         else:
             reached += f", the best one found has {best.size}"
@@ -307,7 +315,7 @@ class _Search:
         )
 
     def _find_good_model(self, roots: Mask) -> Scm | None:
-        """Search a model of exact sizes under one root set; None without one, and under relations."""
+        """Search for a model of exact sizes under one root set; None without one, and always under relations."""
         if self.assumed is not None and self.assumed.relations:
             return None
         costs = {
@@ -320,6 +328,7 @@ class _Search:
         return None if best is None else self._model(roots, best[1])
 
     def _options(self, variable: str) -> dict[Mask, ParentSet]:
+        """Return the parent sets among which a variable's optimum is, by mask."""
         candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(variable)]
         roots = self.task.disclosure.roots or ()
         free = sum(1 << self.index[u] for u in roots)
@@ -338,7 +347,7 @@ class _Search:
             training = self.task.training
             scored = training.scored_rows(variable)
             ones = training.columns[variable] & scored
-            # a literal is one node and mentions nothing: no cheaper option exists, and it closes no cycle
+            # a literal is one node without mentions, so no option is cheaper, and it closes no cycle
             if ones in (0, scored):
                 options[0] = ParentSet(0, PartialTable(0, int(scored > 0), int(ones > 0)), 1, 1)
         return options
@@ -353,12 +362,12 @@ class _Search:
     def _assumed_options(self, i: int, candidates: list[int], assumed: CheckedKnowledge) -> dict[Mask, ParentSet]:
         """Return every admitted parent set of a variable with its least function, including dominated ones.
 
-        If the assumption requires no parent, constants are options too; one that has to mention a variable has it as
-        its parent.
+        If the assumption requires no parent, constants are options too: with the empty parent set as literals, else
+        with the one variable that they mention.
         """
         largest = min(self.search.max_parents, len(candidates))
         local = local_space(self.search.packed, i, candidates, largest).under(assumed, i)
-        has_function = local.numbers > 0
+        has_function = local.num_functions > 0
         tables = local.masks[has_function], local.cares[has_function], local.values[has_function]
         directions = assumed.rising[i], assumed.falling[i]
         options = {}
@@ -379,14 +388,14 @@ class _Search:
             for mask in allowed:
                 is_admitted = not mask or (assumed.allowed[i] & mask and assumed.limits[i])
                 if is_admitted and (mask not in options or size < options[mask].at_least):
-                    # as in `ParentSet`s of the search: a table of the variables that are mentioned
+                    # as in the parent sets of the search, the table is over the mentioned variables
                     full = full_mask(mask.bit_count())
                     options[mask] = ParentSet(mask, PartialTable(mask.bit_count(), full, bit * full), size, size)
                     self.functions[i, mask] = bit * full
         return options
 
     def _refine(self, variable: int, mask: Mask) -> bool:
-        """Test the next size of one option; False if formula search cannot decide it."""
+        """Test the next formula size of one parent set; False if formula search cannot test it."""
         if self.assumed is not None and not self._drops_dominated(self.task.variables[variable]):
             return False  # formula search cannot restrict functions to an assumption
         option = self.options[variable][mask]
@@ -397,19 +406,19 @@ class _Search:
             return False
         refiner.advance(self.budget)
         if not refiner.possible:
-            # proven: no formula of the operators has these values, so the set is no option under any root set
+            # proven: no formula of these operators has these values, whatever the roots
             del self.options[variable][mask]
             return True
         option.at_least = max(option.at_least, refiner.lower_bound)
         option.size = refiner.size
         return True
 
-    def _certify(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
+    def _certify(self, choice: _Choice, note: str, num_root_sets: int) -> Found[ExactAnswer]:
         model = certify(self.task, self._model(choice.roots, choice.chosen))
-        # the size of the written formulas, while the bound comes from tables
+        # the model's size is that of its formulas, the choice's comes from tables
         if model.size != choice.size:
             raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
-        claims = {"minimal": "total formula size, by exhaustion of the class", "root_sets_that_fit": sets}
+        claims = {"minimal": "total formula size, by exhaustion of the class", "root_sets_that_fit": num_root_sets}
         return Found(ExactAnswer(model, choice.size, {**self._provenance(note), "tie_rule": TIE_RULE, **claims}))
 
     def _model(self, roots: Mask, chosen: Mapping[int, Mask]) -> Scm:
@@ -444,31 +453,31 @@ class _Search:
 
 
 def _class_note(note: str) -> str:
-    """Return the addition of a note about root sets to the class in words."""
+    """Return what a note about nested roots adds to the description of the class."""
     return ", roots with nested columns" if note == ONLY_NESTED else ""
 
 
 # --- Statements of an assumption that no SCM of a class satisfies together with the evidence --------------------------
 
-MAX_LISTED_PAIRS = 200  # pairs of statements that are tried; beyond it statements are dropped one by one
+MAX_LISTED_PAIRS = 200  # pairs of statements up to which all are tried; else statements are dropped one by one
 
 
 def conflicting_statements(tasks: Sequence[Task], model_class: ModelClass) -> tuple[Statement, ...]:
     """Return an inclusion-minimal set of statements that no SCM of the class satisfies together.
 
-    If one or two statements suffice, and there are few pairs, it is a smallest set. () if some SCM satisfies all, or if
-    none fits even without the assumption. `BudgetSpent` if that is not decided.
+    It is a smallest set if it has one statement, or two and there are at most MAX_LISTED_PAIRS pairs. () if some SCM
+    satisfies all statements, or if none fits even without the assumption. `BudgetSpent` if that is not decided.
 
-    tasks: tasks with one assumption and different disclosures; an SCM fits if it fits one of them
+    tasks: tasks with the same assumption and different disclosures; an SCM fits if it fits one of them
     """
     assert tasks[0].assumption is not None
     statements = tasks[0].assumption.statements
     if _is_satisfiable(tasks, model_class, statements) or not _is_satisfiable(tasks, model_class, ()):
         return ()
-    smallest: list[tuple[Statement, ...]] = [(statement,) for statement in statements]
+    candidates: list[tuple[Statement, ...]] = [(statement,) for statement in statements]
     if len(statements) * (len(statements) - 1) // 2 <= MAX_LISTED_PAIRS:
-        smallest += combinations(statements, 2)
-    for chosen in smallest:
+        candidates += combinations(statements, 2)
+    for chosen in candidates:
         if not _is_satisfiable(tasks, model_class, chosen):
             return chosen
     conflict = list(statements)
@@ -483,7 +492,7 @@ def _is_satisfiable(tasks: Sequence[Task], model_class: ModelClass, statements: 
     knowledge = Knowledge(tuple(statements)) if statements else None
     try:
         return any(VersionSpace(replace(task, assumption=knowledge), model_class).has_member() for task in tasks)
-    except CalibrantError:  # they clash with each other, whatever the evidence
+    except CalibrantError:  # the statements contradict each other, whatever the evidence
         return False
 
 
@@ -497,11 +506,11 @@ def unsatisfied_words(tasks: Sequence[Task], max_parents: int) -> str:
     except BudgetSpent as spent:
         return f"no model of the class fits and satisfies the assumption; which of its lines conflict is open: {spent}"
     if conflict:
-        return f"no model of the class fits and satisfies {_listed([statement.source for statement in conflict])}"
+        return f"no model of the class fits and satisfies {_join_sources([statement.source for statement in conflict])}"
     if not _is_satisfiable(tasks, ModelClass(max_parents), ()):
         return "no model of the class fits, whether or not it satisfies the assumption"
     return "no model of the class fits and satisfies the assumption by formulas of these operators"
 
 
-def _listed(sources: Sequence[str]) -> str:
+def _join_sources(sources: Sequence[str]) -> str:
     return sources[0] if len(sources) == 1 else f"{', '.join(sources[:-1])} and {sources[-1]}"

@@ -35,16 +35,16 @@ def sample_members(space: VersionSpace, rng: Random, num_members: int, *, size_p
 
 def sample_member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
     """Sample a member with probability proportional to its weight; `ValueError` from an empty space."""
-    # root set first, by its exact total: members are then uniform across root sets of different size
+    # the root set first, by the exact weight of its members: so each member is drawn by its own weight
     sums = [(roots, space.draws(roots, size_penalty).total) for roots in space.counts_by_roots]
-    total = sum(weight for _, weight in sums)
-    if not total:
+    total_weight = sum(weight for _, weight in sums)
+    if not total_weight:
         raise ValueError("the version space is empty")
-    roots = draw_weighted(rng, sums, total)
+    roots = draw_weighted(rng, sums, total_weight)
     chosen = space.draws(roots, size_penalty).draw(rng)
     mechanisms = {}
     for variable, mask in sorted(chosen.items()):
-        table = _function(space, rng, variable, mask, size_penalty)
+        table = _sample_function(space, rng, variable, mask, size_penalty)
         mechanisms[space.task.variables[variable]] = write_mechanism(space, roots, variable, mask, table)
     return Scm(roots, mechanisms)
 
@@ -52,7 +52,8 @@ def sample_member(space: VersionSpace, rng: Random, size_penalty: int | None) ->
 def write_mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Mask, table: TruthTable) -> Formula:
     """Write a formula for a function of exactly these parents, of least size if the catalogues list it.
 
-    A constant is a literal, or mentions the first admissible root: no cycle can go through that.
+    A constant is a literal, or mentions the first admissible root, through which no cycle goes. `ValueError` if neither
+    is available.
     """
     grammar = space.task.grammar
     if mask:
@@ -66,22 +67,22 @@ def write_mechanism(space: VersionSpace, roots: Sequence[str], variable: int, ma
     return formula_for(table, mentioned[:1], synthesis_operators(grammar))
 
 
-def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penalty: int | None) -> TruthTable:
-    """Sample a function of exactly these parents, by the same weights."""
+def _sample_function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penalty: int | None) -> TruthTable:
+    """Sample a function of exactly these parents by the weights of `sample_member`."""
     local = space.local(variable)
     table = local.tables[mask]
     if not local.by_size:
         return TruthTable(table.num_vars, sample_completion(rng, table.num_vars, table.care, table.value))
     cap = space.model_class.max_size
     assert cap is not None
-    sizes = [(s, n << (penalty * (cap - s) if penalty else 0)) for s, n in local.by_size[mask].items()]
-    size = draw_weighted(rng, sizes, sum(weight for _, weight in sizes))
-    listed = agreeing_functions(space, table, size)
-    return listed[rng.randrange(len(listed))]
+    weights = [(s, n << (penalty * (cap - s) if penalty else 0)) for s, n in local.by_size[mask].items()]
+    size = draw_weighted(rng, weights, sum(weight for _, weight in weights))
+    functions = agreeing_functions(space, table, size)
+    return functions[rng.randrange(len(functions))]
 
 
 def agreeing_functions(space: VersionSpace, table: PartialTable, size: int) -> list[TruthTable]:
-    """Return the functions of least size `size` that depend on all variables and agree with the table, by bits."""
+    """Return the functions whose least formulas have `size` nodes, that depend on all variables and agree; by bits."""
     functions = space.functions
     if table.num_vars == 0:
         constants = constant_sizes(functions, space.task.grammar)
@@ -101,7 +102,7 @@ def _functions_of_size(functions: EssentialFunctions, num_vars: int, size: int) 
 
 
 def sample_completion(rng: Random, num_vars: int, care: int, value: int) -> int:
-    """Complete the unobserved rows uniformly among functions that depend on every variable, by rejection."""
+    """Sample uniformly from the agreeing functions that depend on every variable, by rejection; return the bits."""
     num_rows = 1 << num_vars
     unseen = full_mask(num_vars) & ~care
     halves = _low_rows(num_vars)
@@ -126,7 +127,10 @@ MAX_CACHED = 1 << 14  # entries of each of the two caches of a walk: formulas, a
 
 
 class _Packing:
-    """Kronecker substitution: a polynomial with non-negative coefficients as one integer, fields of `width` bits."""
+    """Kronecker substitution: a polynomial with non-negative coefficients is one integer of `width`-bit fields.
+
+    Exponents are formula sizes, coefficients count functions.
+    """
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -199,7 +203,7 @@ def members_by_size(space: VersionSpace, sizes: Sequence[int] | None = None) -> 
 
 
 class _Walk:
-    """Depth-first search through layers and parent sets that visits only branches with a member of the size."""
+    """Depth-first search through layers and parent sets that enters only branches with a member of the given size."""
 
     def __init__(self, space: VersionSpace, roots: tuple[str, ...]) -> None:
         self.space = space
@@ -238,26 +242,26 @@ class _Walk:
         variables = [self.layers.weights.endogenous[i] for i in members_of(layer)]
         options = [
             [
-                (mask, sizes)
+                (mask, own_size)
                 for mask, packed in self.layers.parent_sets(i, placed, last)
-                for sizes in self.packing.unpack(packed)
+                for own_size in self.packing.unpack(packed)
             ]
             for i in members_of(layer)
         ]
         # reachable[k]: sizes that the last k variables of the layer and all later layers can have together
         reachable = [later_sizes]
-        for listed in reversed(options):
-            sizes = {size for _, size in listed}
-            reachable.append({own_size + remaining for own_size in sizes for remaining in reachable[-1]})
+        for pairs in reversed(options):
+            own_sizes = {own_size for _, own_size in pairs}
+            reachable.append({own_size + remaining for own_size in own_sizes for remaining in reachable[-1]})
 
-        def extend(decided: int, remaining: int) -> Iterator[dict[int, tuple[Mask, int]]]:
-            if decided == len(variables):
+        def extend(num_decided: int, remaining: int) -> Iterator[dict[int, tuple[Mask, int]]]:
+            if num_decided == len(variables):
                 yield {}
                 return
-            for mask, sizes in options[decided]:
-                if remaining - sizes in reachable[len(variables) - decided - 1]:
-                    for assigned in extend(decided + 1, remaining - sizes):
-                        yield {variables[decided]: (mask, sizes)} | assigned
+            for mask, own_size in options[num_decided]:
+                if remaining - own_size in reachable[len(variables) - num_decided - 1]:
+                    for assigned in extend(num_decided + 1, remaining - own_size):
+                        yield {variables[num_decided]: (mask, own_size)} | assigned
 
         return extend(0, size)
 
@@ -286,12 +290,12 @@ class _Walk:
 # --- All train-exact SCMs of least total size: their exact number, and each of them or uniform draws ------------------
 # The exact solver returns one of them by its tie rule; the others show how far a rate depends on that rule. SCMs with
 # the same local functions count as one (solvers.replayscm.space).
-MAX_LISTED = 100  # least SCMs; if there are more, a sample: to score 1,000 took longer than to find the answer
-MAX_GONE_THROUGH = 1_000  # least SCMs up to which a sample is drawn by index from the list, in a tenth of the time
-MAX_PARENT_SETS = 100_000  # over all variables, up to which tables are computed: more cost more than the answer
+MAX_LISTED = 100  # least SCMs listed, of more a sample: to score 1,000 took longer than to find the answer
+MAX_INDEXED = 1_000  # least SCMs up to which a sample is drawn by index from the list, in a tenth of the time
+MAX_PARENT_SETS = 100_000  # parent sets of all variables up to which tables are computed: more cost more than solving
 MAX_TERMS = 200_000  # terms of a sum over DAGs: a fraction of a second
 _SIZE_STEP = 4  # functions are indexed up to a multiple of this size, so that few indexes are built
-_PENALTY = 24  # a formula node more makes a draw 2**24 times less likely: nearly every draw is of least size
+_PENALTY = 24  # a further formula node makes a draw 2**24 times less likely: nearly every draw is of least size
 
 
 @dataclass(frozen=True)
@@ -299,7 +303,7 @@ class LeastModels:
     """The least SCMs of a task.
 
     count: how many there are; models: all of them, or a sample of independent uniform draws
-    unlisted: functions in no catalogue, in words, so that SCMs with them do not count; "" if none could be least
+    unlisted: in words, the functions in no catalogue, so that SCMs with them are not counted; "" if none could be least
     """
 
     count: int
@@ -333,10 +337,10 @@ def least_models(
     if count <= max_listed:
         return Found(LeastModels(count, tuple(islice(members_by_size(space, (answer.size,)), count)), space.unlisted))
     random, models = Random(count), list[Scm]()
-    if count <= MAX_GONE_THROUGH:
+    if count <= MAX_INDEXED:
         listed = tuple(islice(members_by_size(space, (answer.size,)), count))
         models = [listed[random.randrange(count)] for _ in range(max_listed)]
-    while len(models) < max_listed:  # uniform after rejection: members of one size have equal weights
+    while len(models) < max_listed:  # uniform after rejection: members of equal size have equal weights
         model = sample_member(space, random, _PENALTY)
         if model.size == answer.size:
             models.append(model)
@@ -363,7 +367,8 @@ class _LeastSpace(VersionSpace):
         caps = {}
         for variable in least:
             others = sorted(bound for v, bound in least.items() if v != variable)
-            if self.task.disclosure.roots is None:  # roots have no mechanism: at worst those with the largest bounds
+            # roots have no mechanism: at worst the roots are the variables with the largest bounds
+            if self.task.disclosure.roots is None:
                 del others[len(least) - self.task.disclosure.num_roots - 1 :]
             caps[variable] = size - sum(others)
         return caps
@@ -379,10 +384,9 @@ class _LeastSpace(VersionSpace):
     def _least_listed(self, variable: int) -> int | None:
         """Return the least size of a listed function that agrees, None without any."""
         largest, mechanism = self._largest_listed, self._least_model.mechanisms.get(self.task.variables[variable])
-        first = (
-            _SIZE_STEP if mechanism is None else min(mechanism.size, largest)
-        )  # usually the least: one pass finds it
-        for max_size in range(first, largest + _SIZE_STEP, _SIZE_STEP):
+        # the size in the least model is usually the least: one pass suffices
+        first_size = _SIZE_STEP if mechanism is None else min(mechanism.size, largest)
+        for max_size in range(first_size, largest + _SIZE_STEP, _SIZE_STEP):
             sizes = np.flatnonzero(self._counts_to(variable, max_size).any(axis=0))
             if len(sizes):
                 return int(sizes[0])
@@ -408,12 +412,12 @@ class _LeastSpace(VersionSpace):
             space, cap = self._any_size(variable), max(0, self._caps[variable])
             histograms = self._counts_to(variable, cap)[:, : cap + 1]
             self._note_unlisted(variable, space, cap)
-            numbers = histograms.sum(1).astype(np.uint64)
-            self._spaces[variable] = LocalSpace(space.masks, space.cares, space.values, numbers, histograms)
+            num_functions = histograms.sum(1).astype(np.uint64)
+            self._spaces[variable] = LocalSpace(space.masks, space.cares, space.values, num_functions, histograms)
         return self._spaces[variable]
 
     def _note_unlisted(self, variable: int, space: LocalSpace, cap: int) -> None:
-        for num_parents in np.unique(np.bitwise_count(space.masks[space.numbers > 0])).tolist():
+        for num_parents in np.unique(np.bitwise_count(space.masks[space.num_functions > 0])).tolist():
             complete_size = int(self.functions.complete_to[num_parents])
             if num_parents and cap > complete_size != COMPLETE:
                 name = self.task.variables[variable]

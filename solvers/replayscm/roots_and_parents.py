@@ -1,8 +1,8 @@
 """Parent sets that determine a variable's observed column, with bounds on the least formula over each.
 
-When units are shared, a unit's latent threshold for a root is the same in all worlds and the world only sets the
-level (paper, section B.2.2): a root that is not intervened on is 1 in exactly the units whose threshold lies below the
-level. So over the worlds that do not intervene on it, the sets of units in which a root is 1 are nested.
+When units are shared, a unit's latent threshold for a root is the same in all worlds and the world only sets a level
+(paper, section B.2.2): a root that is not intervened on is 1 in exactly the units whose threshold is below the level.
+So over the worlds that do not intervene on it, the sets of units in which a root is 1 are nested.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class ParentSearch:
         self.packed: PackedPanels = pack_panels([task.training])
 
     def parent_sets(self, target: int, candidates: Sequence[int], *, free: Mask = 0) -> list[ParentSet]:
-        """Return the undominated sets of candidates for one variable; by number, then lexicographic.
+        """Return the undominated sets of candidates for one variable, by number of members, then lexicographically.
 
-        free: variables that precede all others, so that mentioning them can close no cycle. A set is dominated too if
-            a smaller mechanism mentions only free variables and members of the set.
+        free: variables that precede all others, so that mentioning them can close no cycle: a set is dominated even if
+            the smaller mechanism mentions free variables beside members of the set.
         """
-        listed = np.array(sorted(candidates), np.int64)
-        # room for every set, as the kernel checks no bound; dominated ones are never written
-        limit = sum(comb(len(listed), j) for j in range(1, self.max_parents + 1))
+        candidate_array = np.array(sorted(candidates), np.int64)
+        # the kernel does not check the length of its outputs, so every set has room
+        limit = sum(comb(len(candidate_array), j) for j in range(1, self.max_parents + 1))
         masks, sizes = np.empty(limit, np.int64), np.empty(limit, np.int64)
         cares, values = np.empty(limit, np.uint64), np.empty(limit, np.uint64)
         functions = self.functions
@@ -76,9 +76,9 @@ class ParentSearch:
             self.packed.observed,
             self.packed.scored[target],
             target,
-            listed,
+            candidate_array,
             free,
-            min(self.max_parents, len(listed)),
+            min(self.max_parents, len(candidate_array)),
             functions.bits,
             functions.sizes,
             functions.starts,
@@ -97,7 +97,7 @@ class ParentSearch:
     def _least_of_one(self, table: PartialTable) -> int:
         """Return the least size over a set of one variable, constants included.
 
-        Functions of one variable are listed before constants, which may be smaller than the negation.
+        The kernel skips constants, which may be smaller than the negation.
         """
         span = slice(self.functions.starts[1], self.functions.starts[2])
         bits, sizes = self.functions.bits[span], self.functions.sizes[span]
@@ -110,14 +110,14 @@ def _parent_set(mask: Mask, size: int, care: int, value: int) -> ParentSet:
 
 
 # --- Root-set hypotheses for hidden roots, and the panel evidence about them ------------------------------------------
-MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
+MAX_ROOT_SETS = 10_000  # root sets tried; 13 variables with 6 roots have 1,716
 
 
 def possible_roots(task: Task) -> tuple[str, ...]:
     """Return the variables that may be roots by the panel evidence; all if units are not shared or roots disclosed."""
-    # without shared units each world has its own thresholds, and nesting across worlds says nothing
-    counts = task.shares_units and task.disclosure.roots is None
-    return nested_variables(task) if counts else task.variables
+    # without shared units each world has its own thresholds, and columns need not be nested
+    has_evidence = task.shares_units and task.disclosure.roots is None
+    return nested_variables(task) if has_evidence else task.variables
 
 
 def list_root_sets(task: Task, candidates: Collection[str] | None = None) -> list[tuple[str, ...]]:
@@ -125,9 +125,9 @@ def list_root_sets(task: Task, candidates: Collection[str] | None = None) -> lis
 
     `BudgetSpent` for more than MAX_ROOT_SETS.
     """
-    number = task.disclosure.num_root_sets(None if candidates is None else len(candidates))
-    if number > MAX_ROOT_SETS:
-        raise BudgetSpent(f"{number} root sets of the disclosed size; at most {MAX_ROOT_SETS} are gone through")
+    num_root_sets = task.disclosure.num_root_sets(None if candidates is None else len(candidates))
+    if num_root_sets > MAX_ROOT_SETS:
+        raise BudgetSpent(f"{num_root_sets} root sets of the disclosed size; at most {MAX_ROOT_SETS} are gone through")
     return list(task.disclosure.root_sets(candidates))
 
 
@@ -136,19 +136,19 @@ def iterate_likely_first(task: Task) -> Iterator[tuple[str, ...]]:
 
     `BudgetSpent` after MAX_ROOT_SETS.
     """
-    possible = possible_roots(task)
-    unlikely = (roots for roots in task.disclosure.root_sets() if not set(possible).issuperset(roots))
-    for index, roots in enumerate(chain(task.disclosure.root_sets(possible), unlikely)):
+    likely = possible_roots(task)
+    others = (roots for roots in task.disclosure.root_sets() if not set(likely).issuperset(roots))
+    for index, roots in enumerate(chain(task.disclosure.root_sets(likely), others)):
         if index == MAX_ROOT_SETS:
             raise BudgetSpent(f"{MAX_ROOT_SETS} root sets of the disclosed size were gone through, and there are more")
         yield roots
 
 
 def nested_variables(task: Task) -> tuple[str, ...]:
-    """Return the variables that can be roots by the panel evidence, in natural order.
+    """Return the variables that can be roots by the panel evidence, in the order of the task.
 
     Worlds whose rows repeat cyclically are left out: published disambiguation worlds are built that way and do not
-    follow the thresholds. Worlds are compared on the units they share.
+    follow the thresholds. Two worlds are compared on the units that both have.
     """
     worlds = [world for world in task.training.worlds if not is_repeating(world)]
     return tuple(variable for variable in task.variables if _is_nested(variable, worlds))

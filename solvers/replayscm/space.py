@@ -1,13 +1,13 @@
 """Version space: every SCM of a class that fits the training worlds, counted and sampled without enumeration.
 
-C(S), the number of functions over S that agree with the rows, is 2 to the number of unobserved rows of the table, or 0
-if S does not determine the variable. N(S), the number of those that depend on all of S, follows by Moebius inversion
-(inclusion and exclusion over subsets) without enumerating a function: N(S) = sum over subsets T of S of
-(-1)**|S - T| C(T). With a cap on formula size functions are enumerated, from the complete list by size.
+C(S) is the number of functions over a parent set S that agree with the rows: 2 to the number of unobserved rows of the
+table, or 0 if S does not determine the variable. N(S), the number of those that depend on all of S, follows by Moebius
+inversion (inclusion and exclusion over subsets) without enumerating a function: N(S) = sum over subsets T of S of
+(-1)**|S - T| C(T). With a cap on formula size, functions are enumerated from the complete list by size.
 
 Two SCMs are the same member iff they have the same roots and the same local functions (functional parents and truth
-tables). The class of a claim is named by `ModelClass`: functional parents <= k, optionally formula size <= s for
-every mechanism, and the disclosure.
+tables). `ModelClass` names the class of a claim: functional parents <= k, optionally formula size <= s for every
+mechanism, and the disclosure.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class FunctionIndex(NamedTuple):
     """Functions of solvers.formulas.catalogue in the kernels' order.
 
     bits: [f] uint64 tables, by number of variables, then bits; sizes: [f] least sizes
-    prefixes: [k + 1, 2**PREFIX_ROWS + 1] start of the functions of j variables with each prefix, the last PREFIX_ROWS
-        rows of the table (all rows if there are fewer)
-    largest: the largest listed size
+    prefixes: [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables with each prefix start; a prefix is the
+        highest PREFIX_ROWS rows of the table (all rows if there are fewer)
+    largest: largest listed size
     """
 
     bits: U64
@@ -73,7 +73,7 @@ NOT_LISTED = FunctionIndex(np.empty(0, np.uint64), np.empty(0, np.uint8), np.emp
 
 @cache
 def function_index(functions: EssentialFunctions, max_size: int | None = None) -> FunctionIndex:
-    """Return the index of a list of functions; built once per process for a number of variables, operators and a size.
+    """Return the index of a list of functions; built once per process for each list and size.
 
     max_size: largest size of an indexed function; None for all
     """
@@ -81,12 +81,12 @@ def function_index(functions: EssentialFunctions, max_size: int | None = None) -
     prefixes = np.zeros((len(functions.ends), (1 << PREFIX_ROWS) + 1), np.int64)
     start = 0
     for j in range(1, len(functions.ends)):
-        listed = slice(functions.starts[j], functions.ends[j])
-        bits_of_j, sizes_of_j = functions.bits[listed], functions.sizes[listed]
+        span = slice(functions.starts[j], functions.ends[j])
+        bits_of_j, sizes_of_j = functions.bits[span], functions.sizes[span]
         if max_size is not None:
             is_small = sizes_of_j <= max_size
             bits_of_j, sizes_of_j = bits_of_j[is_small], sizes_of_j[is_small]
-        # a prefix is the high bits, so that ascending tables keep the functions of a prefix together
+        # ascending tables keep the functions of a prefix, which are the high bits, together
         order = np.argsort(bits_of_j, kind="stable")  # a merge: the tables of each size are sorted already
         bits.append(bits_of_j[order])
         sizes.append(sizes_of_j[order])
@@ -111,14 +111,14 @@ class LocalSpace:
     """Mechanisms of one variable by functional parents: the parent sets that determine it, fewest parents first.
 
     masks: [e] parent sets; cares, values: [e] partial table over each (dsl.formulas.table)
-    numbers: [e] number of agreeing functions that depend on all of the set, within the size cap if there is one
-    histograms: [e, size + 1] these numbers by least size; None without a size cap
+    num_functions: [e] agreeing functions that depend on all of the set, within the size cap if there is one
+    histograms: [e, size + 1] the same by least size; None without a size cap
     """
 
     masks: I64
     cares: U64
     values: U64
-    numbers: U64
+    num_functions: U64
     histograms: I64 | None = None
 
     @cached_property
@@ -139,14 +139,16 @@ class LocalSpace:
     @cached_property
     def counts(self) -> Mapping[Mask, int]:
         """Number of agreeing functions that depend on all of a parent set, for sets with any."""
-        return {mask: count for mask, count in zip(self.masks.tolist(), self.numbers.tolist(), strict=True) if count}
+        return {
+            mask: count for mask, count in zip(self.masks.tolist(), self.num_functions.tolist(), strict=True) if count
+        }
 
     @cached_property
     def by_size(self) -> Mapping[Mask, Mapping[int, int]]:
         """Parent set -> least size -> number of functions; empty without a size cap."""
         if self.histograms is None:
             return {}
-        nonzero = np.flatnonzero(self.numbers)
+        nonzero = np.flatnonzero(self.num_functions)
         rows = zip(self.masks[nonzero].tolist(), self.histograms[nonzero].tolist(), strict=True)
         return {mask: {size: count for size, count in enumerate(row) if count} for mask, row in rows}
 
@@ -154,23 +156,23 @@ class LocalSpace:
         """Return the part of at most `max_parents` parents."""
         end = int(np.searchsorted(np.bitwise_count(self.masks), max_parents, side="right"))
         histograms = None if self.histograms is None else self.histograms[:end]
-        return LocalSpace(self.masks[:end], self.cares[:end], self.values[:end], self.numbers[:end], histograms)
+        return LocalSpace(self.masks[:end], self.cares[:end], self.values[:end], self.num_functions[:end], histograms)
 
     def under(self, assumed: CheckedKnowledge, variable: int) -> LocalSpace:
-        """Return the part of a space that an assumption admits; the space has no histograms.
+        """Return the part of a space that an assumption admits; requires a space without histograms.
 
-        `tables` do not reflect assumed directions, only `numbers` do. `BudgetSpent` as in `count_monotone`.
+        `num_functions` reflects assumed directions, `tables` do not. `BudgetSpent` as in `count_monotone`.
         """
-        numbers = self.numbers
+        num_functions = self.num_functions
         if is_directed(assumed, variable):
             directions = assumed.rising[variable], assumed.falling[variable]
-            numbers = count_monotone(self.masks, self.cares, self.values, *directions)
+            num_functions = count_monotone(self.masks, self.cares, self.values, *directions)
         admitted = admitted_sets(self.masks, assumed, variable)
-        return LocalSpace(self.masks[admitted], self.cares[admitted], self.values[admitted], numbers[admitted])
+        return LocalSpace(self.masks[admitted], self.cares[admitted], self.values[admitted], num_functions[admitted])
 
     def beyond(self, start: int) -> LocalSpace:
         """Return the parent sets from index `start` on, without histograms."""
-        return LocalSpace(self.masks[start:], self.cares[start:], self.values[start:], self.numbers[start:])
+        return LocalSpace(self.masks[start:], self.cares[start:], self.values[start:], self.num_functions[start:])
 
 
 def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> LocalSpace:
@@ -179,9 +181,9 @@ def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], ma
     masks, cares, values = _tables(packed, target, sorted(candidates), max_parents)
     below = np.empty((len(masks), max_parents), np.int64)
     find_subsets(masks, np.argsort(masks), below)
-    numbers = np.empty(len(masks), np.uint64)
-    count_essential(masks, cares, values, below, 0, len(masks), numbers)
-    return LocalSpace(masks, cares, values, numbers)
+    num_functions = np.empty(len(masks), np.uint64)
+    count_essential(masks, cares, values, below, 0, len(masks), num_functions)
+    return LocalSpace(masks, cares, values, num_functions)
 
 
 def size_counts(
@@ -207,7 +209,7 @@ def limit_size(space: LocalSpace, histograms: I64, functions: EssentialFunctions
 
     `ValueError` if not all functions of that size are listed for some number of parents.
     """
-    for num_parents in np.unique(np.bitwise_count(space.masks[space.numbers > 0])).tolist():
+    for num_parents in np.unique(np.bitwise_count(space.masks[space.num_functions > 0])).tolist():
         # a count up to a cap is exact only if all functions up to it are listed
         complete_size = functions.complete_to[num_parents]
         if num_parents and max_size > complete_size != COMPLETE:
@@ -227,13 +229,13 @@ def sized_local_space(
 
 def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> tuple[I64, U64, U64]:
     """Return the parent sets that determine a variable, by number of parents, with care and value of their tables."""
-    # the kernel checks no bound, so there is room for all sets: 163 for 8 candidates and k = 4
+    # the kernel does not check the length of its outputs: all sets fit, 163 for 8 candidates and k = 4
     limit = sum(comb(len(candidates), j) for j in range(max_parents + 1))
     masks, cares, values = np.empty(limit, np.int64), np.empty(limit, np.uint64), np.empty(limit, np.uint64)
     parts = np.empty((1 << max_parents, packed.observed.shape[1]), np.uint64)
-    listed = np.array(candidates, np.int64)
+    candidate_array = np.array(candidates, np.int64)
     count = list_tables(
-        packed.observed, packed.scored[target], target, listed, max_parents, parts, masks, cares, values
+        packed.observed, packed.scored[target], target, candidate_array, max_parents, parts, masks, cares, values
     )
     return masks[:count], cares[:count], values[:count]
 
@@ -247,7 +249,8 @@ class ModelClass:
 
     max_parents: largest number of functional parents of a mechanism
     max_size: largest formula size of a mechanism; None means any function, whatever its formula
-    nested_roots: in Hidden-roots, only root sets whose non-intervened columns are nested over shared units
+    nested_roots: in Hidden-roots, only root sets whose columns are nested over shared units
+        (solvers.replayscm.roots_and_parents)
     """
 
     max_parents: int = 4
@@ -325,7 +328,7 @@ class VersionSpace(Pictured):
 
     @property
     def listed(self) -> FunctionIndex:
-        """Index of these functions, or of a superset."""
+        """Index of `functions`, or of a superset."""
         return self._wider.listed if self._wider is not None else function_index(self.functions)
 
     def local(self, variable: int) -> LocalSpace:
@@ -410,8 +413,8 @@ class VersionSpace(Pictured):
         """Root sets under which all other variables have mechanisms and can be ordered."""
         if self.task.disclosure.roots is not None:
             return iter(self.root_sets)
-        # a larger set waits for more variables, so minimal ones decide; of up to 10,000 root sets only feasible ones
-        # are then summed over DAGs
+        # whether variables can be ordered depends on minimal parent sets alone; of up to 10,000 root sets only feasible
+        # ones are summed over DAGs
         minimal = {i: minimal_sets(np.array(list(self.local(i).counts), np.int64)) for i in self.index.values()}
         return (roots for roots in self.root_sets if is_orderable(minimal, sum(1 << self.index[v] for v in roots)))
 
@@ -444,7 +447,7 @@ class VersionSpace(Pictured):
     def estimate(self, seed: int, *, particles: int = PARTICLES, runs: int = RUNS) -> Estimate:
         """Estimate the count without bias if it is out of budget; else return the count itself.
 
-        particles, runs: the effort (solvers.acyclic.estimate); `BudgetSpent` if they reach no member
+        particles, runs: effort, see solvers.acyclic.estimate; `BudgetSpent` if no sampled order is complete
         """
         seeds = np.random.SeedSequence(seed)
         parts = [
@@ -457,7 +460,9 @@ class VersionSpace(Pictured):
     def bounds(self) -> Bounds:
         """Certified bounds of the count; both are the count if it is within the budget."""
         parts = [bounds(self.weights(roots)) for roots in self._feasible_root_sets]
-        lower = 0 if self._relations else sum(part.lower for part in parts)  # relations only take members away
+        lower = (
+            0 if self._relations else sum(part.lower for part in parts)
+        )  # relations exclude members that the sum has
         return Bounds(lower, sum(part.upper for part in parts))
 
     def with_worlds(self, worlds: Iterable[World]) -> VersionSpace:
@@ -514,13 +519,13 @@ class VersionSpace(Pictured):
         return Fraction(after._mass(self.counts_by_roots, size_penalty), self.mass(size_penalty=size_penalty))
 
     def parent_set_marginals(self, variable: str) -> dict[tuple[str, ...], Fraction]:
-        """Return the share of members with each functional parent set; members in which it is a root have none."""
-        i, having = self.index[variable], Counter[Mask]()
+        """Return the share of members with each functional parent set; where the variable is a root it has none."""
+        i, members_with = self.index[variable], Counter[Mask]()
         for roots in self.counts_by_roots:
             if variable not in roots:
-                having.update(self._marginals(roots).of(i))
-        masks = (mask for mask in self.local(i).counts if having[mask])
-        return {self.names(mask): Fraction(having[mask], self.count) for mask in masks}
+                members_with.update(self._marginals(roots).of(i))
+        masks = (mask for mask in self.local(i).counts if members_with[mask])
+        return {self.names(mask): Fraction(members_with[mask], self.count) for mask in masks}
 
     def _marginals(self, roots: tuple[str, ...]) -> Marginals:
         if roots not in self._marginals_by_roots:
@@ -554,7 +559,7 @@ class VersionSpace(Pictured):
             raise ValueError("weights by size need a class with a size cap")
         return {
             v: {
-                mask: sum(number << size_penalty * (cap - size) for size, number in sizes.items())
+                mask: sum(count << size_penalty * (cap - size) for size, count in sizes.items())
                 for mask, sizes in self.local(v).by_size.items()
             }
             for v in self.index.values()

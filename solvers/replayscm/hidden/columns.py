@@ -1,14 +1,17 @@
-"""Columns of hidden variables as words over joint patterns, and weights of parent sets by what they see.
+"""Columns of hidden variables as words over joint patterns, and weights of a child's parent sets under each column.
 
-A hidden variable is a function of observed parents T, so in the rows it is a function of the seen T-patterns. A column
-of p seen patterns weighs w_H(T; c), the functions of exactly T that agree with it. Negating a hidden variable, in its
-function and in those of its children, changes no row: one seen pattern's bit is fixed to 0 and the weight doubled.
+A *column* c is the values of a hidden variable in all rows. A hidden variable is a function of observed parents T, so
+its column is a function of the T-patterns that occur, p of them. Its weight is the number of functions that depend on
+all of T and agree with it. Negating a hidden variable, in its function and in those of its children, changes no row:
+so the bit of one pattern is fixed to 0 and the weight doubled.
 
-Every row shows a pattern of the hidden variables' parents; a column is a word with a bit for each visible pattern. A
-child's parent set S with a hidden variable splits the patterns by S-pattern and by the child's value; a column fits iff
-no value of (S-pattern, hidden bits) is met with both, and g = 2**(rows of the table - values met).
+Every row has a joint pattern of all hidden variables' parents; a column is a word with a bit for each joint pattern. A
+child's parent set S with a hidden variable splits the joint patterns by the values of S's observed members and by the
+child's value. A column fits iff no combination of (observed values, hidden bits) occurs with both values of the child;
+then g = 2**(rows of the table - combinations that occur) functions agree.
 
-A signature is what a child's parent sets see of a column: the exponents of its `ChildView`.
+A *signature* of a child is a row of exponents (log2 g) of its parent sets (`ChildView`): columns with equal signatures
+have equal weights for the child.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.noise.subset_tables import VariableRows, invert, parent_masks
 
 # --- Columns of hidden variables: their values in all rows, which the posterior sums over -----------------------------
-# stated parents stay far below: 2**15 columns for one variable of 4 parents, 2**14 for two of 3
+# columns, all combinations; stated parents need far fewer: 2**15 for one variable of 4 parents, 2**14 for two of 3
 MAX_COLUMNS = 1 << 20
 
 
@@ -39,8 +42,9 @@ MAX_COLUMNS = 1 << 20
 class HiddenColumn:
     """One hidden variable's values by pattern of its parents.
 
-    index: that of the variable; parents: its parents as a mask; values: masked word -> bit, for seen patterns
-    num_functions: functions of exactly these parents that agree, both signs together
+    index: index of the variable; parents: its parents as a mask
+    values: word masked by the parents -> bit, for the patterns that occur
+    num_functions: functions that depend on all parents and agree, those of the negated column included
     """
 
     index: int
@@ -92,44 +96,47 @@ def list_columns(scm_class: MechanismClass, name: str, words: Sequence[int]) -> 
         # the first bit stays 0: negation is an involution without fixed points, so half of the columns stand for all
         for bits in product((0, 1), repeat=max(0, len(patterns) - 1)):
             values = dict(zip(patterns, (0, *bits), strict=True)) if patterns else {}
-            number = num_agreeing(values, parents)
-            if number:
-                # without rows no bit is fixed, and the single column holds both signs already
-                yield HiddenColumn(index, parents, values, number << (1 if patterns else 0))
+            num_functions = num_agreeing(values, parents)
+            if num_functions:
+                # without rows no bit is fixed, and the single column stands for both signs already
+                yield HiddenColumn(index, parents, values, num_functions << (1 if patterns else 0))
 
 
 def hidden_columns(scm_class: MechanismClass, words: Sequence[int]) -> Iterator[tuple[HiddenColumn, ...]]:
-    """Return all combinations of one column for each hidden variable; one empty one without hidden variables."""
+    """Return all combinations of one column for each hidden variable; one empty combination without any.
+
+    `BudgetSpent` for more than MAX_COLUMNS combinations.
+    """
     listed = [list(list_columns(scm_class, name, words)) for name in scm_class.hidden_parents]
     if prod(len(columns) for columns in listed) > MAX_COLUMNS:
-        number = " x ".join(f"{len(columns):,}" for columns in listed)
-        raise BudgetSpent(f"{number} columns of hidden variables; summed are up to {MAX_COLUMNS:,}")
+        sizes = " x ".join(f"{len(columns):,}" for columns in listed)
+        raise BudgetSpent(f"{sizes} columns of hidden variables; summed are up to {MAX_COLUMNS:,}")
     return product(*listed)
 
 
-# --- Columns of hidden variables as words over joint patterns, and what a child's parent sets see of them. Noise-free
+# --- Columns of hidden variables as words over joint patterns, and how a child's parent sets fit them. Noise-free -----
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 I16 = npt.NDArray[np.int16]
 
-MAX_PATTERNS = 64  # bits of a word
-NO_FIT = -1
+MAX_PATTERNS = 64  # joint patterns: bits of a word
+NO_FIT = -1  # exponent where no function fits
 
 
 @dataclass(frozen=True)
 class JointColumns:
-    """Combinations of columns, each hidden variable's first pattern fixed to 0.
+    """Combinations of columns, each hidden variable's first pattern fixed to 0; h = hidden variables, c = combinations.
 
-    patterns: masked words of the joint patterns; words: [h, c] hidden values, bit j for pattern j
-    numbers: [c] functions of exactly the stated parents that agree, both signs of each hidden variable counted
+    patterns: joint patterns as masked words; words: [h, c] hidden values, bit j for pattern j
+    num_functions: [c] functions that depend on all stated parents and agree, both signs of each hidden variable counted
     """
 
     patterns: Sequence[int]
     words: U64
-    numbers: I64
+    num_functions: I64
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.num_functions)
 
 
 def joint_columns(parents: Sequence[Mask], words: Iterable[int]) -> JointColumns:
@@ -142,52 +149,52 @@ def joint_columns(parents: Sequence[Mask], words: Iterable[int]) -> JointColumns
     if len(patterns) > MAX_PATTERNS:
         raise BudgetSpent(f"{len(patterns)} joint patterns of hidden variables' parents; a word has {MAX_PATTERNS}")
     factors = [_columns(mask, patterns) for mask in parents]
-    size = int(np.prod([len(numbers) for _, numbers in factors], dtype=np.int64))
+    size = int(np.prod([len(num_functions) for _, num_functions in factors], dtype=np.int64))
     if size > MAX_COLUMNS:
         raise BudgetSpent(f"{size:,} columns of hidden variables; summed are up to {MAX_COLUMNS:,}")
-    grids = np.meshgrid(*(np.arange(len(numbers)) for _, numbers in factors), indexing="ij")
+    grids = np.meshgrid(*(np.arange(len(num_functions)) for _, num_functions in factors), indexing="ij")
     stacked = np.stack([column[grid.ravel()] for (column, _), grid in zip(factors, grids, strict=True)])
-    numbers = np.ones(size, np.int64)
+    num_functions = np.ones(size, np.int64)
     for (_, factor), grid in zip(factors, grids, strict=True):
-        numbers *= factor[grid.ravel()]
-    return JointColumns(patterns, stacked, numbers)
+        num_functions *= factor[grid.ravel()]
+    return JointColumns(patterns, stacked, num_functions)
 
 
 def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
-    """Return one hidden variable's columns as words over the joint patterns, and the number of functions of each."""
+    """Return a hidden variable's columns as words over the joint patterns, and their numbers of functions; [c], [c]."""
     seen_patterns = sorted({pattern & parents for pattern in patterns})
     if len(seen_patterns) > MAX_COLUMNS.bit_length():
         raise BudgetSpent(f"2**{len(seen_patterns) - 1} columns of a hidden variable; summed are up to {MAX_COLUMNS:,}")
-    # bit 0 stays 0: one column of each pair of negations, whose number is doubled below
+    # bit 0 stays 0: one column of each pair of negations, whose number of functions is doubled below
     bits = np.arange(1 << max(0, len(seen_patterns) - 1), dtype=np.uint64) << np.uint64(1 if seen_patterns else 0)
-    numbers = np.zeros(len(bits), np.int64)
+    num_functions = np.zeros(len(bits), np.int64)
     size = parents.bit_count()
     for subset in parent_masks(members_of(parents), size, parents):
-        # inclusion and exclusion over subsets: a column constant on the classes of patterns alike in j parents
-        # has 2**(2**j - classes) functions of it
+        # inclusion and exclusion over subsets: if a column is constant on each class of patterns that are equal in j
+        # parents, 2**(2**j - number of classes) functions of these parents agree
         classes: dict[int, int] = {}
         for index, pattern in enumerate(seen_patterns):
             classes[pattern & subset] = classes.get(pattern & subset, 0) | 1 << index
         constant = np.ones(len(bits), np.bool_)
         for members in classes.values():
-            part = bits & np.uint64(members)
-            constant &= (part == 0) | (part == np.uint64(members))
+            ones = bits & np.uint64(members)
+            constant &= (ones == 0) | (ones == np.uint64(members))
         sign = -1 if size - subset.bit_count() & 1 else 1
-        numbers += np.where(constant, sign << (1 << subset.bit_count()) - len(classes), 0)
-    # columns that no function of exactly these parents has: 38 of 256 for 3 parents, if all patterns are seen
-    possible = numbers > 0
-    bits, numbers = bits[possible], numbers[possible] << (1 if seen_patterns else 0)
+        num_functions += np.where(constant, sign << (1 << subset.bit_count()) - len(classes), 0)
+    # some columns belong to no function that depends on all parents: 38 of 256 for 3 parents and all patterns
+    is_possible = num_functions > 0
+    bits, num_functions = bits[is_possible], num_functions[is_possible] << (1 if seen_patterns else 0)
     words = np.zeros(len(bits), np.uint64)
     for index, pattern in enumerate(patterns):
         words |= (bits >> np.uint64(seen_patterns.index(pattern & parents)) & np.uint64(1)) << np.uint64(index)
-    return words, numbers
+    return words, num_functions
 
 
 @dataclass(frozen=True)
 class ChildView:
-    """One child's parent sets that contain hidden variables.
+    """One child's parent sets that contain hidden variables and fit some column.
 
-    masks: [s] the sets; exponents: [c, s] log2 of g, NO_FIT where the column does not fit
+    masks: [s] parent sets; exponents: [c, s] log2 of g, NO_FIT where the column does not fit
     """
 
     masks: Sequence[Mask]
@@ -197,29 +204,29 @@ class ChildView:
 def child_view(
     rows: VariableRows, variable: int, masks: Sequence[Mask], columns: JointColumns, hidden: Sequence[int]
 ) -> ChildView:
-    """Return what a child's sets see of each column; sets that fit no column are dropped.
+    """Return the exponents of a child's parent sets under each column; sets that fit no column are dropped.
 
-    rows: those of the child, with observed words; hidden: index of each hidden variable
+    rows: rows of the child, with observed words; hidden: index of each hidden variable
     """
-    place_of = {pattern: place for place, pattern in enumerate(columns.patterns)}
-    listed, exponents = [], []
+    pattern_index = {pattern: index for index, pattern in enumerate(columns.patterns)}
+    fitting_masks, exponents = [], []
     hidden_bits = sum(1 << index for index in hidden)
     words = {*rows.noisy, *rows.clean}
     joint_mask = _union(columns.patterns)
     for mask in masks:
-        used = [place for place, index in enumerate(hidden) if mask >> index & 1]
-        if not used:
+        positions = [position for position, index in enumerate(hidden) if mask >> index & 1]
+        if not positions:
             continue
-        sides = _sides(words, variable, mask & ~hidden_bits, joint_mask, place_of)
+        sides = _sides(words, variable, mask & ~hidden_bits, joint_mask, pattern_index)
         # a column is a function of the joint pattern, so no column resolves a conflict within one
         if sides is None:
             continue
-        column = _exponents(sides, [columns.words[place] for place in used], mask.bit_count())
-        if (column != NO_FIT).any():
-            listed.append(mask)
-            exponents.append(column)
-    shape = (len(columns), len(listed))
-    return ChildView(listed, np.stack(exponents, axis=1) if exponents else np.empty(shape, np.int16))
+        exponents_of_set = _exponents(sides, [columns.words[position] for position in positions], mask.bit_count())
+        if (exponents_of_set != NO_FIT).any():
+            fitting_masks.append(mask)
+            exponents.append(exponents_of_set)
+    shape = (len(columns), len(fitting_masks))
+    return ChildView(fitting_masks, np.stack(exponents, axis=1) if exponents else np.empty(shape, np.int16))
 
 
 def _union(masks: Iterable[Mask]) -> Mask:
@@ -227,42 +234,45 @@ def _union(masks: Iterable[Mask]) -> Mask:
 
 
 def _sides(
-    words: Iterable[int], variable: int, visible: Mask, joint: Mask, place_of: Mapping[int, int]
+    words: Iterable[int], variable: int, visible: Mask, joint: Mask, pattern_index: Mapping[int, int]
 ) -> list[tuple[int, int]] | None:
-    """Return, by visible pattern, the joint patterns that show the child as 0 and as 1; None if one shows both."""
+    """Return, for each pattern of the visible parents, the joint patterns where the child is 0, and 1, as words.
+
+    None if the child has both values in one joint pattern.
+    """
     sides: dict[int, list[int]] = {}
     for word in words:
-        sides.setdefault(word & visible, [0, 0])[word >> variable & 1] |= 1 << place_of[word & joint]
+        sides.setdefault(word & visible, [0, 0])[word >> variable & 1] |= 1 << pattern_index[word & joint]
     if any(zeros & ones for zeros, ones in sides.values()):
         return None
     return [(zeros, ones) for zeros, ones in sides.values()]
 
 
 def _exponents(sides: Sequence[tuple[int, int]], columns: Sequence[U64], num_parents: int) -> I16:
-    """Return [c] log2 of g, NO_FIT where a column does not fit; columns are dropped once they do not."""
+    """Return log2 of g for each column, NO_FIT where it does not fit; [c]."""
     exponents = np.full(len(columns[0]), NO_FIT, np.int16)
-    fitting = np.arange(len(columns[0]))
-    parts = list(_hidden_values(columns))
+    fitting = np.arange(len(columns[0]))  # columns that fit the sides so far
+    parts = list(_patterns_by_hidden_bits(columns))
     for zeros, ones in sides:
-        # a two-colouring: patterns with the same hidden bits must not lie on both sides
+        # joint patterns with the same hidden bits must not lie on both sides
         if zeros and ones:
             for part in parts:
                 selected = part[fitting]
                 fitting = fitting[((selected & np.uint64(zeros)) == 0) | ((selected & np.uint64(ones)) == 0)]
     if not len(fitting):
         return exponents
-    met = np.zeros(len(fitting), np.int16)
+    num_fixed = np.zeros(len(fitting), np.int16)
     for part in parts:
-        # each (visible pattern, hidden bits) that is met fixes one row of the table
+        # each combination of visible pattern and hidden bits that occurs fixes one row of the table
         selected = part[fitting]
         for zeros, ones in sides:
-            met += (selected & np.uint64(zeros | ones)) != 0
-    exponents[fitting] = (1 << num_parents) - met
+            num_fixed += (selected & np.uint64(zeros | ones)) != 0
+    exponents[fitting] = (1 << num_parents) - num_fixed
     return exponents
 
 
-def _hidden_values(columns: Sequence[U64]) -> Iterator[U64]:
-    """Yield, for each combination of hidden bits, the patterns that have it."""
+def _patterns_by_hidden_bits(columns: Sequence[U64]) -> Iterator[U64]:
+    """Yield, for each combination of hidden bits, the joint patterns that have it, as words; [c]."""
     for signs in product((False, True), repeat=len(columns)):
         # complements set bits beyond the patterns too; the sides mask them out
         part = np.full(len(columns[0]), ~np.uint64(0), np.uint64)
@@ -275,15 +285,15 @@ def _hidden_values(columns: Sequence[U64]) -> Iterator[U64]:
 Numbers = npt.NDArray[Any]
 """Integers: int64, or Python's where they might not fit."""
 
-MAX_BITS = 62  # bits of a number in int64, with one to spare for differences
-BATCH_WEIGHTS = 1 << 20  # of a batch of sums: 8 MiB
+MAX_BITS = 62  # bits of a weight in int64, with one to spare for differences
+BATCH_WEIGHTS = 1 << 20  # weights in a batch of sums: 8 MiB
 
 
 def unique_rows(rows: npt.NDArray[np.signedinteger[Any]]) -> tuple[npt.NDArray[np.signedinteger[Any]], I64]:
     """Return the different rows in lexicographic order, and each row's index among them; entries are at least -1."""
     if not rows.shape[1]:
         return rows[:1], np.zeros(len(rows), np.int64)
-    # big-endian bytes compare as the numbers do; `np.unique(axis=0)` compares field by field, 20 times slower
+    # big-endian bytes compare as the entries do; `np.unique(axis=0)` compares field by field, 20 times slower
     codes = (rows.astype(np.int64) + 1).astype(">u1" if rows.max(initial=0) < 255 else ">u4")
     texts = codes.view(f"S{codes.shape[1] * codes.itemsize}").ravel()
     _, first, indices = np.unique(texts, return_index=True, return_inverse=True)
@@ -297,10 +307,11 @@ def signature_weights(
     exponents: I16,
     prior: Sequence[int],
 ) -> Numbers:
-    """Return [s, m] the weight of each parent set under each signature, its prior included.
+    """Return the weight of each parent set under each signature, its prior included; [s, m].
 
-    visible: sums of sets without a hidden variable; fitting_sets: the others that fit some column
-    exponents: [s, x] those of the latter; prior: integer weight by number of parents
+    visible: numbers of agreeing functions of the sets without a hidden variable
+    fitting_sets: sets with a hidden variable that fit some column; exponents: [s, x] log2 of their numbers
+    prior: integer weight by number of parents
     """
     column_of = {mask: i for i, mask in enumerate(masks)}
     size = max(mask.bit_count() for mask in masks)
@@ -315,18 +326,19 @@ def signature_weights(
         sums[fitting, column_of[mask]] = np.ones(len(powers), sums.dtype) << powers
     # Moebius inversion over subsets, one variable at a time: all signatures in one operation
     for variable in members_of(reduce(or_, masks)):
-        having = [i for i, mask in enumerate(masks) if mask >> variable & 1]
-        sums[:, having] -= sums[:, [column_of[masks[i] ^ 1 << variable] for i in having]]
+        with_variable = [i for i, mask in enumerate(masks) if mask >> variable & 1]
+        sums[:, with_variable] -= sums[:, [column_of[masks[i] ^ 1 << variable] for i in with_variable]]
     weights: Numbers = sums * np.array([prior[mask.bit_count()] for mask in masks], sums.dtype)
     return weights
 
 
 @dataclass(frozen=True)
 class GroupSums:
-    """Sums over acyclic choices of many groups at a time.
+    """Sums over acyclic assignments, for many groups of columns at a time.
 
     words: parent sets of all variables in order, hidden ones too, in the kernels' layout
-    parts: where the sets of each child begin and end; weights: [s, m] of each child by signature
+    parts: slice of each child's sets in the layout; weights: child -> [s, m] weights by signature
+    last: child whose weights are added up over the columns of a group
     """
 
     words: WordWeights
@@ -337,7 +349,8 @@ class GroupSums:
     def totals(self, chosen: Mapping[int, Sequence[int]], added: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
         """Return the sum of each group.
 
-        chosen: signature of each child but the last, by group; added: the last child's signatures with their factors
+        chosen: child but the last -> its signature in each group
+        added: for each group, the last child's signatures with their factors
         """
         size = max(1, BATCH_WEIGHTS // len(self.words.weights))
         totals = []
@@ -363,16 +376,16 @@ def group_sums(
     last: int,
     num_functions: int,
 ) -> GroupSums | None:
-    """Return the sums of groups in words; None for too many variables or numbers that might not fit.
+    """Return the sums of groups in words; None for too many variables, or weights that might not fit.
 
-    masks, weights: parent sets of each child, and [s, m] their weights by signature; hidden: parents of each hidden
-    variable; last: the child whose weights are added up; num_functions: functions of all columns together
+    masks, weights: child -> parent sets, and [s, m] their weights by signature; hidden: hidden variable -> parents
+    last: child whose weights are added up; num_functions: functions of all columns together
     """
     if any(rows.dtype == object for rows in weights.values()):
         return None
     # no signature has a larger weight; the last child's weights are added up over columns
     largest = {
-        v: [number * (num_functions if v == last else 1) for number in rows.max(axis=0).tolist()]
+        v: [weight * (num_functions if v == last else 1) for weight in rows.max(axis=0).tolist()]
         for v, rows in weights.items()
     }
     listed = {v: masks[v] if v in masks else [hidden[v]] for v in sorted([*masks, *hidden])}
@@ -383,7 +396,7 @@ def group_sums(
     positions = Weights({v: dict.fromkeys(sets, 1) for v, sets in listed.items()}, roots)
     inside = np.array([positions.inside(mask) for sets in listed.values() for mask in sets], np.int64)
     starts = np.array([0, *accumulate(map(len, listed.values()))], np.int64)
-    bounds = np.array([number for v in listed for number in largest.get(v, [1])], np.uint64)
+    bounds = np.array([weight for v in listed for weight in largest.get(v, [1])], np.uint64)
     words = WordWeights(bounds, np.arange(len(inside)), inside, starts, limbs)
     parts = {v: slice(start, end) for v, start, end in zip(listed, starts.tolist(), starts[1:].tolist(), strict=False)}
     return GroupSums(words, parts, weights, last)

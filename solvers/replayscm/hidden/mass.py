@@ -87,7 +87,7 @@ class GroupedSampler(PosteriorSampler):
         # columns of a row differ in nothing but their numbers of functions
         columns = np.flatnonzero(part.row_of_column == row)
         threshold = draw_below(rng, part.num_functions[row])
-        column = int(columns[np.searchsorted(np.cumsum(part.columns.numbers[columns]), threshold, side="right")])
+        column = int(columns[np.searchsorted(np.cumsum(part.columns.num_functions[columns]), threshold, side="right")])
         if (index, column) not in self._column_terms:
             # noise-free: a single rate, 0
             term = Term(part.factor, part.row_weights(row), 0)
@@ -402,7 +402,7 @@ class ColumnGroups:
         distinct, self.row_of_column = unique_rows(keys)
         num_functions = np.zeros(len(distinct), np.int64)
         # unbuffered: several columns add to one row, of which `num_functions[rows] += ...` would count one
-        np.add.at(num_functions, self.row_of_column, self.columns.numbers)
+        np.add.at(num_functions, self.row_of_column, self.columns.num_functions)
         self.num_signatures = len(distinct)
         self.num_functions: list[int] = num_functions.tolist()
         self.last_signatures: list[int] = distinct[:, -1].tolist()

@@ -79,9 +79,9 @@ def test_an_open_row_leaves_two_least_models() -> None:
     assert texts == ["(or X1 X2)", "(xor X1 X2)"]
 
 
-@pytest.mark.parametrize("max_gone_through", [0, 1_000])  # 0: by rejection
-def test_draws_are_uniform_over_the_least_models(max_gone_through: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "MAX_GONE_THROUGH", max_gone_through)
+@pytest.mark.parametrize("max_indexed", [0, 1_000])  # 0: by rejection
+def test_draws_are_uniform_over_the_least_models(max_indexed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MAX_INDEXED", max_indexed)
     task = next(
         p.task
         for p in benchmark_of(bundled_pools()[2]).items.read_pool(bundled_pools()[2]).items

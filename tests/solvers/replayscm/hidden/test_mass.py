@@ -114,11 +114,11 @@ def test_functions_of_columns_add_up_to_all_functions() -> None:
     for _ in range(20):
         words = [rng.getrandbits(4) for _ in range(rng.randint(0, 9))]
         columns = joint_columns([0b1011], words)
-        assert columns.numbers.sum() == 218
+        assert columns.num_functions.sum() == 218
         for column in range(0, len(columns), 7):
             bits = {p & 0b1011: int(columns.words[0, column]) >> j & 1 for j, p in enumerate(columns.patterns)}
             signs = 2 if bits else 1
-            assert signs * num_agreeing(bits, 0b1011) == columns.numbers[column]
+            assert signs * num_agreeing(bits, 0b1011) == columns.num_functions[column]
 
 
 def test_a_budget_states_columns_and_sums(monkeypatch: pytest.MonkeyPatch) -> None:
