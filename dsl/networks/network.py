@@ -150,7 +150,7 @@ def edge_list_note(content: bytes, file: Path, network: Network) -> str:
     """
     text = "" if network.format != "bnet" or file.suffix.lower() == ".bnet" else _decode(content)
     edges = [edge for edge in network.edges() if edge.source != edge.target] if headless_columns(text) else []
-    if len(edges) < 2 or text_formats.has_bnet_head(text):
+    if len(edges) < 2 or text_formats.bnet_separator(text):
         return ""
     source, target, _ = edges[0]
     return (

@@ -147,7 +147,7 @@ def recognize_text(text: str) -> str:
         return "booleannet"
     if any(_AEON_LINE.match(line) for line in lines):
         return "aeon"
-    if all(_has_comma_first(line) for line in lines):
+    if bnet_separator(text) or all(_has_comma_first(line) for line in lines):
         return "bnet"
     return "rules" if all("=" in line for line in lines) and describe_other_format(text) is None else ""
 
@@ -224,14 +224,17 @@ def _parse_all(rules: Rules, texts: Mapping[str, tuple[int, str]], grammar: Gram
 _BNET_HEADS = [["targets", word, *third] for word in ("factors", "functions") for third in ([], ["probabilities"])]
 
 
-def _split_head(line: str) -> list[str]:
-    return [part.strip().lower() for part in line.split(",")]
+def _split_head(line: str, separator: str) -> list[str]:
+    return [part.strip().lower() for part in line.split(separator)]
 
 
-def has_bnet_head(text: str) -> bool:
-    """Return whether the first line of a bnet text names its columns."""
+def bnet_separator(text: str) -> str:
+    """Return what separates the columns that the first line of a bnet text names; "" if it names none.
+
+    BoolNet takes other characters than the comma, and spreadsheets write semicolons or tabs.
+    """
     _, first = next(_content_lines(text, comment_behind=True), (0, ""))
-    return _split_head(first) in _BNET_HEADS
+    return next((mark for mark in ",;\t" if _split_head(first, mark) in _BNET_HEADS), "")
 
 
 def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
@@ -239,35 +242,37 @@ def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
     rules = Rules("bnet", max_nodes=max_nodes)
     texts: dict[str, tuple[int, str]] = {}
     is_probabilistic = is_headed = False
+    separator = bnet_separator(text) or ","
     for line, content in _content_lines(text, comment_behind=True):
-        target, comma, formula = (part.strip() for part in content.partition(","))
-        heads = _split_head(content)
+        target, *formulas = (part.strip() for part in content.split(separator, 1))
+        heads = _split_head(content, separator)
         if not texts and not is_headed and heads in _BNET_HEADS:
             is_headed, is_probabilistic = True, len(heads) == 3
             continue
-        if not comma:
-            raise NetworkError("no comma; a line is: target, formula", reason="syntax", line=line)
+        if not formulas:
+            missing = "comma" if separator == "," else f"{short_repr(separator)}, as in the first line"
+            raise NetworkError(f"no {missing}; a line is: target, formula", reason="syntax", line=line)
         _check_target(target, BNET.letters, line)
         if is_probabilistic:
-            formula = _certain_formula(formula, target, line)
+            formulas = [_certain_formula(formulas[0], target, line, separator)]
             if target in texts:
                 problem = f"{short_repr(target)} has several functions; probabilistic networks are not read"
                 raise NetworkError(problem, reason="probabilistic", line=line, name=target)
         _check_new(texts, target, line)
-        texts[target] = line, formula
+        texts[target] = line, formulas[0]
     _parse_all(rules, texts, BNET)
     return _require_content(rules, "target, formula")
 
 
-def _certain_formula(formula: str, target: str, line: int) -> str:
+def _certain_formula(formula: str, target: str, line: int, separator: str) -> str:
     """Return a formula without its last field, the probability; `NetworkError` unless that is 1."""
-    body, comma, probability = (part.strip() for part in formula.rpartition(","))
-    if not comma or re.fullmatch(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", probability) is None:
+    *bodies, probability = (part.strip() for part in formula.rsplit(separator, 1))
+    if not bodies or re.fullmatch(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", probability) is None:
         raise NetworkError("a probability is missing behind the formula", reason="syntax", line=line)
     if float(probability) != 1:
         problem = f"{short_repr(target)} has probability {probability}; probabilistic networks are not read"
         raise NetworkError(problem, reason="probabilistic", line=line, name=target)
-    return body
+    return bodies[0]
 
 
 _RANK = re.compile(r"([0-9]+)\s*:\s*")

@@ -83,11 +83,23 @@ def test_tables_of_edges_are_refused_with_the_head_that_they_lack(
         assert refused(capsys, "family", tmp_path / "edges.csv", tmp_path / "data.csv").endswith(advice)
 
 
-@pytest.mark.parametrize("head", ["targets, factors", "Targets,functions", "targets, functions, probabilities"])
-def test_heads_of_boolnet_are_no_nodes(head: str, tmp_path: Path) -> None:
-    last = ", 1" if head.endswith("probabilities") else ""
-    (tmp_path / "model.bnet").write_text(f"{head}\na, !b{last}\nb, a{last}\n")
-    assert sorted(calibrant.read_network(tmp_path / "model.bnet").nodes) == ["a", "b"]
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    "head", [["targets", "factors"], ["Targets", " functions"], ["targets", "functions", "probabilities"]]
+)
+def test_heads_of_boolnet_are_no_nodes(head: list[str], separator: str, tmp_path: Path) -> None:
+    """BoolNet takes two words, and other separators (`bodySeparator`); commas inside of counts stay."""
+    rows = [head, *([*row, "1"][: len(head)] for row in (["a", "!b | maj(a, b, c)"], ["b", "a"]))]
+    (tmp_path / "model.txt").write_text("".join(separator.join(row) + "\n" for row in rows))
+    network = calibrant.read_network(tmp_path / "model.txt")
+    assert (network.format, sorted(network.nodes), sorted(network.no_rule)) == ("bnet", ["a", "b", "c"], ["c"])
+    # a and b at 1: 1 if a or c, for the majority; b at 0: always 1
+    assert network.functions["a"] == calibrant.read_network(_bnet(tmp_path, "a, !b | a | c\nb, a\n")).functions["a"]
+
+
+def _bnet(folder: Path, text: str) -> Path:
+    (folder / "plain.bnet").write_text(text)
+    return folder / "plain.bnet"
 
 
 @pytest.mark.parametrize(
