@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import re
 from html import unescape
@@ -200,8 +198,8 @@ def test_a_table_of_many_columns_and_rows_is_printed_in_landscape(tmp_path: Path
     with Tab() as tab:
         tab.emulate(DESKTOP)
         tab.open(page.as_uri())
-        pdf = base64.b64decode(tab.call("Page.printToPDF", preferCSSPageSize=True)["data"])
-    pages = pypdf.PdfReader(io.BytesIO(pdf)).pages
+        pdf = tab.print_pdf()
+    pages = pypdf.PdfReader(pdf).pages
     with_rows = [one for one in pages if "0.125" in one.extract_text()]
     assert len(with_rows) > 1
     for one in with_rows:
@@ -301,8 +299,8 @@ def test_a_printed_lesson_has_its_answer_on_a_later_page_than_its_question(tmp_p
         tab.open(page.as_uri())
         tab.press("ArrowRight")
         tab.press("1")
-        pdf = base64.b64decode(tab.call("Page.printToPDF", preferCSSPageSize=True)["data"])
-    texts = [one.extract_text() for one in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+        pdf = tab.print_pdf()
+    texts = [one.extract_text() for one in pypdf.PdfReader(pdf).pages]
     first = next(k for k, text in enumerate(texts) if "What the data support" in text)
     asked = "".join(texts[:first])
     assert "what will the light do" in asked

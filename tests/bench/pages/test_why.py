@@ -356,8 +356,7 @@ def printed(tab: Tab) -> list[str]:
     """Return the texts of the printed pages of a tab, squeezed."""
     import pypdf
 
-    pdf = base64.b64decode(tab.call("Page.printToPDF", preferCSSPageSize=True)["data"])
-    return [squeezed(page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+    return [squeezed(page.extract_text()) for page in pypdf.PdfReader(tab.print_pdf()).pages]
 
 
 def check_print(tab: Tab, page: Path) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from calibrant.dsl.formulas.text import infix
@@ -55,10 +53,6 @@ class KeyboardPage(Tab):
     def width(self, pixels: int, *, dark: bool = False) -> None:
         """Set width and theme of the page."""
         self.emulate(pixels, height=800, dark=dark)
-
-    def screenshot(self, file: Path) -> None:
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
-        file.write_bytes(base64.b64decode(data))
 
 
 # --- Items solved in the browser by keys alone, from what is sealed ---------------------------------------------------
