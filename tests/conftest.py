@@ -165,5 +165,5 @@ def no_notices_of_first_use() -> Iterator[None]:
 def no_progress_lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence the lines of commands in this process that depend on how fast the machine is."""
     if not request.module.__name__.endswith("test_progress"):
-        for name in ("FIRST", "PROMPT"):
-            monkeypatch.setattr(options, name, NEVER)
+        for name in ("DEFAULT_PACE", "QUICK_PACE"):
+            monkeypatch.setattr(options, name, (NEVER, NEVER))

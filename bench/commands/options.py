@@ -1,6 +1,6 @@
 """Arguments, options and progress shared by several commands, options of benchmarks, and sets of hypotheses.
 
-A command takes the union of the benchmarks' options, without defaults, so that given ones are recognised.
+A command takes the union of the benchmarks' options, all without defaults, so that it sees which ones were given.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 
 
 # --- Cores and progress of commands that work through pools -----------------------------------------------------------
-FIRST, EVERY = 5.0, 30.0  # without a terminal: seconds before the first line of progress, and between lines
-PROMPT, OFTEN = 2.0, 5.0  # the same pace for usually short work
+Pace: TypeAlias = tuple[float, float]  # without a terminal: seconds before the first line of progress, between lines
+DEFAULT_PACE: Pace = 5.0, 30.0
+QUICK_PACE: Pace = 2.0, 5.0  # for work that is usually short
 
 
 def usable_cores() -> int:
@@ -56,18 +57,17 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def progress_bar(doing: str = "", pace: tuple[float, float] | None = None) -> AbstractContextManager[Progress]:
+def progress_bar(doing: str = "", pace: Pace | None = None) -> AbstractContextManager[Progress]:
     """Show a bar per pool on standard error if that is a terminal; else lines at a pace, none for short work.
 
-    doing: name of the activity, printed before names of pools
-    pace: seconds before the first line, and between lines; FIRST and EVERY by default
+    doing: name of the activity, printed before names of pools; pace: DEFAULT_PACE by default
     """
     from rich.console import Console
 
     if is_quiet.get():
         return nullcontext(lambda name, done, total: None)
     console = Console(file=drawn_on(sys.stderr))
-    return _bars(console, doing) if console.is_terminal else _spoken(doing, pace or (FIRST, EVERY))
+    return _bars(console, doing) if console.is_terminal else _lines(doing, pace or DEFAULT_PACE)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     bars: dict[str, TaskID] = {}
-    # standard output is reserved for results
+    # results printed to a terminal go above the bar; a piped standard output is left alone
     with Progress(*columns, console=console, redirect_stdout=sys.stdout.isatty()) as bar:
 
         def report(name: str, done: int, total: int) -> None:
@@ -89,23 +89,23 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def _spoken(doing: str, pace: tuple[float, float]) -> Iterator[Progress]:
-    lines, over = ProgressLines(doing, pace), Event()
-    speaker = Thread(target=lines.speak, args=(over.wait, sys.stderr), daemon=True)
-    speaker.start()
+def _lines(doing: str, pace: Pace) -> Iterator[Progress]:
+    lines, is_done = ProgressLines(doing, pace), Event()
+    printer = Thread(target=lines.print_until, args=(is_done.wait, sys.stderr), daemon=True)
+    printer.start()
     try:
         yield lines.report
     finally:
-        over.set()
-        speaker.join()
+        is_done.set()
+        printer.join()
 
 
 class ProgressLines:
     """Lines of progress at a pace. A total of 0 means that it is unknown."""
 
-    def __init__(self, doing: str, pace: tuple[float, float], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, doing: str, pace: Pace, clock: Callable[[], float] = time.monotonic) -> None:
         self._doing = doing
-        self._first, self._every = pace
+        self._seconds_to_first, self._interval = pace
         self._clock = clock
         self._started = clock()
         self._latest: tuple[str, int, int] | None = None
@@ -113,18 +113,19 @@ class ProgressLines:
     def report(self, name: str, done: int, total: int) -> None:
         self._latest = name, done, total
 
-    def speak(self, over: Callable[[float], bool], out: TextIO) -> None:
-        """Write lines until the work is over.
+    def print_until(self, wait_for_end: Callable[[float], bool], out: TextIO) -> None:
+        """Write lines until the work ends.
 
-        over: waits up to some seconds for the end of the work; returns whether it is over
+        wait_for_end: waits for the end of the work, at most so many seconds; returns whether the work has ended
         """
-        wait = self._first
-        while not over(wait):
-            wait = self._every
+        seconds = self._seconds_to_first
+        while not wait_for_end(seconds):
+            seconds = self._interval
             if line := self.line():
                 print(line, file=out, flush=True)
 
     def line(self) -> str:
+        """Return the current line of progress; empty if everything is done."""
         seconds = f"after {self._clock() - self._started:.0f} s"
         if self._latest is None:
             return _line(f"{self._doing}reading, {seconds}")
@@ -297,15 +298,15 @@ def require_level(level: float | None, *, attribution: bool) -> None:
         raise typer.BadParameter("it says what --attribution counts as decided: give both", param_hint="--decided-at")
 
 
-FEW_ITEMS = 8  # jobs that run in this process: starting another takes 1.3 s, the time of 8 to 30 exact answers
+MAX_LOCAL_ITEMS = 8  # items that run in this process: starting another takes 1.3 s, the time of 8 to 30 exact answers
 
 
 def execution(workers: int | None, cluster: str | None, budget: float | None = None) -> Execution:
-    """Return the execution of these options; by default a process per usable core, for more than FEW_ITEMS jobs."""
+    """Return the execution of these options; by default a process per usable core above MAX_LOCAL_ITEMS jobs."""
     from calibrant.bench.runs.executors import Execution
 
     if cluster is None:
-        return Execution(workers or usable_cores(), budget, max_local_jobs=0 if workers else FEW_ITEMS)
+        return Execution(workers or usable_cores(), budget, max_local_jobs=0 if workers else MAX_LOCAL_ITEMS)
     if workers is not None:
         raise typer.BadParameter("a cluster has its own workers: give one of --cluster and --workers")
     return Execution(wall_budget=budget, cluster=cluster)
@@ -346,7 +347,7 @@ def with_options(name: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
 
 def _parameter(option: DeclaredOption) -> inspect.Parameter:
-    plain, meta = _plain(option.hint)
+    plain, meta = _split_hint(option.hint)
     default_note = (
         []
         if option.default is None or option.default in ((), "") or option.default is False
@@ -361,10 +362,10 @@ def _parameter(option: DeclaredOption) -> inspect.Parameter:
     }
     if "metavar" in option.extra:
         settings["metavar"] = option.extra["metavar"]
-    marks = [typer.Option(*option.extra.get("flags", [option.flag]), **settings)]
+    annotations = [typer.Option(*option.extra.get("flags", [option.flag]), **settings)]
     if _holds_paths(plain):
-        marks += [_role(option)]
-    annotation = Annotated[(plain | None, *marks)]  # type: ignore[valid-type]
+        annotations += [_role(option)]
+    annotation = Annotated[(plain | None, *annotations)]  # type: ignore[valid-type]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
@@ -376,15 +377,15 @@ def _role(option: DeclaredOption) -> Any:
     return Writes(inside) if inside else WRITES
 
 
-def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:
-    """Return the type without None and annotations, a tuple as a list; and its range."""
+def _split_hint(hint: Any) -> tuple[Any, msgspec.Meta]:
+    """Return (type without None and annotations, with a list for a tuple; bounds of its values)."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
-        plain, _ = _plain(inner)
-        return plain, next((mark for mark in metadata if isinstance(mark, msgspec.Meta)), msgspec.Meta())
+        plain, _ = _split_hint(inner)
+        return plain, next((meta for meta in metadata if isinstance(meta, msgspec.Meta)), msgspec.Meta())
     if get_origin(hint) in (Union, UnionType):
         (inner,) = (part for part in get_args(hint) if part is not type(None))
-        return _plain(inner)
+        return _split_hint(inner)
     if get_origin(hint) is tuple:
         return list[get_args(hint)[0]], msgspec.Meta()  # type: ignore[misc]
     return hint, msgspec.Meta()
@@ -419,10 +420,14 @@ SetSize: TypeAlias = Annotated[
 ]
 
 
-def score_and_print(
+def score_and_print_sets(
     paths: Sequence[Path], size: int, out: Path | None, options: Mapping[str, object], *, as_json: bool
 ) -> None:
-    """Score the sets of a file of predictions. options: options that do not apply to sets; given ones are refused."""
+    """Score a file of predictions that are sets, write and print the verdicts.
+
+    paths: pools, then the file; size: hypotheses per set; out: file of the verdicts, None for no file
+    options: options that do not apply to sets; `typer.BadParameter` if one is given
+    """
     from calibrant.bench.scoring.sets import score_sets, set_rows
     from calibrant.dsl.atomic_write import write_pieces
 

@@ -1,10 +1,10 @@
 """Expected HeldoutExact of two guessers who use all evidence: a random consistent SCM, and the best possible answer.
 
-Behaviour: the values of all variables in the held-out worlds. Under the generator's prior, the probability of a
-behaviour is the posterior mass of the SCMs that have it: the mass given the held-out worlds as further evidence, over
-the mass of the evidence. A random SCM is right with the probability of gold's behaviour. The best answer has the most
-probable behaviour, which is searched among sampled members and computed exactly. Under noise, behaviours are
-noise-free.
+A behaviour is the values of all variables in the held-out worlds. Under the generator's prior, its probability is the
+posterior mass of the SCMs that have it: the prior mass of the SCMs that fit the evidence and this behaviour, divided by
+that of the SCMs that fit the evidence. A random SCM is right with the probability of gold's behaviour. The best answer
+has the most probable behaviour, which is searched among sampled members; its probability is exact. Under noise,
+behaviours are noise-free.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ UNKNOWN: dict[str, float | None] = {"uniform": None, "draw": None, "best": None}
 
 
 def expect_extended(item: Problem, steps: Sequence[Step[Any]]) -> dict[str, float | None]:
-    """Return probabilities of being right: of a draw under the uniform and the stated prior, and of the best answer.
+    """Return probabilities of being right: `uniform`, `draw` and `best`.
 
-    All three are None for forecasts, for episodes without steps, and out of budget.
+    The first two are those of a random SCM under the uniform and under the stated prior, the last of the best answer.
+    All three are None for forecasts, for items without held-out worlds, for episodes without steps, and out of budget.
     """
     extension = item.task.extension
     assert extension is not None
@@ -101,10 +102,10 @@ Expected = dict[str, float | None]
 
 
 class ReplayExpectations:
-    """Expectations by item: `uniform`, `draw` and `best`, the last two under the generator's prior where it applies.
+    """Expected rates by item: `uniform`, `draw` and `best`, the last two under the generator's prior where it applies.
 
-    Elsewhere all SCMs of the class of attributions are equally probable, and `best` is a certified upper bound. A
-    guesser may use held-out interventions and root values, as the scorer does.
+    For other items, all SCMs of the class of attributions are equally probable, and `best` is a certified upper bound.
+    A guesser may use held-out interventions and root values, as the scorer does.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
 """Drafts of answers: formulas, experiments and probabilities, checked while they are typed.
 
-A draft is a flat dictionary: `experiment` {variable: bit}, `witness` {root: bit}, `differences` {variable: [reference,
-alternative]}, and `forecast` {"world.row.variable": probability} with worlds and rows from 1.
+A draft is a dictionary with the keys KEYS. Those beside a mechanism map are `experiment` {variable: bit}, `witness`
+{root: bit}, `differences` {variable: [reference, alternative]}, and `forecast` {"world.row.variable": probability},
+where worlds and rows count from 1.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def is_alternative(item: Problem) -> bool:
 
 
 def is_forecast(item: Problem) -> bool:
-    """Return whether the item asks for probabilities, which an SCM may replace."""
+    """Return whether the item asks for probabilities; an SCM, which implies them, is an answer too."""
     extension = item.task.extension
     return extension is not None and extension.question is Question.FORECAST
 
@@ -103,7 +104,7 @@ def check_parts(item: Problem, draft: Mapping[str, Any]) -> dict[str, Any]:
         keys = [".".join(map(str, cell)) for cell in forecast_cells(item)]
         if not isinstance(probabilities, Mapping) or not probabilities.keys() <= set(keys):
             raise WordsError("a forecast is an object of probabilities by world.row.variable")
-        if not all(type(number) in (int, float) and 0 <= number <= 1 for number in probabilities.values()):
+        if not all(type(value) in (int, float) and 0 <= value <= 1 for value in probabilities.values()):
             raise WordsError("a probability is a number from 0 to 1")
         checked["forecast"] = {key: probabilities[key] for key in keys if key in probabilities}
     return {key: value for key, value in checked.items() if value}
@@ -232,9 +233,9 @@ def _read_chance(item: Problem, position: Position, rest: str) -> Edit:
     if match is None:
         raise WordsError(f"expected a variable and a probability, found {short_repr(rest)}; type for example {example}")
     name = match_name(match[3], list(dict.fromkeys(cell[2] for cell in cells)), "variable to forecast")
-    number = read_number(match[4], example)
-    if not 0 <= number <= 1:
-        raise WordsError(f"a probability is a number from 0 to 1, found {number:g}; type for example {example}")
+    probability = read_number(match[4], example)
+    if not 0 <= probability <= 1:
+        raise WordsError(f"a probability is a number from 0 to 1, found {probability:g}; type for example {example}")
     chosen = [
         cell
         for cell in cells
@@ -244,8 +245,8 @@ def _read_chance(item: Problem, position: Position, rest: str) -> Edit:
     ]
     if not chosen:
         raise WordsError(f"{name} is not forecast there; worlds are 1 to {cells[-1][0]}, rows count from 1 in each")
-    keys = {".".join(map(str, cell)): number for cell in chosen}
-    return Edit({**position.draft, "forecast": {**position.draft.get("forecast", {}), **keys}})
+    probabilities = {".".join(map(str, cell)): probability for cell in chosen}
+    return Edit({**position.draft, "forecast": {**position.draft.get("forecast", {}), **probabilities}})
 
 
 # --- Drafts of mechanism maps: formulas as they are typed, checked one by one and as a map ----------------------------
@@ -254,7 +255,7 @@ MAX_DRAFT_CHARS = 20_000
 
 
 def noise_rates(item: Problem) -> tuple[str, ...]:
-    """Return the rates that an answer may name; none if the rate is disclosed or there is no noise."""
+    """Return the noise rates that an answer may name, as texts; () if the rate is disclosed or there is no noise."""
     extension = item.task.extension
     if extension is None or extension.noise.is_noiseless or extension.noise.kind is NoiseKind.RATE:
         return ()
@@ -400,7 +401,10 @@ def draft_graph(item: Problem, draft: Draft) -> dict[str, list[str]] | None:
 
 
 def draft_cells(item: Problem, position: Position) -> dict[str, Any]:
-    """Return, by variable, numbers of right and of all cells that no intervention sets; [world, row] of wrong ones."""
+    """Return variable -> how its formula fits the evidence, for formulas over observed variables.
+
+    right, total: numbers of cells, without those that an intervention sets; wrong: [world, row] of each wrong cell
+    """
     formulas = draft_formulas(item, position.draft)
     cells: dict[str, Any] = {}
     for name in variables_to_explain(item, position.draft):

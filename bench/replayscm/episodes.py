@@ -50,7 +50,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.space import VersionSpace
 
 # --- Verdicts on answers to extended items: the score of the answer, and what remains after its episode ---------------
-TOP_TRUE = "top_true"  # key of an attribution under noise: whether the most probable behaviour is gold's
+TOP_TRUE = "top_true"  # key of an attribution under noise: whether the most probable behaviour is that of gold
 NO_SUBMISSION = "nothing was submitted"
 
 
@@ -60,7 +60,9 @@ def is_episode(item: Problem) -> bool:
 
 
 class ExtendedVerdicts:
-    """Scores of answers to one extended item, with counts of the SCMs left after its episode, cached by evidence.
+    """Scores of answers to one extended item, with counts of the SCMs that remain after an episode.
+
+    Counts are cached by evidence.
 
     with_regret: whether to compute the regret of every requested world
     """
@@ -90,7 +92,7 @@ class ExtendedVerdicts:
         return self.evaluator.score_answer(submission, steps, strict_json=strict)
 
     def record(self, score: ExtendedScore, steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Return the score of a record: published keys, validity stages, structure metrics, SCMs left."""
+        """Return the score of a record: published keys, validity stages, structure metrics, fields of the episode."""
         return score.to_dict() | funnel(score) | structure(score) | self._episode_fields(steps)
 
     def attribution(self, score: ExtendedScore, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
@@ -100,7 +102,7 @@ class ExtendedVerdicts:
     def decision(self, fits: bool | None, steps: Sequence[Step[Any]], *, correct: bool | None) -> dict[str, Any] | None:
         """Return the attribution of a recorded answer.
 
-        fits, correct: as the record states; None if `correct` is None, or if the count exceeds its budget
+        None if `correct` is None, or if the count exceeds its budget. fits, correct: as the record states
         """
         decision = None if correct is None else self._decide(steps)
         if decision is None or correct is None:
@@ -118,7 +120,7 @@ class ExtendedVerdicts:
         return dict(self._remains.get(key, lambda: self._remaining(steps)))
 
     def _remaining(self, steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Return the fields of an episode: members left, whether it stopped too early, excess worlds, regrets."""
+        """Return the fields of an episode: SCMs that remain, whether it stopped early, excess worlds, regrets."""
         evidence = steps_evidence(steps)
         extension = self.evaluator.extension
         posterior = Posterior(self.evaluator.scm_class).condition(*evidence)
@@ -139,7 +141,7 @@ class ExtendedVerdicts:
         return fields
 
     def _is_worth_asking(self, posterior: Posterior, members: int | None, steps: Sequence[Step[Any]]) -> bool | None:
-        """Return whether some further world would have been informative; None out of budget."""
+        """Return whether a further world would have been informative; None if that exceeds the budget."""
         if members is None and self.evaluator.scm_class.noise.is_noiseless:
             return None
         return policies.is_worth_asking(self.problem.task, steps_evidence(steps), posterior, self.problem.id)
@@ -170,9 +172,10 @@ def evidence_key(steps: Sequence[Step[Any]]) -> str:
 
 
 def _excess_fields(labels: Mapping[str, str], num_worlds: int, members: int | None) -> dict[str, int | str | None]:
-    """Return the number of worlds above the clairvoyant minimum, or of members above the floor if it was not reached.
+    """Return `excess`, or `shortOfFloor` if the floor was not reached; {} without these labels or a count.
 
-    Clairvoyant minimum: fewest worlds that leave the floor, the fewest members that any worlds leave. Both are labels.
+    The floor is the least number of members that any worlds leave, the clairvoyant minimum the fewest worlds that reach
+    it. excess: worlds above that minimum; shortOfFloor: members above the floor
     """
     if not labels.get("clairvoyant", "").isdecimal() or not labels.get("floor", "").isdecimal() or members is None:
         return {}
@@ -339,7 +342,7 @@ def describe_step(episode: Episode[Any, Any], step: Step[Any]) -> str:
 
 
 # --- Episodes as timelines: interventions, the number of SCMs left after every world, and the decision ----------------
-NUM_DRAWS = 64  # samples for the effective number of SCMs under noise; few: it is a bar on a logarithmic scale
+NUM_DRAWS = 64  # samples for the effective number of SCMs under noise; few suffice for a bar on a logarithmic scale
 MAX_ANSWER_CHARS = 400
 
 
@@ -374,7 +377,7 @@ def scm_timeline(problem: Problem, steps: Sequence[Step[Any]], system: str) -> T
 
 
 def _num_left(posterior: Posterior, seed: str) -> int:
-    """Return the number of SCMs left; under noise the effective number, 2 to the entropy in bits; 0 out of budget."""
+    """Return the number of SCMs left; 0 if it exceeds the budget. Under noise it is 2 to the entropy in bits."""
     try:
         if posterior.scm_class.noise.is_noiseless:
             return count_members(posterior)

@@ -41,27 +41,27 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
 
 
-# --- Data of the plots of extended items: bits left by world, and calibration of stated posteriors --------------------
-# items plotted per system; the curve of a noisy episode of 10 variables takes a second, any other a tenth
+# --- Data of the plots of extended items: remaining uncertainty by world, and calibration of stated posteriors --------
+# items plotted per system; the curve of a noisy episode of 10 variables takes a second, any other a tenth of it
 MAX_ITEMS, MAX_NOISY_ITEMS = 200, 24
 NUM_DRAWS = 64  # samples for an entropy under noise: a standard error of a few tenths of a bit per item
 
 
 @dataclass(frozen=True)
-class LeftPoint:
-    """Mean bits left after `worlds` worlds, over items.
+class UncertaintyPoint:
+    """Mean over items of the uncertainty (bits, see `episode_bits`) after `num_worlds` worlds.
 
     low, high: mean minus and plus two standard errors; equal to the mean for one item
     """
 
-    worlds: int
+    num_worlds: int
     mean: float
     low: float
     high: float
 
 
 @dataclass(frozen=True)
-class LeftCurve:
+class UncertaintyCurve:
     """One system's curve over its items.
 
     points: from 0 worlds to the longest episode; a finished episode keeps its last value
@@ -69,13 +69,13 @@ class LeftCurve:
 
     system: str
     num_items: int
-    points: tuple[LeftPoint, ...]
+    points: tuple[UncertaintyPoint, ...]
 
 
 def episode_bits(problem: Problem, steps: Sequence[Step[Any]]) -> list[float]:
-    """Return the bits left at the start and after every world; `BudgetSpent` if they cannot be computed.
+    """Return the uncertainty in bits at the start and after every world; `BudgetSpent` if it cannot be computed.
 
-    Without noise log2 of the number of SCMs; under noise the posterior entropy, estimated from samples.
+    Without noise it is log2 of the number of consistent SCMs; under noise, the posterior entropy, from samples.
     """
     posterior = Posterior(task_class(problem.task))
     is_noiseless = posterior.scm_class.noise.is_noiseless
@@ -89,14 +89,16 @@ def episode_bits(problem: Problem, steps: Sequence[Step[Any]]) -> list[float]:
     return bits
 
 
-def left_curves(episodes: Iterable[tuple[str, Problem, Sequence[Step[Any]]]]) -> list[LeftCurve]:
+def uncertainty_curves(episodes: Iterable[tuple[str, Problem, Sequence[Step[Any]]]]) -> list[UncertaintyCurve]:
     """Return a curve for each system, without episodes that exceed the budget.
 
-    episodes: (system, item, steps); of each system the first MAX_ITEMS without noise, MAX_NOISY_ITEMS with noise
+    Of each system, the first MAX_ITEMS episodes without noise and the first MAX_NOISY_ITEMS with noise are taken.
+
+    episodes: (system, item, steps)
     """
     num_curves = Counter[tuple[str, bool]]()
     by_system: dict[str, list[list[float]]] = {}
-    # item -> (worlds, bits): methods that only infer all get greedy's worlds
+    # item -> (worlds, bits) of its last episode: methods that only infer all get the worlds of `greedy`
     last_bits: dict[str, tuple[Any, list[float]]] = {}
     for system, problem, steps in episodes:
         if not is_episode(problem):
@@ -116,18 +118,18 @@ def left_curves(episodes: Iterable[tuple[str, Problem, Sequence[Step[Any]]]]) ->
     return [_curve(system, by_system[system]) for system in sorted(by_system, key=natural) if by_system[system]]
 
 
-def _curve(system: str, items: Sequence[Sequence[float]]) -> LeftCurve:
+def _curve(system: str, bits_of_items: Sequence[Sequence[float]]) -> UncertaintyCurve:
     points = []
-    for worlds in range(max(map(len, items))):
-        values = [bits[min(worlds, len(bits) - 1)] for bits in items]
+    for num_worlds in range(max(map(len, bits_of_items))):
+        values = [bits[min(num_worlds, len(bits) - 1)] for bits in bits_of_items]
         mean = fmean(values)
         error = stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
-        points.append(LeftPoint(worlds, mean, max(0.0, mean - 2 * error), mean + 2 * error))
-    return LeftCurve(system, len(items), tuple(points))
+        points.append(UncertaintyPoint(num_worlds, mean, max(0.0, mean - 2 * error), mean + 2 * error))
+    return UncertaintyCurve(system, len(bits_of_items), tuple(points))
 
 
 def posterior_statements(answers: Iterable[Answer]) -> list[tuple[Fraction, bool]]:
-    """Return (posterior of the most probable behaviour, whether it is gold's) for each item.
+    """Return, for each item, (posterior of the most probable held-out behaviour, whether it is that of the true SCM).
 
     Systems with the same evidence state the same posterior, so only the first system by name counts.
     """
@@ -140,6 +142,7 @@ def posterior_statements(answers: Iterable[Answer]) -> list[tuple[Fraction, bool
         if key not in first or natural(system) < natural(first[key][0]):
             first[key] = system, attribution
     statements = [attribution for _, attribution in first.values()]
+    # posteriors are recorded as floats: take the nearest fraction with a denominator of at most 10^12
     return [(Fraction(entry[POSTERIOR]).limit_denominator(10**12), entry[TOP_TRUE] is True) for entry in statements]
 
 
@@ -161,12 +164,12 @@ CALIBRATION_CAPTION = (
 )
 
 
-def left_plot(curves: Sequence[LeftCurve]) -> Plot | None:
-    """Return the plot of bits left by world; None without curves."""
+def uncertainty_plot(curves: Sequence[UncertaintyCurve]) -> Plot | None:
+    """Return the plot of uncertainty by world; None without curves."""
     if not curves:
         return None
     lines = [
-        Line(in_one_line(curve.system), tuple(Mark(p.worlds, p.mean, p.low, p.high) for p in curve.points))
+        Line(in_one_line(curve.system), tuple(Mark(p.num_worlds, p.mean, p.low, p.high) for p in curve.points))
         for curve in curves
     ]
     title = "Bits left by world"
@@ -194,10 +197,11 @@ def calibration_plot(bins: Sequence[CalibrationBin]) -> Plot | None:
 
 def episode_plots(bench: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> list[Plot]:
     """Return the figures that these answers have data for."""
-    is_noisy = any(isinstance(score.get(KEY), Mapping) and TOP_TRUE in score[KEY] for _, score in answers)
+    has_worlds = any("worlds" in score for _, score in answers)
+    has_posteriors = any(isinstance(score.get(KEY), Mapping) and TOP_TRUE in score[KEY] for _, score in answers)
     plots = [
-        left_plot(left_curves(_episodes(bench, contents))) if any("worlds" in score for _, score in answers) else None,
-        calibration_plot(answer_bins(answers)) if is_noisy else None,
+        uncertainty_plot(uncertainty_curves(_episodes(bench, contents))) if has_worlds else None,
+        calibration_plot(answer_bins(answers)) if has_posteriors else None,
     ]
     return [plot for plot in plots if plot is not None]
 
@@ -234,13 +238,13 @@ NUM_SIZE_GROUPS = 4
 class CurvePoint(NamedTuple):
     """One point of a curve.
 
-    x: index of the rung or of the bin; num: number of answers in the mean
+    x: index of the rung or of the bin; num_items: number of items in the mean
     """
 
     x: int
     mean: float
     interval: Interval | None
-    num: int
+    num_items: int
 
 
 class SystemAnswers(NamedTuple):
@@ -254,14 +258,14 @@ class SystemAnswers(NamedTuple):
     column_indices: Mapping[str, int]
 
 
-def row_estimate(row: Row, column: Metric) -> CurvePoint | None:
+def row_estimate(row: Row, metric: Metric) -> CurvePoint | None:
     """Return a row's rate, at x = 0; None if it is defined for no answer."""
-    return estimate(0, [*row.observations], row.column_indices[column.key])
+    return estimate(0, [*row.observations], row.column_indices[metric.key])
 
 
-def estimate(x: int, observations: Sequence[Observation], column_index: int) -> CurvePoint | None:
-    """Return the rate of the metric in a column over answers; None if it is defined for none of them."""
-    rate = frame.estimate((o.item, o.unit, o.values[column_index]) for o in observations)
+def estimate(x: int, observations: Sequence[Observation], metric_index: int) -> CurvePoint | None:
+    """Return the rate of a metric over answers; None if it is defined for none of them."""
+    rate = frame.estimate((o.item, o.unit, o.values[metric_index]) for o in observations)
     return None if rate is None else CurvePoint(x, *rate)
 
 
@@ -269,7 +273,7 @@ def families(rows: Sequence[Row]) -> list[list[Row]]:
     """Group the rows of the disclosure ladder by shared latent SCMs; keep groups of at least two disclosures."""
     groups: list[list[Row]] = []
     for row in rows:
-        if paper.RUNGS.get(row.setting, ("-", 0))[0]:
+        if paper.RUNGS.get(row.setting, ("-", 0))[0]:  # a variant of a rung, or ("-") a setting that is on no rung
             continue
         connected = [group for group in groups if any(row.units & member.units for member in group)]
         groups = [group for group in groups if group not in connected]
@@ -277,7 +281,7 @@ def families(rows: Sequence[Row]) -> list[list[Row]]:
     return [group for group in groups if len({paper.RUNGS[row.setting] for row in group}) > 1]
 
 
-def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[CurvePoint]]:
+def ladder_points(family: Sequence[Row], metric: Metric) -> dict[str, list[CurvePoint]]:
     """Return system -> its mean at each rung, over the latent SCMs that it has at all of its rungs."""
     points: dict[str, list[CurvePoint]] = {}
     for system in dict.fromkeys(row.system for row in family):
@@ -290,7 +294,7 @@ def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[Curve
         units_by_rung = [frozenset[str]().union(*(row.units for row in group)) for group in rungs.values()]
         matched = reduce(frozenset.intersection, units_by_rung)
         at_rungs = [
-            estimate(rung, [o for o in _merge(group) if o.unit in matched], group[0].column_indices[column.key])
+            estimate(rung, [o for o in _merge(group) if o.unit in matched], group[0].column_indices[metric.key])
             for rung, group in sorted(rungs.items())
         ]
         points[system] = [point for point in at_rungs if point is not None]
@@ -307,7 +311,10 @@ def num_matched(family: Sequence[Row]) -> int:
 
 
 def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str, list[CurvePoint]], dict[int, float]]:
-    """Return, by number of SCMs, HeldoutExact of each system, and the expected score of a random SCM."""
+    """Return (system -> HeldoutExact in each bin, bin index -> mean expected score of a random consistent SCM).
+
+    Bins are by the number of consistent SCMs (`bin_index_of`). audited: item -> that number and expected score
+    """
     points: dict[str, list[CurvePoint]] = {}
     plotted: set[tuple[str, str]] = set()
     for merged in merged_systems([row for row in rows if not row.setting.startswith("Alt-")]):
@@ -321,22 +328,23 @@ def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str,
             for bin_index in range(NUM_BINS)
         ]
         points[merged.system] = [point for point in in_bins if point is not None]
-    shares: dict[int, list[float]] = {}
+    draw_scores: dict[int, list[float]] = {}
     for key in sorted(plotted):
-        if (share := audited[key].draw) is not None:
-            shares.setdefault(bin_index_of(audited[key].members), []).append(share)
-    means = {bin_index: exact_mean(values) for bin_index, values in sorted(shares.items())}
+        if (draw_score := audited[key].draw) is not None:
+            draw_scores.setdefault(bin_index_of(audited[key].members), []).append(draw_score)
+    means = {bin_index: exact_mean(values) for bin_index, values in sorted(draw_scores.items())}
     return {system: curve for system, curve in points.items() if curve}, means
 
 
 def bin_index_of(members: int) -> int:
+    """Return the index in BINS for a number of SCMs; len(BINS) above the largest bin."""
     return next((index for index, (_, max_members) in enumerate(BINS) if members <= max_members), len(BINS))
 
 
 def size_medians(timed: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
-    """Return (median gold size, median seconds) of about equal groups of answers; equal sizes stay together.
+    """Return (median size, median seconds) of NUM_SIZE_GROUPS groups of about equally many answers.
 
-    timed: (size, seconds), sorted
+    Answers of equal size are in one group. timed: (size of the true SCM, seconds), sorted
     """
     edges = [timed[len(timed) * k // NUM_SIZE_GROUPS][0] for k in range(1, NUM_SIZE_GROUPS)] if timed else []
     groups: dict[int, list[tuple[int, float]]] = {}
@@ -365,8 +373,9 @@ def _merge(rows: Sequence[Row]) -> list[Observation]:
     return sorted((o for row in rows for o in row.observations), key=lambda o: o.item)
 
 
-MAX_WIDTH, STEP = 0.5, 0.09  # horizontal offset of curves, in rungs: of all together at most, and of two neighbours
-SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # equal points lie on a spiral: radius over sqrt(k), and angle step
+# horizontal offsets of curves, in units of a rung: at most between the first and the last, and between neighbours
+MAX_WIDTH, STEP = 0.5, 0.09
+SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # the k-th of equal points: radius SPIRAL sqrt(k), angle k steps
 SHARE = Axis("", -0.03, 1.03, tuple((share, f"{share:g}") for share in (0, 0.2, 0.4, 0.6, 0.8, 1)))
 PAPER = "in the paper"
 KINDS_CAPTION = (
@@ -456,7 +465,7 @@ def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plo
         lines = [Line("", (Mark(0, 0), Mark(1, 1)), kind="reference")]
         if with_paper and (marks := tuple(_paper_marks(panel_rows))):
             lines.append(Line(PAPER, marks, printed=True, kind="points"))
-        panels.append(Panel(name, (*lines, *_crosses(panel_rows))))
+        panels.append(Panel(name, (*lines, *_points_with_intervals(panel_rows))))
     title = "Training against held-out"
     caption = (
         "Each point is a row: how many problems it fits, and on how many of them it also replays every held-out world."
@@ -468,7 +477,8 @@ def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plo
     return Plot("train-heldout", title, caption, svg)
 
 
-def _crosses(rows: Sequence[Row]) -> Iterator[Line]:
+def _points_with_intervals(rows: Sequence[Row]) -> Iterator[Line]:
+    """Yield TrainExact and HeldoutExact of each row as a point with an interval in both directions."""
     pairs = [(row_estimate(row, paper.TRAIN_EXACT), row_estimate(row, paper.HELDOUT_EXACT)) for row in rows]
     points = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
     positions = spread_equal_points([(train.mean, heldout.mean) for _, train, heldout in points])
@@ -492,7 +502,7 @@ def spread_equal_points(points: Sequence[tuple[float, float]]) -> list[tuple[flo
 
 def _paper_marks(rows: Sequence[Row]) -> Iterator[Mark]:
     """Yield marks of the rows that the paper prints for the same setting, with their names."""
-    lines = [TableRow((row.setting,), ()) for row in rows[:1]]
+    lines = [TableRow((row.setting,), ()) for row in rows[:1]]  # all rows have one setting, by which rows are printed
     printed = list(paper.with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own
         printed = list(paper.with_printed_rows("3B", lines, ("train_exact", "heldout_exact")))

@@ -46,7 +46,8 @@ J = TypeVar("J")
 class GenerateOptions:
     """Options of a generated pool.
 
-    setting: one of the sampler's SETTINGS; max_added: worlds that targeted disambiguation may add
+    setting: one of the sampler's SETTINGS
+    max_added: largest number of worlds added to an item to rule out alternatives (targeted disambiguation)
     """
 
     strata: Sequence[Stratum]
@@ -76,7 +77,10 @@ def generated_pool(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[GeneratedPool]:
-    """Generate every instance, for the block to write to `out`; results stay beside `out` until the block succeeds."""
+    """Yield the generated pool, for the caller's block to write to `out`.
+
+    Results are stored beside `out` until the block succeeds, so that the same call resumes after a kill.
+    """
     name, metadata = (
         generation_generate.pool_name(options.setting),
         generation_generate.pool_metadata(*options.job_arguments),
@@ -164,7 +168,7 @@ def _extended_strata(text: str) -> Sequence[ExtendedStratum]:
 # --- Items whose mechanisms are those of published networks, from a folder of the user's own --------------------------
 @dataclass(frozen=True)
 class NetworkJob:
-    """One item to generate; picklable. digests: of the networks of the folder, in order; names: neutral or real."""
+    """One item to generate; picklable. digests: digests of the folder's networks, in order; names: neutral or real."""
 
     stratum: str
     seed: int
@@ -305,10 +309,10 @@ def alternative_pool(
 ) -> tuple[Pool, list[str]]:
     """Return Alternative-SCM items in the order of the pool, and the ids of instances that give none.
 
-    discovered: answers that become the known alternatives; None: alternatives are sampled from the version space
-    open_ended: instances without a known alternative become items too, with gold as the reference
-
     `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
+
+    discovered: answers that become the known alternatives; None: alternatives are sampled from the version space
+    open_ended: whether instances without a known alternative become items too, with gold as the reference
     """
     from calibrant.audits.replayscm.alternative_items import alternative_item, open_ended_item
     from calibrant.bench.replayscm.hardening import group_by_instance
@@ -375,14 +379,14 @@ ALTERNATIVE_ITEMS = AlternativeItems()
 # --- Variants of items: renamed variables, reordered worlds and rows, other notations and wordings --------------------
 # Columns are not reordered: prompts list them by name. Items of episodes have no variants: their readings depend on the
 # names of variables and the order of worlds.
-_EXTENSIONS = ("hidden", "asked")  # lists in the order of roots or variables
+_EXTENSIONS = ("hidden", "asked")  # fields of a record with lists in the order of its roots or variables
 
 
 class ScmVariants(variants.Variable):
     """Variants of an item, by kind.
 
-    equivalent: constants of a training world written as assigned values; its rows already show them
-    names: names g1, g2, ... of an item of a published network replaced by the network's
+    equivalent: constants of a training world are written as assigned values, which its rows show anyway
+    names: neutral names g1, g2, ... of an item of a published network are replaced by the network's names
     """
 
     kinds = ("rename", "rows", "worlds", "equivalent", "words", "names")

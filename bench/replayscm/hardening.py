@@ -67,7 +67,7 @@ from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 class SuppliedAnswer:
     """One line of the file: a submission to one instance.
 
-    systems: methods and models that gave the answer, if the line states them
+    line: number of the line; systems: methods and models that gave the answer, if the line states them
     """
 
     line: int
@@ -80,7 +80,7 @@ class SuppliedAnswer:
 class CheckedAlternatives:
     """Checked alternatives to one instance.
 
-    models: line number -> alternative; refused: line number -> reason why it is none
+    models: line number -> alternative; refused: line number -> why the answer is no alternative
     """
 
     models: dict[int, Scm]
@@ -180,7 +180,8 @@ GOALS: Mapping[GoalName, HardeningGoal] = {
 class NamedSearches:
     """The searches of the goal no-discovered.
 
-    names: methods of `calibrant run`, separated by commas; num_seeds: runs of each that has an option `seed`: 0, 1, ...
+    names: methods of `calibrant run`, separated by commas
+    num_seeds: number of runs of each method with an option `seed`, under the seeds 0, 1, ...
     """
 
     names: str
@@ -188,7 +189,7 @@ class NamedSearches:
 
     @property
     def protocols(self) -> list[tuple[str, Protocol]]:
-        """Every search with its name and seed; `UnknownNameError` for an unknown name."""
+        """(name, protocol) of every search, one for each seed; `UnknownNameError` for an unknown name."""
         searches: list[tuple[str, Protocol]] = []
         for protocol in chosen_protocols(protocols_of(load_benchmark(BENCHMARK)), self.names, {}):
             if "seed" in protocol.__struct_fields__:
@@ -199,7 +200,7 @@ class NamedSearches:
         return searches
 
     def search(self, problem: Problem) -> Search:
-        """Return a function from a task to the results of all searches, which read the task alone."""
+        """Return a function: task -> results of all searches on it."""
         protocols = self.protocols
 
         def results(task: Task) -> Iterator[SearchResult]:
@@ -218,8 +219,8 @@ class NamedSearches:
 class HardenOptions:
     """Options of hardening, the same for every instance.
 
-    max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4
-    goal: for mode cex; searches: for goal no-discovered, else None
+    max_parents: largest number of parents in the counted class; None: the least one of at least 4 that gold needs
+    goal: goal of mode cex; searches: searches of the goal no-discovered, None for other goals
     """
 
     mode: Mode
@@ -268,9 +269,10 @@ def hardened_pool(
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[HardenedPool]:
-    """Harden every selected instance, for the block to write to `out`; held-out worlds and gold do not change.
+    """Yield the pool with every selected instance hardened, for the caller's block to write to `out`.
 
-    Results are stored beside `out` until the block succeeds, so that the same call resumes after a kill.
+    Held-out worlds and gold do not change. Results are stored beside `out` until the block succeeds, so that the same
+    call resumes after a kill.
     """
     source = read_pool(path, keep_results=False)
     supplied = group_by_instance(alternatives)
@@ -323,8 +325,8 @@ def harden_instance(job: HardenJob) -> Made:
 
 def _report_gold_outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
     """Report that no world can reach the goal: gold is outside the class. wide: a variable of too many parents."""
-    parents = len(latent_scm(problem).local_functions[wide].parents)
-    why = f"{wide} has {parents} functional parents in gold, so gold is not in the class, whatever worlds are added"
+    num_parents = len(latent_scm(problem).local_functions[wide].parents)
+    why = f"{wide} has {num_parents} functional parents in gold, so gold is not in the class, whatever worlds are added"
     return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}
 
 
@@ -379,12 +381,12 @@ def _describe_alternatives(checked: CheckedAlternatives, hardening: Hardening) -
 
 
 def _describe_discoveries(
-    problem: Problem, discoveries: Discoveries, fates: Sequence[SuppliedAlternative]
+    problem: Problem, discoveries: Discoveries, separations: Sequence[SuppliedAlternative]
 ) -> dict[str, Any]:
     """Report every discovered alternative with the world that separates it, and the outcomes of the last round."""
     discovered = [
-        {"search": name, **scm_answer(problem.task.kind, model), "world": fate.world, "why": fate.why}
-        for (name, model), fate in zip(discoveries.models, fates, strict=True)
+        {"search": name, **scm_answer(problem.task.kind, model), "world": separation.world, "why": separation.why}
+        for (name, model), separation in zip(discoveries.models, separations, strict=True)
     ]
     last_round: dict[str, dict[str, int]] = {}
     for result in discoveries.last:
@@ -400,11 +402,12 @@ def _harden_by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Pr
     return hardened, {"outcome": "done", "why": "", **_before_and_after(problem, hardened, before, after)}
 
 
-def _before_and_after(before: Problem, after: Problem, members: int, num_left: int) -> dict[str, Any]:
+def _before_and_after(before: Problem, after: Problem, num_before: int, num_after: int) -> dict[str, Any]:
+    """Return the record of worlds and members before and after. num_before, num_after: numbers of members."""
     added = after.task.training.worlds[len(before.task.training.worlds) :]
     return {
         "worlds": [len(before.task.training.worlds), len(after.task.training.worlds)],
-        "members": [str(members), str(num_left)],
+        "members": [str(num_before), str(num_after)],
         "added": [{"id": world.id, "intervention": str(world.intervention)} for world in added],
     }
 
@@ -418,7 +421,7 @@ class ScmHardening:
     workers = None  # an instance takes seconds
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that only cex reads, where another mode is requested."""
+        """Raise `OptionError` for options that the requested mode or goal does not read."""
         if options.get("mode", "cex") != "cex":
             for name in ("alternatives", "goal"):
                 if name in options:
@@ -429,7 +432,7 @@ class ScmHardening:
                     raise OptionError("it needs --goal no-discovered", f"--{name}")
 
     def harden(self, request: HardenRequest, options: HardenArguments) -> Hardened:
-        """Write the hardened pool once all instances are done; what is done before stays in OUT.unfinished."""
+        """Write the hardened pool once all instances are done; until then, results are in OUT.unfinished."""
         supplied = read_alternatives(options.alternatives) if options.alternatives else []
         searches = NamedSearches(options.searches, options.seeds) if options.goal == "no-discovered" else None
         if searches is not None:
@@ -520,9 +523,9 @@ def _discoveries_summary(pool: HardenedPool) -> str:
     counts: Counter[tuple[str, str]] = Counter()
     for line in pool.reports:
         for name, outcomes in line.get("last_round", {}).items():
-            for outcome, number in outcomes.items():
-                counts[name, outcome.replace("_", " ")] += number
-    rounds = ", ".join(f"{name} {number} {outcome}" for (name, outcome), number in sorted(counts.items()))
+            for outcome, count in outcomes.items():
+                counts[name, outcome.replace("_", " ")] += count
+    rounds = ", ".join(f"{name} {count} {outcome}" for (name, outcome), count in sorted(counts.items()))
     num_separated = sum(bool(entry["world"]) for entry in entries)
     discovered = f"{plural(len(entries), 'alternatives')} in {plural(num_items, 'instances')}"
     return (

@@ -86,7 +86,7 @@ class ReplayScmScoring(Scorable[Problem]):
             return [verdicts.record(score, steps) for score in scores]
         evaluator = Evaluator(item)  # one for all answers, since it packs the worlds
         records = [score_record(evaluator.score_answer(answer)) for answer in answers]
-        for record in records:  # distinct ones are kept: what explains a single answer would make each distinct
+        for record in records:  # drop fields that explain a single answer, so that few records are distinct
             for key in ("firstTrainMismatch", "firstHeldoutMismatch"):
                 record[key] = None
             if "candidateStats" in record:
@@ -131,7 +131,7 @@ class ReplayScmScoring(Scorable[Problem]):
 
 
 def read_by_paper(judge: Judge, response: str | Mapping[str, Any]) -> ReadAnswer:
-    """Return a response as its answer if the paper's rule reads one in it, else the reason."""
+    """Return a response as the answer if the paper's rule reads one in it, else the reason why it does not."""
     answer = response if isinstance(response, str) else dict(response)
     score = judge(answer)
     is_plain = score.is_plain and isinstance(answer, str) and not _begins_another_value(answer)
@@ -145,12 +145,15 @@ def unread_problem(score: Score) -> str:
 
 
 def _begins_another_value(text: str) -> bool:
-    """Return whether a text may be a JSON value other than an object, which the released scorer refuses as a whole."""
+    """Return whether a text may be a JSON list or string; the released scorer refuses such a text as a whole."""
     return text[:1] != "{" and text.lstrip()[:1] in ("[", '"')
 
 
 def read_by_published(judge: Judge, kind: Kind, text: str) -> ReadAnswer:
-    """Return the answer that the released scorer reads: the object it selects, or the text if both rules select it."""
+    """Return the answer that the released scorer reads: the object that it selects.
+
+    A plain response, in which both rules select the same object, is returned as a text.
+    """
     if not _begins_another_value(text) and read_plain(text, kind) is not None:
         return ReadAnswer(text, unread_problem(judge(text)))
     extraction = extract_published(text, kind)
@@ -178,8 +181,9 @@ def _extended_verdicts(item: Problem) -> ExtendedVerdicts:
 class ReplayScmAttribution:
     """Implements Attribute (bench.core.scoring).
 
-    An item is decided if all fitting SCMs of its class agree on the held-out worlds. The class is the smallest one with
-    gold; extended items state theirs. Under noise a behaviour is decided if its posterior is at least 0.99.
+    An item is decided if all consistent SCMs of its class agree on the held-out worlds. The class is the smallest one
+    that contains gold; extended items state theirs. Under noise, an item is decided if one held-out behaviour has a
+    posterior of at least 0.99.
     """
 
     def __init__(self) -> None:
@@ -200,10 +204,10 @@ class ReplayScmAttribution:
         return attribution_record(decision.attribution(fits=score.get("trainExact") is True, correct=correct))
 
     def decide_heldout(self, item: Problem) -> HeldoutDecision | None:
-        """Return the counts of an item (cached), which are the same for every answer.
+        """Return the counts of an item, which are the same for every answer; cached.
 
-        Large pools decode their items repeatedly, so the key is a digest of the item's content. Digests of objects are
-        cached, since reports use the same items for each system.
+        The key is a digest of the item's content, because large pools decode their items repeatedly. The digests are
+        cached by object, because reports use the same objects for each system.
         """
         from calibrant.audits.replayscm.attribution import heldout_decision
 
@@ -238,8 +242,8 @@ def _projections(variables: tuple[str, ...]) -> Mapping[str, int]:
 
 @lru_cache(maxsize=1 << 14)  # many formulas have the same function
 def _spell(variables: tuple[str, ...], bits: int) -> str:
-    table, places = shrink(TruthTable(len(variables), bits))
-    return repr((tuple(variables[i] for i in places), table))
+    table, essential = shrink(TruthTable(len(variables), bits))
+    return repr((tuple(variables[i] for i in essential), table))
 
 
 def meaning_digest(score: Score) -> str | None:
@@ -266,7 +270,7 @@ def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], expe
 
 
 class _LastScore:
-    """Scores answers and keeps the last score, because a response is first read by its score and then scored."""
+    """Scorer that keeps its last score, because reading a response scores it, and then its answer is scored again."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -286,7 +290,7 @@ class ReplayScmEvaluator:
     """
 
     def __init__(self, problem: Problem, options: ScoreOptions, reading: ReadingOptions) -> None:
-        # parsing mechanisms is a tenth of a verdict's time, no reason for 120 MB of compiled code in each process
+        # not compiled: parsing mechanisms is a tenth of a verdict's time, and compiled code takes 120 MB a process
         self._evaluator = evaluator = Evaluator(problem, compiles=False)
         self._score_answer = score_answer = _LastScore(evaluator)
         self._with_structure = options.structure
@@ -298,10 +302,10 @@ class ReplayScmEvaluator:
         )
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
-        """Return the line of a prediction, lazy with a key by which tables count it unless it has structure metrics."""
+        """Return the line of a prediction: lazy unless it has structure metrics or metrics without a bulk key."""
         reading = read_response(self._rules, prediction.response, self._reading)
         score = self._score(prediction.response, reading)
-        cache = score.__dict__  # of equal responses
+        cache = score.__dict__  # equal responses share a score
         if "_counted" not in cache:
             cache["_counted"] = meaning_digest(score), bulk_key(score)
         meaning, key = cache["_counted"]

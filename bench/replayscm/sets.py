@@ -43,9 +43,9 @@ MAX_PARENTS = 5  # functional parents of a mechanism: no valid answer has more
 
 
 def hypotheses(item: Problem) -> Hypotheses:
-    """Count the SCMs of the task's language that replay every training world.
+    """Return the SCMs of the task's language that replay every training world, with their exact number.
 
-    They weigh the same, except under `prior`, the published generator's.
+    They weigh the same; `prior` is the prior of the published generator.
     """
     if item.task.extension is not None:
         return _extended_hypotheses(item, item.task.extension)
@@ -80,7 +80,8 @@ def _extended_hypotheses(item: Problem, extension: Extension) -> Hypotheses:
         draws = [posterior.likelihood(sampler.draw(rng)) / mass for _ in range(NUM_DRAWS)] if mass else []
     except BudgetSpent as spent:
         raise CalibrantError(f"the SCMs that fit {in_one_line(item.id)} are not counted: {spent}") from None
-    item_class, probabilities = task_class(item.task), dict[str, Fraction]()  # filled by `key`, which is called first
+    item_class = task_class(item.task)
+    probabilities: dict[str, Fraction] = {}  # filled by `key`, which is called before `fits` and `probability`
 
     def key(answer: Mapping[str, Any]) -> str | None:
         mechanisms = class_member(item_class, item.task, answer)
@@ -209,9 +210,8 @@ def _list_plain(item: Problem, limit: int) -> Remaining:
     num_missing = min(limit, MAX_DRAWN, space.count) - len(listed)
     sampled: dict[str, None] = {}
     if num_missing > 0:
-        texts = (
-            _scm_text(m, show_roots) for m in sample_members(space, Random(0), 10 * MAX_DRAWN)
-        )  # 10: samples repeat
+        # 10: some samples repeat, or are listed already
+        texts = (_scm_text(m, show_roots) for m in sample_members(space, Random(0), 10 * MAX_DRAWN))
         sampled = dict.fromkeys(text for text in texts if Hypothesis(text) not in listed)
     entries = (*listed, *map(Hypothesis, [*sampled][: max(0, num_missing)]))
     return Remaining(SCMS, space.count, entries, note=DRAWN if sampled else "")

@@ -1,6 +1,6 @@
 """The verdict on a ReplaySCM answer: the score of a record, and the metrics of tables. Fields are in `fields.py`.
 
-Conventions (those of the published analysis; `InvalidHandling` has both alternatives if the paper's text differs):
+Conventions are those of the published analysis; where the paper's text differs, `InvalidHandling` has both:
 - valid, train-exact and held-out-exact rates are over all scored instances; an absent value counts as false;
 - HeldoutWorld and TrainWorld: see `InvalidHandling`;
 - a conditional rate whose denominator is 1 to 5 is shown as *, a rate without any instance as –;
@@ -28,8 +28,8 @@ from calibrant.dsl.replayscm.score import NOTHING_HELD_OUT, Score
 MEANING = "meaning"  # key of the digest of an answer's semantics, beside the verdict
 HIDDEN_ROOTS = ("Hidden-roots", "Hid-Roots")  # settings in which an answer names the roots
 _ALTERNATIVES = "Alt-"  # prefix of the settings of Alternative-SCM
-_BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
-_BULKY_STATS = ("perVariable", "parentsByVar")
+_BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")  # keys that records leave out for their size
+_BULKY_STATS = ("perVariable", "parentsByVar")  # the same below `candidateStats`
 
 
 def score_record(score: Score) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def score_record(score: Score) -> dict[str, Any]:
 
 
 def funnel(score: Score) -> dict[str, Any]:
-    """Return the stages of validity that an answer passed, which are no published keys."""
+    """Return the fields on the stages of validity that an answer passed, which are not among the published keys."""
     return {"strictJson": score.strict_json, "funnel": score.funnel}
 
 
@@ -56,7 +56,7 @@ def structure(score: Score) -> dict[str, Any]:
 
 
 def bulk_key(score: Score) -> Hashable | None:
-    """Return a key, equal for scores with equal metrics; None for a score with metrics that it does not cover."""
+    """Return a key that is equal for scores with equal metrics; None for Alternative-SCM, which it does not cover."""
     if score.alternative is not None:
         return None
     replayed = [
@@ -75,7 +75,7 @@ def bulk_key(score: Score) -> Hashable | None:
 
 
 class MetricReader:
-    """A score under the published keys (with `funnel`, `structure`, `strictJson`), with the quantities of tables."""
+    """Reader of the quantities of tables from a score: published keys, `funnel`, `structure` and `strictJson`."""
 
     def __init__(self, score: Mapping[str, Any], setting: str, means: InvalidHandling) -> None:
         self.score = score
@@ -92,7 +92,7 @@ class MetricReader:
         self._zero_filled = means is InvalidHandling.PAPER or setting.endswith("-CEx")
 
     def world_rate(self, split: str) -> float | None:
-        """Return the share of exact worlds; of an invalid submission the value that `InvalidHandling` says."""
+        """Return the share of exact worlds of a split; for an invalid submission, 0 or None by `InvalidHandling`."""
         rate = self.score.get(f"{split}WorldExactAccuracy")
         if rate is None and not self.valid and self._zero_filled:
             return 0.0
@@ -341,7 +341,7 @@ def _all_match(verdict: MetricReader) -> bool | None:
 
 def _gold_size(verdict: MetricReader) -> int | None:
     size = verdict.score.get("goldAstSize")
-    return size if isinstance(size, int) else None  # absent in scores of invalid answers
+    return size if isinstance(size, int) else None  # scores of invalid answers lack it
 
 
 def _size(verdict: MetricReader) -> int | None:
@@ -388,8 +388,8 @@ def is_right(score: Mapping[str, Any], setting: str) -> bool:
 def has_heldout(score: Mapping[str, Any], setting: str) -> bool:
     """Return whether an item has scored held-out cells; without them no answer is right or wrong.
 
-    Alternative-SCM is scored by joint success, without such cells. If roots are open, a count of 0 may come from the
-    answer's roots.
+    True for Alternative-SCM, which is scored by joint success. If roots are hidden, a count of 0 worlds is ignored,
+    because it may come from the answer's roots.
     """
     if score.get("heldoutExact", False) is None:
         return False

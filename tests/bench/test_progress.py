@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from calibrant import load_pool
-from calibrant.bench.commands.options import OFTEN, PROMPT, ProgressLines, execution, progress_bar
+from calibrant.bench.commands.options import QUICK_PACE, ProgressLines, execution, progress_bar
 from calibrant.bench.core.registry import bundled_sample
 from tests.support.commands import called
 
@@ -38,18 +38,18 @@ def ticking() -> Iterator[float]:
 
 
 def test_a_line_comes_after_a_while_and_then_now_and_then() -> None:
-    lines, out = ProgressLines("seed 1 of 2: ", (PROMPT, OFTEN), ticking().__next__), io.StringIO()
+    lines, out = ProgressLines("seed 1 of 2: ", QUICK_PACE, ticking().__next__), io.StringIO()
     waits = Waits(lines, [("pool", 0, 3), ("pool", 2, 3), ("pool", 3, 3)])
-    lines.speak(waits, out)
+    lines.print_until(waits, out)
     first, second = out.getvalue().splitlines()
     assert first == "seed 1 of 2: pool: 0 of 3 done after 2 s"
     assert second == "seed 1 of 2: pool: 2 of 3 done after 7 s"
-    assert waits.waited == [PROMPT, OFTEN, OFTEN, OFTEN]
+    assert waits.waited == [QUICK_PACE[0], *[QUICK_PACE[1]] * 3]
 
 
 def test_names_cannot_act_on_a_terminal() -> None:
-    lines, out = ProgressLines("", (PROMPT, OFTEN)), io.StringIO()
-    lines.speak(Waits(lines, [("a\x1b[2Jb\nc", 1, 3)]), out)
+    lines, out = ProgressLines("", QUICK_PACE), io.StringIO()
+    lines.print_until(Waits(lines, [("a\x1b[2Jb\nc", 1, 3)]), out)
     assert out.getvalue().count("\n") == 1
     assert "\x1b" not in out.getvalue()
 
@@ -74,8 +74,8 @@ def test_without_a_number_of_workers_all_usable_cores_work(monkeypatch: pytest.M
 
 
 def test_work_of_unknown_length_is_counted() -> None:
-    lines, out = ProgressLines("scoring ", (PROMPT, OFTEN), ticking().__next__), io.StringIO()
-    lines.speak(Waits(lines, [("answers.csv", 1_000, 0), ("answers.csv", 2_000, 0)]), out)
+    lines, out = ProgressLines("scoring ", QUICK_PACE, ticking().__next__), io.StringIO()
+    lines.print_until(Waits(lines, [("answers.csv", 1_000, 0), ("answers.csv", 2_000, 0)]), out)
     assert out.getvalue().splitlines() == [
         f"scoring answers.csv: {number} done after {seconds} s" for number, seconds in ((1_000, 2), (2_000, 7))
     ]

@@ -160,7 +160,7 @@ def _print_fit(
     if question.get("assume") is not None:
         refuse_options({"--certificates": certificates}, "a certificate states no assumption; take --assume away")
     page, steps = (None, html) if in_steps else (html, None)
-    with options.progress_bar("fitting: ", (options.PROMPT, options.OFTEN)) as listen:
+    with options.progress_bar("fitting: ", options.QUICK_PACE) as listen:
         fitted = sole_provider(FITTING).fit(table, question, gaps=gaps, reading=reading, progress=listen)
     for note in fitted.write(table.name, html=page, steps=steps, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
@@ -236,7 +236,7 @@ def _learn(
     def report(line: str) -> None:
         typer.echo(line, err=True)
 
-    with options.progress_bar("fitting: ", (options.PROMPT, options.OFTEN)) as listen:
+    with options.progress_bar("fitting: ", options.QUICK_PACE) as listen:
         return sole_provider(FITTING).networks(
             table, question, gaps=gaps, reading=reading, progress=listen, report=report
         )
