@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -222,7 +223,7 @@ def play_replies(
     for index, reply in enumerate(replies):
         if dialogue.closed:
             raise CalibrantError(f"reply {index} of {len(replies)} comes after the end of the episode")
-        dialogue.take_text(reply)
+        dialogue.take_text(json.dumps(reply) if isinstance(reply, Mapping) else reply)
     unread = sum(turn.step is None for turn in dialogue.turns)
     totals = {"replies": len(replies), "unread": unread, "unread_share": dialogue.unread_share}
     return PlayedReplies(dialogue.episode.steps, totals)

@@ -175,6 +175,23 @@ def last_assistant(messages: Any) -> Response:
     return response._replace(has_thoughts=response.has_thoughts or len(messages_of_assistant) > 1)
 
 
+def spoken_replies(replies: Sequence[Any]) -> list[Any]:
+    """Return replies with the texts of messages and parts in their place; messages of others than the assistant go.
+
+    Other objects stay: they are replies of their own. A message without a text is the arguments of its first call.
+    """
+    spoken: list[Any] = []
+    for reply in replies:
+        if isinstance(reply, list):
+            spoken.append(read_content(reply).text)
+        elif not isinstance(reply, Mapping) or not ("role" in reply or is_assistant(reply)):
+            spoken.append(reply)
+        elif is_assistant(reply):
+            response = message_response(reply)
+            spoken.append(response.text or next(iter(response.calls), ""))
+    return spoken
+
+
 def add_stop(response: Response, stop: Any, error: Any = None, *, is_limited: bool = False) -> Response:
     """Return a response with its stop reason and the reason of an error."""
     return response._replace(

@@ -28,6 +28,7 @@ from calibrant.bench.core.scoring import (
 from calibrant.bench.runs.records import StepRecord
 from calibrant.bench.scoring.answers import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.predictions import PoolItems
+from calibrant.bench.scoring.providers import spoken_replies
 from calibrant.bench.scoring.reading import AnswerRules, item_rules, read_response, verdict_fields
 from calibrant.dsl.episode import ActionError, Step, replay_transcript
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -378,6 +379,7 @@ class PoolScorer:
             raise CalibrantError(f"{REPLIES_FIELD} is {short_repr(replies)}, not a list of texts or objects")
         if not isinstance(options, Mapping | None):
             raise CalibrantError(f"{DIALOGUE_FIELD} is {short_repr(options)}, not an object of options")
+        replies = spoken_replies(replies)
         played = self.benchmark.require(REPLIES)(item, replies, options or {}, self._reading.thoughts)
         submitted = self._submit(prediction, item, played.steps)._replace(dialogue=played.totals)
         if not _has_response(prediction) and played.totals["unread"] == len(replies):

@@ -78,6 +78,17 @@ def test_replies_are_played_and_their_notebook_is_compared_with_the_readings(poo
     msgspec.convert(verdict, LabVerdict)
 
 
+def test_replies_as_messages_are_those_as_texts_and_objects(pool: Path) -> None:
+    texts = [reply if isinstance(reply, str) else json.dumps(reply) for reply in NOTEBOOK]
+    messages: list[Any] = [{"role": "system", "content": "s"}]
+    for text in texts:
+        messages += [{"role": "user", "content": "what next?"}, {"role": "assistant", "content": text}]
+    thinking = [[{"type": "thinking", "thinking": texts[-1]}, {"type": "text", "text": text}] for text in texts]
+    plain, *others = score(pool, *({"replies": form} for form in (NOTEBOOK, texts, messages, thinking)))
+    assert [other["dialogue"] for other in others] == [plain["dialogue"]] * 3
+    assert [other["correct"] for other in others] == [True] * 3
+
+
 def test_the_options_of_the_dialogue_stand_in_the_line(pool: Path) -> None:
     (verdict,) = score(pool, {"replies": NOTEBOOK, "dialogue": {"schema": "paper", "verify": "once"}})
     assert verdict["dialogue"]["returned"] == 1  # the reply with "ten" came back, so its setting was not made
@@ -146,6 +157,14 @@ def test_replies_about_a_detector_have_the_share_without_an_action(tmp_path: Pat
         {"replies": ["ACTION: 1", replies[2]], "dialogue": {"actions": "numbered"}},
         item=item.id,
     )
+    told = {"role": "user", "content": "The detector is INACTIVE."}
+    messages = [{"role": "assistant", "content": [{"type": "text", "text": text}]} for text in replies]
+    rule = {"rule": "conjunctive", "blickets": item.task.objects[:2]}
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"arguments": json.dumps(rule)}}]}
+    forms = [[*messages[:2], told, messages[2]], [*messages[:2], call], [*replies[:2], rule]]
+    for scored in score(path, *({"replies": form} for form in forms), item=item.id):
+        same = ("dialogue", "steps", "closed", "correct", "answer")
+        assert [scored[key] for key in same] == [named[key] for key in same]
     assert named["dialogue"] == {"replies": 3, "unread": 1, "unread_share": pytest.approx(1 / 3)}
     assert numbered["dialogue"]["unread"] == 0
     assert (named["steps"], numbered["steps"], named["closed"]) == (1, 1, "answered")
