@@ -420,7 +420,7 @@ SetSize: TypeAlias = Annotated[
 ]
 
 
-def score_and_print_sets(
+def print_set_scores(
     paths: Sequence[Path], size: int, out: Path | None, options: Mapping[str, object], *, as_json: bool
 ) -> None:
     """Score a file of predictions that are sets, write and print the verdicts.

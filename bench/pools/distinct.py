@@ -29,7 +29,7 @@ MAX_PARTS = 20
 
 
 class Unit(StrEnum):
-    """What two pools must not share: an item (a question), or a latent model, up to renaming."""
+    """Unit that two pools must not share: an item (a question) or a latent model, up to renaming."""
 
     ITEM = "item"
     MODEL = "model"

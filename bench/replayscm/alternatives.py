@@ -1,8 +1,8 @@
 """Train-exact SCMs of runs that differ from gold, one of each equivalence class, for `calibrant alternatives`.
 
-Two answers to one instance have the same meaning when they name the same roots (if hidden) and every variable has
-the same functional parents and truth table. An alternative is a train-exact answer that does not mean what gold means
-(paper, Table F.12). Runs of one protocol that differ only in their seed are one system.
+Two answers to one instance have the same meaning (are equivalent) if they name the same roots, where these are hidden,
+and every variable has the same functional parents and truth table. An alternative is a train-exact answer that is not
+equivalent to gold (paper, Table F.12). Runs of one protocol that differ only in their seed are one system.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from calibrant.dsl.replayscm.pools.official import table_setting
 from calibrant.dsl.replayscm.scm import local_function
 
 # --- Train-exact answers of runs, one of each meaning; and how often each system found an alternative -----------------
-ANY = Grammar(tuple(OPERATORS), True)  # every operator: the run has already checked its answers by the item's grammar
+# allows every operator, because the run has already checked its answers by the item's grammar
+ANY_GRAMMAR = Grammar(tuple(OPERATORS), True)
 SEED = "seed"
 LABELS = ("Setting", "System", "Pool")
 
@@ -69,7 +70,7 @@ class Discoveries:
     """Distinct answers of one system in one pool.
 
     runs: names of its configurations; attempted: instances with an answer
-    meanings: instance -> meaning -> model, of instances with a train-exact answer
+    meanings: instance -> meaning -> model, for instances with a train-exact answer
     """
 
     runs: set[str] = field(default_factory=set)
@@ -145,7 +146,7 @@ class FoundModels:
         stored.systems.add(record.protocol)
 
     def alternatives(self) -> list[FoundModel]:
-        """Return the meanings that are not gold's, by instance, smallest text first."""
+        """Return the models that are not equivalent to gold, by instance, shortest text first."""
         answered = [(model, model.answer) for model in self.models.values() if model.answer is not None]
         answered.sort(key=lambda pair: (natural(pair[0].instance), _length_key(pair[1])))
         return [model for model, _ in answered]
@@ -165,7 +166,7 @@ class FoundModels:
         return [{key: text if key in LABELS else _parse_cell(text) for key, text in row.items()} for row in self.rows()]
 
     def counts(self) -> list[dict[str, Any]]:
-        """Return numbers of meanings, alternatives and held-out failures, for every pool, system and instance."""
+        """Return numbers of meanings, alternatives and models not held-out exact, by pool, system and instance."""
         return [
             {
                 "pool": pool,
@@ -182,7 +183,7 @@ class FoundModels:
 
 def meaning_of(answer: Mapping[str, Any]) -> Meaning:
     """Return a key that is equal for two answers to one instance iff they have the same meaning."""
-    functions = {variable: local_function(parse(text, ANY)) for variable, text in answer["mechanisms"].items()}
+    functions = {variable: local_function(parse(text, ANY_GRAMMAR)) for variable, text in answer["mechanisms"].items()}
     key = [(variable, function.parents, hex(function.table.bits)) for variable, function in sorted(functions.items())]
     return msgspec.msgpack.encode((sorted(answer.get("roots", ())), key))
 
@@ -192,7 +193,7 @@ def _is_scm(record: Record) -> bool:
 
 
 def _is_gold(verdict: MetricReader) -> bool | None:
-    """Return whether a train-exact answer has gold's meaning; None without gold, which leaves out structure metrics."""
+    """Return whether a train-exact answer is equivalent to gold; None without structure metrics, as without gold."""
     if verdict.root_exact is False:
         return False
     return verdict.structure["local_match"] == 1.0 if verdict.structure else None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from calibrant.solvers.replayscm.space import VersionSpace
 
 
-# --- Public item functions. Modules that compile kernels or read YAML are imported at the call, to start fast ---------
+# --- Public item functions; modules that compile kernels or read YAML are imported at the call, to start fast ---------
 
 
 class ReplayScmFunctions:
@@ -56,9 +56,9 @@ class ReplayScmFunctions:
         *,
         steps: Sequence[Step[Any]] = (),
     ) -> Score:
-        """Return the score of an answer; from a text the answer is extracted by the paper's rule.
+        """Return the score of an answer; the paper's rule extracts the answer from a text.
 
-        steps: steps of an episode before the answer; they are replayed first, and a submission among them counts
+        steps: steps of an episode before the answer, which are replayed first; a submission among them is the answer
         """
         problem, parsed = _require_problem(item), parse_answer(answer)
         if problem.task.extension is not None:
@@ -94,9 +94,10 @@ class ReplayScmFunctions:
     ) -> Outcome[Solution[Scm]]:
         """Return the smallest SCM that replays the training worlds, with its certificate.
 
-        max_parents: variables that a mechanism may mention, by default 5; others: see solvers.replayscm.exact
-        assume: lines that the SCM has to satisfy (dsl.knowledge)
         An Alternative-SCM item is solved to optimality by one engine; `states`, `engine` and `seconds` have no effect.
+
+        max_parents: number of variables that a mechanism may mention; by default 5, for Alternative-SCM 4
+        assume: lines that the SCM has to satisfy (dsl.knowledge); other arguments: see solvers.replayscm.exact
         """
         from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
         from calibrant.solvers.replayscm.alternative import find_alternative
@@ -114,7 +115,7 @@ class ReplayScmFunctions:
             from calibrant.bench.replayscm.episodes import solve_extended
 
             return solve_extended(item)
-        canonical = canonical_task(task)  # ties are broken by canonical order, so names have no effect
+        canonical = canonical_task(task)  # ties are broken by canonical order, so that names have no effect
         if task.kind is TaskKind.ALTERNATIVE:
             alternative = find_alternative(canonical.task, max_parents=max_parents or 4)
             if not isinstance(alternative, Found):
@@ -151,8 +152,8 @@ class ReplayScmFunctions:
         """Return the space of the SCMs of a class that replay the training worlds.
 
         max_parents: limit of functional parents; max_size: limit of a formula's size; nested_roots: see ModelClass
-        terms: limit of the terms of a sum; None means the limits of solvers.acyclic.count
-        steps: steps of an episode; an item with steps states its class itself
+        terms: limit of the terms of a sum; None: the limits of solvers.acyclic.count
+        steps: steps of an episode; its item states the class, so the other arguments are refused
         """
         from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
@@ -169,7 +170,7 @@ class ReplayScmFunctions:
     def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
         """Return the findings of an audit.
 
-        max_parents: limit of the class that the verdict is about, by default the smallest that has gold
+        max_parents: parent limit of the class that the verdict is about; by default the smallest class with gold
         """
         from calibrant.audits.replayscm.items import AuditOptions, audit_instance
 
@@ -179,9 +180,11 @@ class ReplayScmFunctions:
     def separate(
         self, item: Problem, answers: Sequence[object], *, members: int = 2, max_parents: int = 4, targets: int = 1
     ) -> tuple[SeparatedPair, ...]:
-        """Separate every pair of answers, one answer from the reference or gold, or else the smallest members.
+        """Return interventions that separate every pair of answers; one answer is paired with the reference or gold.
 
-        members: number of smallest members; max_parents: limit of their class
+        Without answers, the smallest SCMs of a class are separated.
+
+        members: number of these SCMs; max_parents: parent limit of their class
         targets: largest number of variables that one intervention sets
         """
         from calibrant.bench.replayscm.audit.separations import (
@@ -222,8 +225,8 @@ class ReplayScmFunctions:
         """Return the item with worlds added until the goal is reached.
 
         goal: one member remains, one held-out behaviour remains, or the searches find no alternative
-        searches: methods of `run` for the goal no-discovered; seeds: runs of each method that has a seed
-        max_parents: limit of the counted class, by default gold's, at least 4
+        searches: methods of `run` for the goal no-discovered; seeds: number of runs of each method that has a seed
+        max_parents: parent limit of the counted class; by default the least one of at least 4 that gold needs
         """
         from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
         from calibrant.bench.replayscm.hardening import GOALS, NamedSearches
@@ -276,7 +279,7 @@ FUNCTIONS = ReplayScmFunctions()
 
 
 # --- ReplaySCM for trainers -------------------------------------------------------------------------------------------
-MIN_LOSS = 0.01  # bits per cell: least loss of a wrong forecast, so that its share stays below 1
+MIN_LOSS = 0.01  # least loss of a wrong forecast in bits per cell, so that its share stays below 1
 
 
 class ReplayScmTraining:
@@ -293,7 +296,7 @@ class ReplayScmTraining:
         return {"variables": len(item.task.variables), "worlds": len(item.task.training.worlds), **graph_labels}
 
     def gold(self, item: Problem) -> dict[str, Any] | None:
-        """Return gold; for an Alternative-SCM item the alternative that a search finds, None if it finds none."""
+        """Return gold as an answer; for Alternative-SCM, the alternative of a search. None if there is none."""
         from calibrant.bench.replayscm.rows.exact import alternative_answer, scm_answer
 
         if item.task.kind is TaskKind.ALTERNATIVE:
@@ -317,7 +320,7 @@ class ReplayScmTraining:
         return (cells - wrong) / cells if cells else 0.0
 
     def fits(self, verdict: Score) -> bool:
-        """Return whether an answer is train-exact; under noise, which excludes no SCM, whether it is valid."""
+        """Return whether an answer is train-exact; under noise, where every SCM is possible, whether it is valid."""
         if isinstance(verdict, ExtendedScore) and verdict.is_noisy:
             return verdict.valid
         return verdict.train_exact

@@ -161,8 +161,8 @@ def _frequent_behaviours(posterior: Posterior, heldout: Panel) -> Iterator[recor
 def _largest_share(posterior: Posterior, heldout: Panel, gold_share: float) -> float:
     """Return the largest share among gold's behaviour and the most frequent behaviours of sampled members.
 
-    Shares of different behaviours sum to at most 1, so the remainder bounds every further one. If gold's share is above
-    a half, nothing is sampled: 400 samples take longer than all shares together.
+    Shares of different behaviours sum to at most 1, so what remains of 1 bounds every further share. If gold's share is
+    above a half, nothing is sampled, because 400 samples take longer than all shares together.
     """
     shares: dict[tuple[object, ...], float] = {tuple(heldout.columns.values()): gold_share}
     if 1 - gold_share < gold_share - TOLERANCE:
@@ -177,7 +177,7 @@ def _largest_share(posterior: Posterior, heldout: Panel, gold_share: float) -> f
 
 
 def _canonical(item: Problem) -> tuple[Task, Panel]:
-    """Return task and held-out worlds over canonical names: samples must not depend on the pool's names."""
+    """Return task and held-out worlds under canonical names, because samples must not depend on the pool's names."""
     canonical, heldout = canonical_task(item.task), item.sealed.heldout
     return canonical.task, rename_panel(heldout, canonical.canonical_names, unchanged_order(heldout))
 
@@ -214,12 +214,12 @@ EXPECTATIONS = ReplayExpectations()
 
 
 class Ambiguity(NamedTuple):
-    """Ambiguity of one instance, in the class of its audit's verdict.
+    """Ambiguity of one instance, in the class of its audit's verdict; a field is None where the audit lacks it.
 
-    members: number of consistent SCMs; draw: share that replays every held-out world, None without held-out worlds
+    members: number of consistent SCMs; draw: share of these that replays every held-out world
     ceiling: expected HeldoutExact of the best answer, if the published generator drew gold
-    if_alike, if_by_size: certified upper bounds of it, if gold were drawn uniformly from the members, or with weight
-        2^-size. The last three are None where the audit has none.
+    if_alike: certified upper bound of it, if gold were drawn uniformly from the members
+    if_by_size: the same, if gold were drawn with weight 2^-size
     """
 
     members: int
@@ -229,7 +229,7 @@ class Ambiguity(NamedTuple):
     if_by_size: float | None
 
 
-Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # by pool digest and instance
+Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # (digest of the pool, instance) -> its ambiguity
 
 
 def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:

@@ -12,8 +12,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from calibrant.bench.core import verdict
 from calibrant.bench.replayscm.appendix.metrics import Overlap
 
-# UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
-# comparison with a gold SCM that the file does not have).
+# UNSET: the key does not apply and is absent. None: null in JSON, for an undefined value, such as a share of no cells,
+# or a comparison with gold where the file has none.
 Flag: TypeAlias = bool | UnsetType
 FlagIfKnown: TypeAlias = bool | UnsetType | None
 Share: TypeAlias = float | UnsetType | None
@@ -38,14 +38,14 @@ class MechanismStats(Struct, rename="camel", forbid_unknown_fields=True):
     parent_count: Annotated[int, Meta(description="how many variables it mentions")]
     operator_counts: Annotated[dict[str, int], Meta(description="operator -> how often it occurs")]
     contains_if: Annotated[bool, Meta(description="whether `if` does")]
-    # the variables that it mentions; contains_if: whether it mentions the operator `if`
+    # variables: those that it mentions; contains_if: whether the operator `if` occurs
     variables: Annotated[list[str], Meta(description="which ones, natural order")]
 
 
 class CandidateStats(Struct, rename="camel", forbid_unknown_fields=True):
     """The submitted mechanisms together."""
 
-    # sums, except for the depth, which is that of the deepest mechanism
+    # all are sums over mechanisms, but the depth is that of the deepest one
     ast_size: Annotated[int, Meta(description="sums over mechanisms")]
     max_depth: Annotated[int, Meta(description="the largest")]
     parent_count: Annotated[int, Meta(description="sums over mechanisms")]
@@ -205,7 +205,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     experiment_valid: Annotated[Flag, Meta(description="the experiment is a single-variable intervention")] = UNSET
     # the experiment as parsed; what was submitted where it is malformed
     experiment: Annotated[Any, Meta(description="which")] = UNSET
-    # provided: an object was given; valid: it also shows a difference under the experiment
+    # witness_provided: an object was given; witness_valid: it also shows a difference under the experiment
     witness_provided: Annotated[Flag, Meta(description="a root assignment was given, and it shows the difference")] = (
         UNSET
     )
@@ -218,7 +218,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     pair_disagreement_rate: Annotated[
         float | UnsetType, Meta(description="share of root assignments on which they differ")
     ] = UNSET
-    # different over compared cells (non-target endogenous variables of all root assignments)
+    # differing cells over compared ones (non-target endogenous variables under all root assignments)
     cell_difference_rate: Annotated[float | UnsetType, Meta(description="share of cells")] = UNSET
     experiment_optimality: Annotated[Share, Meta(description="rate of the experiment over rate of the best")] = UNSET
     best_pairwise_experiment: Annotated[

@@ -39,7 +39,7 @@ from calibrant.bench.replayscm.audit.records import write_certificates
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.bench.replayscm.items import require_plain
 from calibrant.bench.replayscm.options import HardenOptions as HardenArguments
-from calibrant.bench.replayscm.pages import chosen_places
+from calibrant.bench.replayscm.pages import selected_ids
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.runs.executors import HERE, Execution, Jobs, Progress
@@ -276,7 +276,7 @@ def hardened_pool(
     """
     source = read_pool(path, keep_results=False)
     supplied = group_by_instance(alternatives)
-    index_by_id = {name: index for index, name in chosen_places(source, selection).items()}
+    index_by_id = {name: index for index, name in selected_ids(source, selection).items()}
 
     def job(name: str) -> HardenJob:
         problem = source.problems[index_by_id[name]]

@@ -37,7 +37,7 @@ class ReplayScmItems(ItemFormats[Problem]):
         "allow_constants",
         "shares_units",
         "reference",
-        "setting",  # here the disclosure
+        "setting",  # the name of the disclosure
         "num_heldout",
         "max_parents",
         "prior",
@@ -171,9 +171,9 @@ def _parents(problem: Problem) -> Iterable[int]:
 
 
 def _parent_counts(parents: Sequence[int]) -> dict[str, float] | None:
-    """Return number of functional parents -> number of gold mechanisms; None without any."""
+    """Return number of functional parents -> number of gold mechanisms; None if there are none."""
     counts = Counter(parents)
-    return {str(number): counts[number] for number in sorted(counts)} or None
+    return {str(num_parents): counts[num_parents] for num_parents in sorted(counts)} or None
 
 
 COLUMNS: Mapping[str, PoolStatistic[Problem]] = {
@@ -198,7 +198,7 @@ class ReplayScmSuites(Drawable[Problem]):
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of suites, STRATUM/DISCLOSURE; `calibrant generate`, which also filters, has two options for them."""
+        """Names of suites, STRATUM/DISCLOSURE; `calibrant generate`, which also filters items, takes both apart."""
         from calibrant.dsl.replayscm.generation.problems import SETTINGS
         from calibrant.dsl.replayscm.generation.strata import STRATA
 

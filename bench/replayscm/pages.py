@@ -61,7 +61,7 @@ def find_instance(pool: Pool, instance: str) -> Problem:
     raise unknown_item(pool.name, instance, ids)
 
 
-def chosen_places(pool: Pool, selection: Selection) -> dict[int, str]:
+def selected_ids(pool: Pool, selection: Selection) -> dict[int, str]:
     """Return index in the pool -> id of the selected problems; `CalibrantError` for an unknown id."""
     for instance in sorted(selection.only):
         find_instance(pool, instance)

@@ -24,7 +24,7 @@ from calibrant.dsl.replayscm.pools.official import BY_DIGEST, latent_of
 from calibrant.dsl.text import plural
 
 # --- Rows: models before searches, in the order of the disclosure ladder ----------------------------------------------
-SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # systems of official files that are no language models
+SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # words in names of systems of official files that are searches
 ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
 
 
@@ -36,16 +36,16 @@ def report_rows(
 ) -> list[Row]:
     """Return the rows sorted by disclosure, in the order of the ladder, then pool, then system.
 
-    latents: latent SCM by item, from the pool files; without them latent SCMs are told from the items' ids
+    latents: item -> latent SCM, from the pool files; for other items the id states the latent SCM
     """
     latent_by_item = latents or {}
     rows = group(
         answers, METRICS, by, handling=handling, unit=lambda item: latent_by_item.get(item) or latent_of(item[1])
     )
-    return sorted(rows, key=_place)
+    return sorted(rows, key=_sort_key)
 
 
-def _place(row: Row) -> tuple[Any, ...]:
+def _sort_key(row: Row) -> tuple[Any, ...]:
     ladder = METRICS.setting_order_key(row.setting)
     return *ladder, natural(pool_name(row)), not is_model(row), natural(row.system), sorted(row.pools)
 
@@ -76,22 +76,22 @@ def is_alternative(setting: str) -> bool:
 
 
 def gold_sizes(rows: Iterable[Row]) -> dict[str, int]:
-    """Return the formula size of gold by latent SCM, as scores of valid answers state it."""
+    """Return latent SCM -> its formula size, which scores of valid answers state."""
     sizes: dict[str, int] = {}
     for row in rows:
-        place = row.column_indices["gold_size"]
+        metric_index = row.column_indices["gold_size"]
         for observation in row.observations:
-            size = observation.values[place]
+            size = observation.values[metric_index]
             if size is not None:
                 sizes[observation.unit] = int(size)
     return sizes
 
 
 # --- Printed rows -----------------------------------------------------------------------------------------------------
-MAX_NAMED = 2  # pools that a note names one by one
-PAIR = " -> "  # between two compared settings
-DIFFERENCE = " - "  # between two settings, of a difference of rates
-PAIRED = 100  # problems of the paper's paired tables
+MAX_NAMED = 2  # number of pools up to which a note names each
+PAIR = " -> "  # separator of two compared settings
+DIFFERENCE = " - "  # separator of two settings in a difference of rates
+NUM_PAIRED = 100  # number of problems in the paper's paired tables
 LABELS = tuple(heading.key for heading in ROW_LABELS)
 WORDS = (
     "items of the nine strata of the published generator (6 to 10 variables, 10 or 11 training worlds, no noise), under"
@@ -100,7 +100,7 @@ WORDS = (
 _STRATA = frozenset(stratum.name for stratum in STRATA)
 _WITH_INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 
-# the paper's names by ours: the full pools before the matched ones
+# our name of a setting -> the paper's names: full pools before matched ones
 _SETTINGS = {
     "Ordered": ("Ord-Full", "Ord-Match"),
     "Hidden-order": ("Hid-Full", "Hid-Match"),
@@ -147,11 +147,11 @@ def fits_printed(row: Row) -> bool:
 
 
 def with_printed(table: Table, others: Iterable[str], *, with_paper: bool) -> Table:
-    """Return a table of ours that the paper prints too, with_paper: with the paper's rows.
+    """Return a table of ours that the paper prints too, marked as such; `with_paper` adds the paper's rows.
 
-    These follow our last row of their setting; if no row of ours is comparable, all of them are at the end.
+    They follow our last row of their setting; if no row of ours is comparable, they are at the end.
 
-    others: names of our pools with other problems than the paper's, or fewer
+    others: names of our pools with other problems than the paper's, or with fewer
     """
     fits = any(row.fits for row in table.rows)
     columns = [heading.key for heading in table.headings]
@@ -169,9 +169,10 @@ def with_printed(table: Table, others: Iterable[str], *, with_paper: bool) -> Ta
 def with_printed_rows(
     number: str, rows: Sequence[TableRow], columns: Sequence[str], labels: Sequence[str] = LABELS
 ) -> tuple[TableRow, ...]:
-    """Insert the paper's rows after the last row of a setting, the first label, of which some row fits.
+    """Insert the paper's rows of a setting (the first label) after our last row of it, if one of our rows fits.
 
-    labels: keys of the rows' labels; those that the paper's table lacks are the pool, the number of problems, or empty
+    number: the paper's table; columns: keys of the cells; labels: keys of the labels. Of labels that the paper's table
+    lacks, the pool is "paper", n the number of problems, and any other empty.
     """
     fitting = {row.labels[0] for row in rows if row.fits}
     lines: list[TableRow] = []
@@ -190,7 +191,7 @@ def printed_rows(number: str, columns: Sequence[str], labels: Sequence[str] = LA
     table = printed_table(number)
     lines = []
     for row_labels, figures in [] if table is None else table.figures:
-        size = figures.get("n", str(paper().problems.get(row_labels[0], PAIRED)))
+        size = figures.get("n", str(paper().problems.get(row_labels[0], NUM_PAIRED)))
         texts = {"pool": "paper", "n": size} | dict(zip(table.labels if table else (), row_labels, strict=True))
         cells = tuple(printed_cell(figures[key]) if key in figures else NOTHING for key in columns)
         lines.append(TableRow(tuple(texts.get(key, "") for key in labels), cells, Source.PAPER))
@@ -204,7 +205,7 @@ def printed_cell(text: str) -> Cell:
 
 
 def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tuple[str, ...]:
-    """Return the notes below a table with printed rows; others: names of our pools with other or fewer problems."""
+    """Return the notes below a table with printed rows; others: as in `with_printed`."""
     sizes = {line.labels[0]: line.labels[-1] for line in lines if line.source is Source.PAPER}
     if not sizes:
         return ()
@@ -218,7 +219,7 @@ def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tupl
 
 
 def finish_table(table: Table, *, with_paper: bool) -> Table | None:
-    """Return a table with its rows grouped by setting, with_paper: printed rows after ours; None without rows."""
+    """Return a table with its rows grouped by setting; None without rows. with_paper: whether printed rows follow."""
     if not table.rows:
         return None
     ordered = [row for group in group_answers(table.rows, lambda row: row.labels[0]).values() for row in group]
@@ -231,25 +232,25 @@ def finish_table(table: Table, *, with_paper: bool) -> Table | None:
 
 
 PRINTED_NAMES = {"staged-exact-search": "symbolic exact-search", "bnlearn+dsl": "bnlearn+DSL"}
-"""The paper's names of our methods that it has too, by our names."""
+"""Name of our method -> its name in the paper, for methods that the paper has too."""
 
 
 def name_as_printed(table: Table) -> Table:
-    """Return a table with printed rows in which our searches have the paper's names, with a note that says so."""
-    place = next((index for index, heading in enumerate(table.labels) if heading.key == "system"), None)
-    if place is None or all(row.source is not Source.PAPER for row in table.rows):
+    """Return a table in which our searches have the paper's names, with a note, if it has printed rows."""
+    system_index = next((index for index, heading in enumerate(table.labels) if heading.key == "system"), None)
+    if system_index is None or all(row.source is not Source.PAPER for row in table.rows):
         return table
     renamed: dict[str, str] = {}
     rows = []
     for row in table.rows:
-        name, separator, options = row.labels[place].partition(" (")
+        name, separator, options = row.labels[system_index].partition(" (")
         if name in PRINTED_NAMES:
             renamed[name] = PRINTED_NAMES[name]
             text = PRINTED_NAMES[name] + separator + options
-            row = replace(row, labels=(*row.labels[:place], text, *row.labels[place + 1 :]))
+            row = replace(row, labels=(*row.labels[:system_index], text, *row.labels[system_index + 1 :]))
         rows.append(row)
-    listed = ", ".join(f"{name} is {printed}" for name, printed in renamed.items())
-    note_lines = (f"Methods under the paper's names: {listed}.",) if renamed else ()
+    pairs = ", ".join(f"{name} is {printed}" for name, printed in renamed.items())
+    note_lines = (f"Methods under the paper's names: {pairs}.",) if renamed else ()
     return replace(table, rows=tuple(rows), notes=(*table.notes, *note_lines))
 
 
@@ -261,14 +262,14 @@ def is_papers(setting: str, number: str, digests: Iterable[str]) -> bool:
 
 
 # --- Columns, computed from a row of answers or from the two sides of a contrast --------------------------------------
-ALONE = ""  # the only side of a row that is no contrast
+ALONE = ""  # name of the only side of a row that compares nothing
 KNOWN = {column.key: column for column in (*METRICS.columns, *METRICS.hidden)}
 Sides: TypeAlias = Mapping[str, Row]
-"""The rows of answers of one row of a table, by the name of their side."""
+"""Name of a side -> its row of answers; a table row that contrasts two has several sides."""
 
 
 class Columns(NamedTuple):
-    """Columns that are computed together; cells: returns their cells, given the sides of a row."""
+    """Columns that are computed together. cells: sides of a row -> its cells in these columns."""
 
     headings: tuple[Heading, ...]
     cells: Callable[[Sides], Sequence[Cell]]
@@ -280,16 +281,16 @@ def metric_cells(row: Row | None, keys: Sequence[str]) -> tuple[Cell, ...]:
 
 
 def metrics(keys: str) -> Columns:
-    """Return columns with the rates of these metrics (keys separated by blanks), of rows that are no contrast."""
-    listed = keys.split()
-    headings = tuple(Heading(key, KNOWN[key].heading) for key in listed)
-    return Columns(headings, lambda sides: metric_cells(sides[ALONE], listed))
+    """Return columns with the rates of these metrics, for rows of one side. keys: separated by blanks."""
+    metric_keys = keys.split()
+    headings = tuple(Heading(key, KNOWN[key].heading) for key in metric_keys)
+    return Columns(headings, lambda sides: metric_cells(sides[ALONE], metric_keys))
 
 
 def where_known(columns: Columns, needed: str) -> Columns:
-    """Return the columns with dashes in rows in which a metric is unknown for some answer.
+    """Return the columns with dashes in rows in which the metric `needed` is unknown for some answer.
 
-    The answers for which it is known are those that are not train-exact, so a rate over them would be biased.
+    It is always known for answers that are not train-exact, so a rate over the known ones would be biased.
     """
 
     def cells(sides: Sides) -> Sequence[Cell]:
@@ -327,7 +328,7 @@ def is_hidden_roots(setting: str) -> bool:
 class TableSpec:
     """A table with a row for each pool and system.
 
-    where: whether a setting has rows in it; searches_only: it has no rows of language models
+    where: setting -> whether it has rows in the table; searches_only: whether language models have no rows in it
     """
 
     id: str
@@ -363,8 +364,10 @@ class TableSpec:
 
 def crash_note(row: Row) -> str:
     """Return a note on crashes among a row's answers."""
-    number = row.outcomes["crashed"]
-    answers = f"{number} of {plural(row.num_answers, 'answers')} of {row.system} to {pool_name(row)} ({row.setting})"
+    num_crashed = row.outcomes["crashed"]
+    answers = (
+        f"{num_crashed} of {plural(row.num_answers, 'answers')} of {row.system} to {pool_name(row)} ({row.setting})"
+    )
     return f"{answers} are crashes; rates count them as not valid."
 
 

@@ -44,7 +44,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.score import Score as ScmScore
 
 # --- Guide of a report through answers: classes of held-out replay, levels of chance, an answer in words --------------
-MAX_CEILING_COUNTS = 64  # counts of an item, 20 ms: mean width of the bounds 0.03; 16 counts give 0.11
+MAX_CEILING_COUNTS = 64  # counts of an item take 20 ms; the bounds are 0.03 apart on average, after 16 counts 0.11
 
 
 class ReplayGuide:
@@ -63,13 +63,13 @@ class ReplayGuide:
         return score.get("valid") is True
 
     def levels(self, item: Problem, steps: Sequence[Any], score: Score) -> Levels:
-        """Return chance, the exact share of consistent SCMs that replay the held-out worlds, and ceiling, its maximum.
+        """Return draw, the exact share of consistent SCMs that replay the held-out worlds, and ceiling.
 
-        Both are in the class of attributions. The ceiling is exact if MAX_CEILING_COUNTS counts prove it, else two
-        certified bounds.
+        The ceiling is the largest share that replays them alike. Both are in the class of attributions. The ceiling is
+        exact if MAX_CEILING_COUNTS counts prove it, else a certified lower and upper bound.
         """
         if item.task.extension is not None:
-            return Levels()  # shares of members are no probabilities: the item's prior and noise weight them
+            return Levels()  # members differ in probability, by the item's prior and noise, so shares are no chances
         decision = ATTRIBUTE.decide_heldout(item)
         if decision is None or decision.agreement is None:
             return Levels()
@@ -112,7 +112,7 @@ def _formulas(mechanisms: Mapping[str, Any]) -> str:
 def _read_answer(
     item: Problem | None, answer: Mapping[str, Any] | str
 ) -> tuple[Mapping[str, Any] | str, tuple[str, ...]]:
-    """Return the extracted answer (the raw one if unreadable), and the variables whose functions differ from gold's."""
+    """Return (extracted answer, the raw one if it is unreadable; variables whose functions differ from gold's)."""
     if item is None or item.sealed.gold is None or item.task.extension is not None:
         return answer, ()
     try:
@@ -225,7 +225,7 @@ _WRONG_HEADINGS = (
 def wrong_mechanisms(
     sources: Sequence[Path], pools: Sequence[Path], facts: PoolFacts, fields: FieldNames | None
 ) -> Table | None:
-    """Return the counts of each system and pool; None without the pools' files, or without answers to them."""
+    """Return the table of wrong mechanisms by system and pool; None without pool files, or without answers to them."""
     if not pools or not facts.pools:
         return None
     problems = {(digest, problem.id): problem for digest, pool in facts.pools.items() for problem in pool.problems}
@@ -273,9 +273,10 @@ def count_wrong(problem: Problem, score: ScmScore) -> Mapping[str, int]:
 
 
 def _wrong_cells(counter: Counter[str]) -> tuple[Cell, ...]:
-    never, contradicted = counter["never_shown"], counter["contradicted"]
-    share = f"{never / (never + contradicted):.3f}" if never + contradicted else UNDEFINED
-    return tuple(map(Cell, (str(never + contradicted), str(never), str(contradicted), share)))
+    num_never_shown, num_contradicted = counter["never_shown"], counter["contradicted"]
+    num_wrong = num_never_shown + num_contradicted
+    share = f"{num_never_shown / num_wrong:.3f}" if num_wrong else UNDEFINED
+    return tuple(map(Cell, (str(num_wrong), str(num_never_shown), str(num_contradicted), share)))
 
 
 # --- All tables -------------------------------------------------------------------------------------------------------
@@ -293,7 +294,7 @@ def _is_attributed(row: Row) -> bool:
 
 
 def _declare_items(table: Table, rows: Sequence[Row]) -> Table:
-    """Mark a table that the paper prints too: whether all rows of the report are about such items."""
+    """Mark a table that the paper prints too with whether all rows of the report are about the paper's items."""
     if paper.printed_table(table.id) is None:
         return table
     fits = all(map(paper.fits_printed, rows))
@@ -312,7 +313,7 @@ def report_tables(
 ) -> list[Table]:
     """Return the tables of these rows, without empty columns; `NoAnswersError` if there are none.
 
-    has_structure: whether some answer was scored with its structure, which other tables lack and note
+    has_structure: whether some answer was scored with structure metrics; else tables of these have a note
     """
     facts = facts or PoolFacts()
     rows_with_choices, rows = rows, [row for row in rows if not row.key.system.is_chosen]

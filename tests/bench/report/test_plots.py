@@ -51,7 +51,7 @@ def test_a_ladder_is_over_the_latents_of_all_its_rungs() -> None:
     (family,) = families(rows_of(*LADDER))
     points = ladder_points(family, HELDOUT_EXACT)
     assert points.keys() == {"s"}  # t has one rung only
-    assert [(p.x, p.mean, p.num) for p in points["s"]] == [(0, 1.0, 6), (1, 0.5, 6)]
+    assert [(p.x, p.mean, p.num_items) for p in points["s"]] == [(0, 1.0, 6), (1, 0.5, 6)]
     assert [p.mean for p in ladder_points(family, HELDOUT_WORLD)["s"]] == [1.0, 0.75]
     low, high = points["s"][1].interval or (0.5, 0.5)
     assert 0.5 - low == pytest.approx(high - 0.5)
@@ -73,7 +73,7 @@ def test_bins_of_ambiguity(members: int, bin_index: int) -> None:
 def test_success_by_ambiguity_is_counted_in_bins() -> None:
     audits = audited((0, 1, 1.0), (1, 2, 0.5), (6, 10, 0.25)) | audited((3, 5, 1.0), pool="another")
     curves, draws = ambiguity_bins(rows_of(*LADDER[:1]), audits)
-    assert [(p.x, p.mean, p.num) for p in curves["s"]] == [(0, 1.0, 1), (1, 0.5, 2)]
+    assert [(p.x, p.mean, p.num_items) for p in curves["s"]] == [(0, 1.0, 1), (1, 0.5, 2)]
     assert draws == {0: 1.0, 1: 0.375}
     assert ambiguity_bins(rows_of(*LADDER[:1]), {}) == ({}, {})
 
