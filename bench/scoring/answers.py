@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -110,7 +111,9 @@ def prompt_texts(values: Iterable[Any]) -> list[str]:
 def _add_texts(value: Any, texts: list[str], depth: int) -> None:
     if isinstance(value, str):
         texts.append(value)
-    elif depth < MAX_PROMPT_DEPTH and isinstance(value, Mapping):
+        with suppress(CalibrantError):  # messages that break off
+            value = providers.messages_in_text(value)
+    if depth < MAX_PROMPT_DEPTH and isinstance(value, Mapping):
         if not providers.is_assistant(value):
             for part in value.values():
                 _add_texts(part, texts, depth + 1)
@@ -139,13 +142,8 @@ def _object_or_none(text: str) -> Mapping[str, Any] | None:
 # --- Fields of a prediction for its item, model and answer, by the names that tools write -----------------------------
 MODEL_FIELD = "model"
 PROTOCOL_FIELD = "protocol"  # names the system in records of `run` and `play`, which are read as predictions too
-MODEL_PATHS = (
-    "response.body.model",
-    "response.model",
-    "body.model",
-    "model_name",
-    "model_id",
-)  # used if a line has no MODEL_FIELD
+# used if a line has no MODEL_FIELD
+MODEL_PATHS = ("response.body.model", "response.model", "body.model", "model_name", "model_id")
 OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in these fields is the answer, whatever its keys
 ANSWER_FIELDS = (
     "extractedAnswer",
@@ -260,7 +258,10 @@ def _plain_field(line: Mapping[str, Any], named: str | None) -> AnswerField:
         if not present:
             continue
         if isinstance(value, str) and name != OBJECT_FIELDS[0]:
-            return AnswerField(name, "text", (Response(value),))
+            messages = providers.messages_in_text(value)
+            if messages is None:
+                return AnswerField(name, "text", (Response(value),))
+            value = messages
         parsed = providers.provider_responses(value) if name not in OBJECT_FIELDS else None
         if parsed is not None:
             return AnswerField(name, parsed.format, parsed.responses, parsed)
@@ -344,7 +345,7 @@ def _responses_in(value: Any, depth: int = 0) -> list[Response] | None:
     if isinstance(value, dict):
         if not _ANSWER_KEYS.isdisjoint(value):
             return [Response(answer=value)]
-        if providers.is_assistant(value) and "content" in value:
+        if providers.is_assistant(value) and providers.has_content(value):
             return [providers.message_response(value)]
         around = (_responses_in(value[key], depth + 1) for key in _AROUND if key in value)
         return next((answers for answers in around if answers is not None), None)

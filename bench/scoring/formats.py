@@ -32,6 +32,7 @@ from calibrant.bench.scoring.providers import (
     has_thought_fields,
     last_assistant,
     message_response,
+    messages_in_text,
     parse_anthropic,
     provider_responses,
     refuse_chunk,
@@ -370,8 +371,11 @@ def _is_batch_output(line: JsonMapping) -> bool:
 
 def _parse_completion(line: JsonMapping) -> ParsedLine:
     completion = line.get("completion")
-    is_conversation = isinstance(completion, list)
-    response = last_assistant(completion) if is_conversation else Response(as_text(completion))
+    messages = messages_in_text(completion) if isinstance(completion, str) else completion
+    if messages is None:
+        response = Response(as_text(completion))
+    else:
+        response = last_assistant(messages if isinstance(messages, list) else [messages])
     condition = line.get("stop_condition")
     is_known = isinstance(condition, str) and condition.lower() in STOP_CLASSES
     stop = condition if is_known else line.get("finish_reason", line.get("stop_reason"))

@@ -7,11 +7,14 @@ vllm.
 
 from __future__ import annotations
 
+import re
+from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from calibrant.bench.core.responses import FAILED, REFUSED, Response, error_reason
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import load_json
 
 JsonMapping: TypeAlias = Mapping[str, Any]
 
@@ -118,12 +121,14 @@ def read_content(content: Any) -> Content:
             is_refusal = True
         elif kind == "tool_use":
             calls.append(part.get("input"))
+        elif kind == "tool_call":  # OpenTelemetry's
+            calls.append(part.get("arguments"))
         elif isinstance(call := _of_gemini(part, "functionCall"), Mapping):
             calls.append(call.get("args"))
         elif isinstance(part.get("toolUse"), Mapping):
             calls.append(part["toolUse"].get("input"))
-        elif (kind in _TEXT_PARTS or kind is None) and isinstance(part.get("text"), str):
-            texts.append(part["text"])
+        elif (kind in _TEXT_PARTS or kind is None) and isinstance(text := part.get("text", part.get("content")), str):
+            texts.append(text)
     return Content("".join(texts) if texts else None, tuple(calls), has_thoughts, is_refusal)
 
 
@@ -132,9 +137,14 @@ def is_assistant(message: JsonMapping) -> bool:
     return message.get("role") in _ASSISTANTS or message.get("type") == "ai"
 
 
+def has_content(message: JsonMapping) -> bool:
+    """Return whether an object has the content of a message; Gemini, Vercel and OpenTelemetry call it parts."""
+    return "content" in message or isinstance(message.get("parts"), list)
+
+
 def message_response(message: JsonMapping) -> Response:
     """Return the response in a message of the assistant; of LangChain's, with the stop reason in its metadata."""
-    content = read_content(message.get("content"))
+    content = read_content(message.get("content", message.get("parts")))
     further, metadata = (as_object(message.get(name)) for name in ("additional_kwargs", "response_metadata"))
     if message.get("channel") in _DRAFT_CHANNELS:
         arguments = [content.text] if isinstance(message.get("recipient"), str) else []
@@ -230,6 +240,44 @@ def failed_line(line: JsonMapping) -> str:
 
 def _is_failed_status(status: Any) -> bool:
     return str(status).isdecimal() and int(status) >= 400
+
+
+# --- Messages in a text, as tables and traces hold them in one cell ---------------------------------------------------
+_SPEAKER: Final = re.compile(r"""["']role["']\s*:\s*["'](?:system|developer|user|human|assistant|model|tool)["']""")
+_LIST_OF_OBJECTS: Final = re.compile(r"\s*\[\s*\{")
+_MAX_LITERAL_CHARS: Final = 1 << 20  # of a Python literal: parsing so many takes up to 1 s and 70 MB
+
+
+def messages_in_text(text: str) -> Any:
+    """Return the messages or the provider's object that a text is, in JSON or as Python prints it; else None.
+
+    Read as a text, they would give answers of prompts and thoughts. `CalibrantError` for a list of messages in another
+    form, such as NumPy's, or one that breaks off.
+    """
+    if text[:1] not in "[{ \n" or _SPEAKER.search(text) is None:
+        return None
+    stripped = text.strip()
+    try:
+        value = load_json(stripped)
+    except (ValueError, RecursionError, CalibrantError):
+        value = _python_value(stripped)
+    if isinstance(value, Mapping) and ((is_assistant(value) and has_content(value)) or provider_responses(value)):
+        return value
+    if isinstance(value, list) and value and all(isinstance(entry, Mapping) and "role" in entry for entry in value):
+        return value
+    if value is None and _LIST_OF_OBJECTS.match(stripped):
+        raise CalibrantError("its messages are a text that is neither JSON nor a whole Python list; write them as JSON")
+    return None
+
+
+def _python_value(text: str) -> Any:
+    """Return the value that a text spells in Python, None for anything else."""
+    if len(text) > _MAX_LITERAL_CHARS:
+        return None
+    try:
+        return literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
 
 
 # --- Objects of providers: a line, or the value of one of its fields --------------------------------------------------

@@ -398,6 +398,28 @@ SGLANG = [
     Shape("abort", [_sglang(GOLD, {"type": "abort", "message": "m"})], [FAILED]),
     Shape("no finish", [_sglang(f"{DRAFT}</think>{GOLD}", None)], [RIGHT]),
 ]
+SAID = [{"role": "user", "content": f"q {GOLD}"}, {"role": "assistant", "content": [THINKING, TEXT]}]
+THOUGHT = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "thinking", "thinking": GOLD}]}]
+IN_A_TEXT = [  # as cells of tables and attributes of traces hold messages
+    Shape("JSON", [_own({"messages": json.dumps(SAID)})], [RIGHT]),
+    Shape("as Python prints it", [_own({"messages": repr(SAID)}), _own({"output": repr(SAID[-1])})], [RIGHT, RIGHT]),
+    Shape("provider's object", [_own({"response": json.dumps(_chat(content=GOLD))})], [RIGHT]),
+    Shape("thoughts", [_own({"messages": f(THOUGHT)}) for f in (json.dumps, repr)], [THOUGHTS, THOUGHTS]),
+    Shape("column of TRL", [_own({"prompt": repr(SAID[:1]), "completion": repr(SAID[1:])})], [RIGHT]),
+    Shape("parts", [_own({"output": [{"role": "assistant", "parts": [REASONING, TEXT]}]})], [RIGHT]),
+    Shape(
+        "parts of OpenTelemetry",
+        [_own({"response": {"role": "assistant", "parts": [{"type": "text", "content": GOLD}]}})],
+        [RIGHT],
+    ),
+    Shape(
+        "calls of OpenTelemetry",
+        [_own({"output": [{"role": "assistant", "parts": [{"type": "tool_call", "arguments": json.loads(GOLD)}]}]})],
+        [RIGHT],
+        {"tool_call_read": 1},
+    ),
+    Shape("an answer with a role", [_own({"response": json.dumps({"role": "user", "said": DRAFT})})], [UNREADABLE]),
+]
 LISTS: list[Any] = [["text"], {"a": 1}]
 OTHER_TYPES = [  # what is no text where a text belongs: read as if it were absent, and no crash
     *(Shape("type of a part", [_batch(_chat(content=[{"type": kind}, TEXT]))], [RIGHT]) for kind in LISTS),
@@ -410,6 +432,7 @@ GROUPS = {
     "other types": OTHER_TYPES,
     "Bedrock": BEDROCK,
     "SGLang": SGLANG,
+    "in a text": IN_A_TEXT,
     "OpenAI": OPENAI,
     "Responses": RESPONSES,
     "Anthropic": ANTHROPIC,
@@ -559,6 +582,12 @@ def test_objects_printed_over_many_lines_are_refused_with_the_way_out(
     file = tmp_path / "responses.jsonl"
     file.write_text("\n".join(json.dumps(_own({"response": GOLD}), indent=1) for _ in range(2)), encoding="utf-8")
     assert "jq -c" in refused(capsys, "score", POOL, file)
+
+
+@pytest.mark.parametrize("text", [json.dumps(SAID)[:-20], repr(SAID).replace("}, {", "}\n {")], ids=["cut", "NumPy"])
+def test_messages_in_another_form_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = jsonl(tmp_path / "in.jsonl", {"id": ITEM.id, "model": "m", "messages": text})
+    assert "line 1: its messages are a text that is neither JSON nor a whole" in refused(capsys, "score", POOL, file)
 
 
 def test_failures_without_a_model_are_explained_where_a_file_has_several(tmp_path: Path) -> None:
