@@ -254,7 +254,7 @@ def messages_in_text(text: str) -> Any:
     Read as a text, they would give answers of prompts and thoughts. `CalibrantError` for a list of messages in another
     form, such as NumPy's, or one that breaks off.
     """
-    if text[:1] not in "[{ \n" or _SPEAKER.search(text) is None:
+    if text[:1] not in "[{ \n" or "role" not in text or _SPEAKER.search(text) is None:  # the cheapest test first
         return None
     stripped = text.strip()
     try:
