@@ -1,4 +1,4 @@
-"""Tables over several systems: problems without a found alternative, cohorts of problems, depths of changes.
+"""Tables over several systems: problems without a discovered alternative, cohorts, and depths of changes.
 
 A cohort is the set of problems of one pool, named by --cohort. Its rates are means over systems of each system's mean,
 so every system has the same weight. Intervals of differences resample the latent SCMs of each cohort independently.
@@ -35,8 +35,8 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
 # --- Alternatives that answers have discovered, by problem ------------------------------------------------------------
-# A valid, train-exact SCM with another root set than gold, or with a mechanism of another truth table. Without gold, or
-# without structure metrics in the score, this is unknown.
+# An alternative is a valid, train-exact SCM that differs from gold in the root set or in the truth table of a mechanism.
+# Without gold, or without structure metrics in the score, it is unknown whether an answer is one.
 _BY_PROBLEM = (
     Heading("num_without_model_alternative", "No model found one"),
     Heading("num_without_search_alternative", "No search found one"),
@@ -46,7 +46,7 @@ _BY_PROBLEM = (
 
 
 def per_problem(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
-    """Return Table F.11, the numbers of problems without a found alternative; None without rows."""
+    """Return Table F.11, the numbers of problems without a discovered alternative; None without rows."""
     with_gold = [row for row in rows if not is_alternative(row.setting)]
     lines = tuple(_problem_row(group) for group in by_pools(with_gold))
     if not lines:
@@ -54,7 +54,7 @@ def per_problem(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
     labels = (ROW_LABELS[0], Heading("systems", "Systems"), *ROW_LABELS[2:])
     caption = "Numbers of problems on which no train-exact answer differs in meaning from gold."
     table = Table("F.11", "Alternatives discovered, by problem", caption, labels, _BY_PROBLEM, lines)
-    # printed beside ours even for the same pool: the paper ran other systems
+    # the paper's rows stand beside ours even for the same pool, because the paper ran other systems
     return with_printed(table, map(pool_name, with_gold), with_paper=with_paper)
 
 
@@ -75,7 +75,7 @@ def _problem_row(group: Sequence[Row]) -> TableRow:
 
 
 def _num_without(problems: Set[Item], rows: Sequence[Row]) -> str:
-    """Return the number of problems without an alternative; UNDEFINED if some score was made without `--structure`."""
+    """Return the number of problems without an alternative; UNDEFINED if it is unknown whether some answer is one."""
     without = problems - _items_with_alternative(rows)
     unknown_items = {
         o.item for row in rows for o in row.observations if o.values[row.column_indices["alternative"]] is None
@@ -100,7 +100,7 @@ _BINS: Mapping[str, Callable[[float], bool]] = {
 
 @dataclass(frozen=True)
 class Cohort:
-    """Rows of the problems of one cohort under one setting; rows: by system."""
+    """Answers to the problems of one cohort under one setting. rows: system -> its row."""
 
     name: str
     setting: str
@@ -116,7 +116,7 @@ class Cohort:
 
 
 def parse_cohorts(texts: Sequence[str]) -> list[tuple[str, Path]]:
-    """Return names and pools of NAME=POOL; `CalibrantError` for other texts."""
+    """Return (name, pool file) of each NAME=POOL; `CalibrantError` for other texts and missing files."""
     pairs = []
     for text in texts:
         name, separator, pool = text.partition("=")
@@ -130,22 +130,25 @@ def parse_cohorts(texts: Sequence[str]) -> list[tuple[str, Path]]:
 
 def find_cohorts(rows: Sequence[Row], digests: Sequence[tuple[str, str]]) -> list[Cohort]:
     """Return the cohorts of (name, pool digest) pairs; `CalibrantError` for a pool without answers."""
-    found_cohorts = []
+    cohorts = []
     for name, digest in digests:
         matching = [row for row in rows if set(row.pools) == {digest}]
         if not matching:
             raise CalibrantError(f"--cohort {name}: no answers to that pool; give runs or predictions on it")
-        found_cohorts.append(Cohort(name, matching[0].setting, {row.system: row for row in matching}))
-    return found_cohorts
+        cohorts.append(Cohort(name, matching[0].setting, {row.system: row for row in matching}))
+    return cohorts
 
 
 def disclosure_of(setting: str) -> str:
-    """Return the common prefix of settings with one disclosure: Ord for Ordered, Ord-Full and Ord-Ext."""
+    """Return a key that settings with one disclosure share, such as Ord for Ordered, Ord-Full and Ord-Ext."""
     return "Hid" if setting.startswith(("Hid-", "Hidden-order")) else setting[:3]
 
 
 def resampled_means(row: Row, stream: int) -> tuple[Array, Array]:
-    """Return the means of METRICS over the answers, shape (3,), and over resampled latent SCMs, (RESAMPLES, 3)."""
+    """Return the means of METRICS over the answers, shape (3,), and over resampled latent SCMs, (RESAMPLES, 3).
+
+    stream: number of a random stream; equal streams resample equally many latent SCMs alike
+    """
     columns = [row.column_indices[key] for key in METRICS]
     units = {unit: index for index, unit in enumerate(sorted(row.units))}
     sums, counts = np.zeros((len(units), len(columns))), np.zeros((len(units), len(columns)))
@@ -168,6 +171,7 @@ def pooled_means(cohort: Cohort, systems: Sequence[str], stream: int) -> tuple[A
 
 
 def gap(means: Array) -> Array:
+    """Return TrainWorld minus HeldoutWorld."""
     return means[..., 0] - means[..., 1]
 
 
@@ -194,8 +198,8 @@ _DIFFERENCES: tuple[tuple[str, str, Statistic], ...] = (
 class CohortTable(NamedTuple):
     """A table of cohorts.
 
-    is_difference: rows are each cohort minus the first of its disclosure, else the cohorts themselves
-    by_system: a row for each system, else one for the mean over systems
+    is_difference: whether a row is a cohort minus the first of its disclosure, not the cohort itself
+    by_system: whether each system has a row, not the mean over systems
     """
 
     title: str

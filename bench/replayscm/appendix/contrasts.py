@@ -164,7 +164,7 @@ PAIR_LABELS = (Heading("pair", "Pair"), *ROW_LABELS[1:])
 class Contrast:
     """A table whose rows have several sides.
 
-    lines: function from the report's rows and the pools' facts to the rows of the table
+    lines: (rows of the report, facts of the pools) -> rows of the table
     labels: headings of the row labels; with BY_SYSTEM, the paper's printed rows follow all of ours
     """
 
@@ -200,7 +200,7 @@ def rates(*columns: tuple[str, str, str, str]) -> Columns:
 
 
 def best_match(row: Row, candidates: Iterable[Row]) -> Row | None:
-    """Return the candidate that shares the most latent SCMs with `row`, the first of ties; None if none shares any."""
+    """Return the first candidate that shares the most latent SCMs with `row`; None if none shares any."""
     best = max(candidates, key=lambda candidate: len(candidate.units & row.units), default=None)
     return best if best is not None and best.units & row.units else None
 
@@ -233,7 +233,7 @@ _ORDERED, _HIDDEN = ("Ordered", "Ord-Full"), ("Hidden-order", "Hid-Full")
 
 
 def ladder_lines(levels: Sequence[str], rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
-    """Yield systems with answers at the first of `levels` and at a later one, on their common latent SCMs."""
+    """Yield a line, on common latent SCMs, for each system with answers at the first of `levels` and a later one."""
     by_key = group_answers(
         (row for row in rows if row.setting in _LEVELS), lambda row: (*_LEVELS[row.setting], row.key.system)
     )
@@ -321,7 +321,7 @@ ALTERNATIVES_BEFORE_AND_AFTER = Contrast(
 
 
 def _first_answers(row: Row) -> dict[str, tuple[bool, bool]]:
-    """Return latent SCM -> (train-exact?, alternative?) of the first answer to it."""
+    """Return latent SCM -> (whether the first answer to it is train-exact, whether it is an alternative)."""
     train, alternative = row.column_indices["train_exact"], row.column_indices["alternative"]
     outcomes: dict[str, tuple[bool, bool]] = {}
     for o in row.observations:
@@ -462,7 +462,7 @@ def paired_row(row: Row, rows: Sequence[Row]) -> Row | None:
 
 
 def by_relation(row: Row, facts: PoolFacts) -> Iterator[tuple[str, Row]]:
-    """Yield the answers by origin of the known alternative; nothing if the pool's file was not read."""
+    """Yield (origin of the known alternative, row of the answers to such items); nothing without the pool's file."""
     sources = facts.sources
     if not any(item in sources or item[0] in facts.pools for item in row.items):
         return
@@ -586,13 +586,13 @@ APPENDIX_IDS = (
 def appendix_makers(
     rows: Sequence[Row], facts: PoolFacts, named_pools: Sequence[tuple[str, Path]], *, with_paper: bool
 ) -> Mapping[str, Maker]:
-    """Return id -> function that makes the table; named_pools: (name, file) of --cohort, without which cohorts lack."""
+    """Return id -> function that makes the table. named_pools: (name, file) of --cohort; cohort tables need some."""
     makers: dict[str, Maker] = {s.id: partial(s.make, rows, with_paper=with_paper) for s in APPENDIX_SPECS}
     makers |= {contrast.id: partial(contrast.make, rows, facts, with_paper=with_paper) for contrast in CONTRASTS}
     makers |= {f"G.5{panel}": partial(by_depth, rows, panel, with_paper=with_paper) for panel in _PANELS}
     makers["F.2"] = partial(construction_table, facts.pools, with_paper=with_paper)
     makers["F.6"] = partial(by_kill_coverage, rows, facts.kill_coverage, with_paper=with_paper)
     if named_pools:
-        found_cohorts = find_cohorts(rows, [(name, file_digest(path)) for name, path in named_pools])
-        makers |= {n: partial(cohort_table, found_cohorts, n, with_paper=with_paper) for n in COHORT_TABLES}
+        cohorts = find_cohorts(rows, [(name, file_digest(path)) for name, path in named_pools])
+        makers |= {id_: partial(cohort_table, cohorts, id_, with_paper=with_paper) for id_ in COHORT_TABLES}
     return makers

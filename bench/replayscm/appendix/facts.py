@@ -27,9 +27,9 @@ _DISCLOSED = {"Ordered": "Ord", "Hidden-order": "Hid"}
 class PoolFacts:
     """Facts of the pools of a report, items by pool digest and id.
 
-    paths: files of the pools; pools: by digest; latents: id of the latent SCM, where the file states it
-    sources: models whose answers held the known alternative of an Alternative-SCM item; absent for items without one
-    kill_coverage: share of variables of which generation ruled out a shortcut
+    paths: files of the pools; pools: digest -> pool; latents: item -> id of its latent SCM, where the file states it
+    sources: Alternative-SCM item with a known alternative -> models whose answers held this alternative
+    kill_coverage: item -> share of variables for which generation ruled out a shortcut
     """
 
     pools: Mapping[str, Pool] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def read_pool_facts(paths: Sequence[Path]) -> PoolFacts:
                 kill_coverage[item] = float(labels["kill_coverage"])
             if "alternative_sources" in labels:
                 sources[item] = frozenset(json.loads(labels["alternative_sources"]))
-            elif "known_answer" in labels:  # sampled from the version space: from no model
+            elif "known_answer" in labels:  # sampled from the version space, so it is from no model
                 sources[item] = frozenset()
     return PoolFacts(pools, replayscm_paths, latents, sources, kill_coverage)
 

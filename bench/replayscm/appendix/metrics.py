@@ -13,7 +13,7 @@ from calibrant.dsl.replayscm.scm import Scm, structure_metrics
 from calibrant.dsl.replayscm.score import Score
 
 # --- Overlap of an Alternative-SCM answer with its reference: functional parents, depth over endogenous variables -----
-NUM_DEPTHS = 3  # the last one is "3 or deeper"
+NUM_DEPTHS = 3  # depths are 1, 2, and 3 or deeper
 
 
 class Overlap(Struct, forbid_unknown_fields=True, frozen=True):
@@ -45,15 +45,15 @@ def reference_overlap(score: Score) -> Overlap | None:
     variables, parents, functions = ([0] * NUM_DEPTHS for _ in range(3))
     for variable, depth in depths(reference).items():
         index = min(depth, NUM_DEPTHS) - 1
-        answered, stated = model.local_functions[variable], reference.local_functions[variable]
+        function, original = model.local_functions[variable], reference.local_functions[variable]
         variables[index] += 1
-        parents[index] += answered.parents != stated.parents
-        functions[index] += answered.parents == stated.parents and answered != stated
+        parents[index] += function.parents != original.parents
+        functions[index] += function.parents == original.parents and function != original
     return Overlap(metrics.f1, metrics.exact_map, metrics.local_match, variables, parents, functions)
 
 
 def depths(model: Scm) -> Mapping[str, int]:
-    """Return the depth of each endogenous variable: 1 without endogenous functional parents, else 1 + the deepest's."""
+    """Return endogenous variable -> depth: 1 plus the largest depth of its functional parents, where roots have 0."""
     by_variable: dict[str, int] = {}
     for variable in model.order:
         parents = model.local_functions[variable].parents
@@ -84,7 +84,10 @@ def _overlap_field(key: str) -> Value:
 
 
 def _change_indicator(holds: Callable[[int, int], bool]) -> Value:
-    """Return whether `holds` for the numbers of variables with changed parents and with changed function alone."""
+    """Return a reader: whether `holds` for (number of variables with other parents, with only another function).
+
+    None unless the answer is a successful alternative.
+    """
 
     def value(verdict: Any) -> float | None:
         overlap = _overlap(verdict)
@@ -96,6 +99,8 @@ def _change_indicator(holds: Callable[[int, int], bool]) -> Value:
 
 
 def _at_depth(key: str, index: int) -> Value:
+    """Return a reader of an `Overlap` list's entry; None unless the answer is a successful alternative."""
+
     def value(verdict: Any) -> float | None:
         overlap = _overlap(verdict)
         if overlap is None or not verdict.alternative("altSuccess"):

@@ -48,9 +48,9 @@ from calibrant.solvers.replayscm.experiments.policies import episode_evidence, i
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 # --- Calibration of the ceilings on a pool, and the distance of answers from them -------------------------------------
-# Ceiling: probability, under a prior, that the best possible answer is held-out exact. Calibrated: among instances with
-# ceiling p, the best answer is right for a share p. Answers are compared with the mean ceiling of the same instances,
-# so an unfinished run is compared fairly.
+# A ceiling is the probability, under a prior, that the best possible answer is held-out exact. It is calibrated if the
+# best answer is right for a share p of the instances with ceiling p. Answers are compared with the mean ceiling of the
+# same instances, so that an unfinished run is compared fairly.
 WEIGHTS = {None: "uniform", 1: "by size"}  # size penalty -> name of the weights of members
 PRIORS = {
     "generator": "gold drawn by the published process; an estimate",
@@ -60,7 +60,7 @@ PRIORS = {
 
 
 class Bounds(NamedTuple):
-    """A ceiling under some prior; equal bounds if it is exact; realised: whether gold agrees with the best answer."""
+    """Bounds of a ceiling, equal if it is exact. realised: whether gold agrees with the best answer; None: unknown."""
 
     lower: float
     upper: float
@@ -71,7 +71,8 @@ class Bounds(NamedTuple):
 class AnswerRow:
     """The answers of one protocol, with one set of options, to instances that have a ceiling under a prior.
 
-    number: answers; heldout_exact: how many of them are; ceiling: mean lower and upper bound of the same instances
+    number: number of answers; heldout_exact: number of these that are held-out exact
+    ceiling: mean lower and mean upper bound of the ceilings of the same instances
     """
 
     protocol: str
@@ -87,7 +88,7 @@ class AnswerRow:
 
     @property
     def below(self) -> float:
-        """Mean upper bound minus the rate; negative for rows above it."""
+        """Mean upper bound of the ceiling minus the rate; negative if the rate is above it."""
         return self.ceiling[1] - self.rate
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,8 +99,8 @@ class AnswerRow:
 class Calibration:
     """Calibration of the priors on a pool.
 
-    means: prior -> (instances with a ceiling, mean lower, mean upper); reliability: prior -> predicted against realised
-    rows: answers compared with each ceiling
+    means: prior -> (number of instances with a ceiling, mean lower bound, mean upper bound)
+    reliability: prior -> predicted against realised frequencies; rows: answers compared with each ceiling
     """
 
     means: dict[str, tuple[int, float, float]]
@@ -133,7 +134,7 @@ def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Ca
 
 
 def ceiling_under(prior: str, record: AuditRecord) -> Bounds | None:
-    """Return the ceiling of one instance under one of PRIORS, or None."""
+    """Return the ceiling of one instance under one of PRIORS; None if its audit has none."""
     if record.findings is None or record.generator is None:
         return None
     if prior == "generator":
@@ -157,7 +158,7 @@ def _ceilings(records: Iterable[AuditRecord]) -> dict[str, dict[str, Bounds]]:
 def _answer_rows(
     folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Bounds]]
 ) -> list[AnswerRow]:
-    """Return a row for each protocol and options, and each prior. Held-out exact answers have the right roots too."""
+    """Return a row for each protocol with its options and each prior; held-out exact answers have the right roots."""
     audited = {(record.pool_digest, record.instance) for record in records}
     exact: dict[tuple[str, str], dict[str, bool]] = {}
     configs: dict[tuple[str, str], dict[str, Any]] = {}
@@ -184,13 +185,14 @@ def _answer_row(
 
 
 # --- Audits of extended items: findings, their text and certificates, and labels of generated items -------------------
-# Computed on the canonical form of an item, as methods see it: independent of the names and the order of rows.
+# Labels are computed on the canonical form of an item, as methods see it, so they do not depend on names and row order.
 #
-# bits_start: posterior entropy after the start, in bits; greedy_worlds: number of worlds that greedy requests, `more
-# than N` if the allowance stops it; bayes_error: 1 minus the share of the most probable held-out behaviour given all
-# evidence; blind: methods that ignore noise or hidden variables and are right; clairvoyant: fewest worlds that rule out
-# as many SCMs as all worlds; floor: number of SCMs then left; hidden_needed: posterior mass, at the start, of SCMs in
-# which a hidden variable has a child.
+# bits_start: posterior entropy after the start, in bits
+# greedy_worlds: number of worlds that greedy requests, `more than N` if the allowance stops it
+# bayes_error: 1 minus the share of the most probable held-out behaviour given all evidence
+# blind: methods that are right although they ignore noise or hidden variables
+# clairvoyant: fewest worlds that rule out as many SCMs as all worlds; floor: number of SCMs that these worlds leave
+# hidden_needed: posterior mass, at the start, of SCMs in which a hidden variable has a child
 OPEN = (Finding.AMBIGUOUS.value, Finding.UNWINNABLE.value)  # several held-out behaviours remain
 
 # --- Labels of generated extended items: ambiguity, results of greedy and of blind methods, least number of worlds
@@ -246,7 +248,7 @@ def _num_worlds(episode: ScmEpisode, evidence: Sequence[EvidenceWorld], problem:
 
 
 def _hidden_needed(problem: Problem) -> str:
-    """Return each hidden variable with the mass of having a child, under the item's own names."""
+    """Return a text with each hidden variable and the posterior mass of its having a child, under the item's names."""
     scm_class = task_class(problem.task)
     start = Posterior(scm_class).condition(*episode_evidence(ScmEpisode(problem)))
     try:
@@ -268,7 +270,7 @@ def _evidence_labels(
 def right_blind_methods(
     problem: Problem, scm_class: MechanismClass, evidence: Sequence[EvidenceWorld]
 ) -> list[str] | None:
-    """Return the blind methods with the right noise-free held-out behaviour; None if they do not apply to the item."""
+    """Return the blind methods whose answers are right on noise-free held-out worlds; None if none applies."""
     answer_functions = {}
     if not scm_class.noise.is_noiseless:
         answer_functions["noise-blind"] = answer_noise_blind
@@ -329,13 +331,13 @@ def _stated_blind_methods(problem: Problem) -> list[str]:
     if is_episode(problem):
         stated = problem.sealed.labels.get("blind", "none")
         return [] if stated == "none" else stated.split()
-    canonical = canonical_problem(problem)  # as methods see it: their choice among rows depends on the order
+    canonical = canonical_problem(problem)  # as methods see it, because their choices depend on the order of rows
     return right_blind_methods(canonical, task_class(canonical.task), task_evidence(canonical.task)) or []
 
 
 # --- Certificates of extended items: written for a pool, and checked against its items --------------------------------
 MAX_LINE_CHARS = 200
-MAX_ASSIGNMENTS = 3_000_000  # assignments of parent sets that a check lists: about a minute
+MAX_ASSIGNMENTS = 3_000_000  # parent-set assignments that a check may list, in about a minute
 
 
 def minimum_certificate(problem: Problem) -> dict[str, Any] | None:
@@ -394,7 +396,7 @@ def is_extended_certificate(document: Mapping[str, object]) -> bool:
 
 
 def check_certificate(document: Mapping[str, Any], problem: Problem) -> str:
-    """Describe what was checked about an item; `Refused` if the certificate is of another item or does not hold."""
+    """Return a text on what was checked; `Refused` if the certificate is of another item or does not hold."""
     if problem.task.extension is None:
         raise Refused("the instance is a plain one")
     scm_class = task_class(problem.task)

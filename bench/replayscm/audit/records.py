@@ -1,11 +1,11 @@
 """Records of ReplaySCM's audits, the ceiling of published items, and certificates of a pool.
 
-Members are sampled from the posterior (baselines.replayscm.posterior). The best answer has the most probable held-out
-behaviour. The first half of the samples chooses that behaviour; its share in the second half is an unbiased estimate of
-its probability. As every ceiling, it may use the held-out interventions and root values.
+The best answer has the most probable held-out behaviour under the generator's prior. SCMs are sampled from the
+posterior (baselines.replayscm.posterior). The first half of the samples chooses the behaviour; its share in the second
+half is an unbiased estimate of its probability. Like every ceiling, it may use held-out interventions and root values.
 
-The ceilings of audits.replayscm.ceiling are certified, but under priors that no pool is sampled from: uniform over
-members, or by formula size alone.
+The ceilings of audits.replayscm.ceiling are certified, but under priors that no pool is sampled from: uniform over the
+consistent SCMs, or by formula size alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.space import ModelClass
 
 # --- Best expected HeldoutExact of any answer, if the published generator drew gold -----------------------------------
-DRAWS = 400  # samples that choose the behaviour, and as many that estimate its share
+NUM_DRAWS = 400  # samples that choose the behaviour, and as many again that estimate its share
 Behaviour: TypeAlias = tuple[object, ...]
 """The roots, and the values of all variables in the held-out rows."""
 
@@ -78,16 +78,16 @@ def _estimate(problem: Problem) -> GeneratorCeiling:
     if not posterior.components:
         raise ValueError("no configuration of the prior explains the evidence")
     rng, replay = Random(f"generator ceiling:{problem.id}"), BehaviourReplay(heldout)
-    samples = replay.behaviours([posterior.sample(rng) for _ in range(2 * DRAWS)])
-    best, _ = Counter(samples[:DRAWS]).most_common(1)[0]
-    share = samples[DRAWS:].count(best) / DRAWS
+    samples = replay.behaviours([posterior.sample(rng) for _ in range(2 * NUM_DRAWS)])
+    best, _ = Counter(samples[:NUM_DRAWS]).most_common(1)[0]
+    share = samples[NUM_DRAWS:].count(best) / NUM_DRAWS
     gold = problem.sealed.gold
     realised = None if gold is None else replay.heldout_behaviour(gold) == best
-    return GeneratorCeiling(share, sqrt(share * (1 - share) / DRAWS), DRAWS, realised, "")
+    return GeneratorCeiling(share, sqrt(share * (1 - share) / NUM_DRAWS), NUM_DRAWS, realised, "")
 
 
 class BehaviourReplay:
-    """Behaviour of members in the rows of a panel: values of targets and roots are given, others computed."""
+    """Replay of SCMs in the rows of a panel: values of targets and roots are given, the others are computed."""
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
@@ -159,7 +159,7 @@ def certificate_name(instance: str) -> str:
 
 
 def _recountable(model_class: ModelClass) -> ModelClass:
-    """Return the class; `ValueError` if its size limit is beyond what the checker can recount."""
+    """Return the class; `ValueError` if its size limit is larger than `calibrant verify` can recount."""
     parents, size = model_class.max_parents, model_class.max_size
     max_size = MAX_CAP.get(parents, 0)
     if size is not None and size > max_size:

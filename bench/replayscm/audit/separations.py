@@ -35,10 +35,10 @@ MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots
 
 @dataclass(frozen=True)
 class SeparatedPair:
-    """Two SCMs, and the single-variable interventions that separate them; best: the one with the highest rate.
+    """Two SCMs, and the single-variable interventions that separate them.
 
-    witness: a root assignment under `best` at which they differ; target_sets: interventions on several variables, if
-        requested (audits.replayscm.findings)
+    best: the intervention with the highest rate; witness: a root assignment under `best` at which the two differ
+    target_sets: interventions on sets of variables (audits.replayscm.findings); empty unless requested
     """
 
     names: tuple[str, str]
@@ -85,10 +85,10 @@ def separate_pair(names: tuple[str, str], models: tuple[Scm, Scm], *, max_target
     return SeparatedPair(names, models, tuple(s for s in separations if s.separates), best, witness, target_sets)
 
 
-def smallest_of_class(problem: Problem, number: int, max_parents: int) -> SmallestMembers:
-    """Return the `number` smallest members of the class; `CalibrantError` beyond 4 parents or 15 formula nodes."""
+def smallest_of_class(problem: Problem, num_members: int, max_parents: int) -> SmallestMembers:
+    """Return the smallest members of the class; `CalibrantError` beyond 4 parents or 15 formula nodes."""
     try:
-        return smallest_members(VersionSpace(problem.task, sized_class(problem.task, max_parents)), number)
+        return smallest_members(VersionSpace(problem.task, sized_class(problem.task, max_parents)), num_members)
     except ValueError as error:
         raise CalibrantError(f"{problem.id}: {error}") from None
 
@@ -115,7 +115,8 @@ def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
     for pair in different:
         for name, share in _named_rates(pair, max_targets):
             rates.setdefault(name, []).append(share)
-    best = max(rates, key=lambda name: (len(rates[name]), fmean(rates[name])), default=None)  # the first of equals
+    # of equal interventions, the first
+    best = max(rates, key=lambda name: (len(rates[name]), fmean(rates[name])), default=None)
     num_separated = len(rates[best]) if best else 0
     can_try_more = num_separated < len(different) and max_targets < MAX_TARGETS
     hint = f"; --targets {max_targets + 1} tries so many variables at once" if can_try_more else ""
@@ -128,7 +129,7 @@ def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
 
 
 def _named_rates(pair: SeparatedPair, max_targets: int) -> list[tuple[str, float]]:
-    """Return (intervention as text, rate) for each intervention that separates a pair."""
+    """Return (text of an intervention, rate) for each one that separates a pair: target sets if max_targets > 1."""
     if max_targets == 1:
         return [(_intervention(separation.experiment), separation.disagreement_rate) for separation in pair.separating]
     target_sets = [(separation.targets, separation.disagreement_rate) for separation in pair.target_sets]
@@ -142,7 +143,7 @@ def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> Separ
 
 
 def known_model(problem: Problem) -> tuple[str, Scm]:
-    """Return name and SCM that answers are compared with: the instance's reference, or else gold."""
+    """Return (name, SCM) with which answers are compared: the instance's reference, else gold."""
     name = "reference" if problem.task.reference is not None else "gold"
     model = problem.task.reference or problem.sealed.gold
     if model is None:

@@ -19,7 +19,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.text import nearest_names, plural
 
 # --- Audits as a plain text table, and the classes that verdicts are about --------------------------------------------
-MAX_CLASS = 6
+MAX_CLASS = 6  # largest parent limit of a class in `ambiguous:CLASS`
 NOTHING = "-"
 CEILINGS = ("Ceiling", "If uniform", "If by size")
 MEASURES = ("Coverage", "HeldoutExact", "HE by size", *CEILINGS)
@@ -33,7 +33,7 @@ MEANINGS = {
     "If uniform": "that probability if all SCMs that fit are equally probable",
     "If by size": "that probability if SCMs that fit weigh 2^-size",
     "Verdict": "unique, ambiguous or empty: one, several or no SCM of the class fits",
-}  # by heading; counts have no fixed headings
+}  # heading -> meaning; columns of counts have no fixed headings
 PREDICTED = (
     "ceiling: probability that the best possible answer is held-out exact. Predicted: instances by their ceiling;"
     " n: how many; mean: of their ceilings; realised: share of their best answers that are held-out exact."

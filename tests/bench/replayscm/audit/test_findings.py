@@ -27,7 +27,7 @@ from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.audit import ScmAudit, audit_pool
 from calibrant.bench.replayscm.audit.extended import calibration
 from calibrant.bench.replayscm.audit.page import reliability_diagram
-from calibrant.bench.replayscm.audit.records import DRAWS, BehaviourReplay, generator_ceiling
+from calibrant.bench.replayscm.audit.records import NUM_DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.bench.replayscm.audit.text import calibration_text
 from calibrant.bench.runs.audits import timed_audit
 from calibrant.bench.runs.records import Record, RunFile, Timing
@@ -426,7 +426,7 @@ def test_where_all_draws_do_what_gold_does_the_ceiling_is_one() -> None:
     shown = Panel(problem.task.variables, problem.worlds)
     found = generator_ceiling(replace(problem, task=replace(problem.task, training=shown)))
     assert (found.probability, found.standard_error, found.realised) == (1.0, 0.0, True)
-    assert found.draws == DRAWS
+    assert found.draws == NUM_DRAWS
 
 
 def test_it_is_the_same_every_time_and_says_why_it_is_left_out() -> None:
