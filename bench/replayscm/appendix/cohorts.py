@@ -35,7 +35,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.text import plural
 
 # --- Alternatives that answers have discovered, by problem ------------------------------------------------------------
-# An alternative is a valid, train-exact SCM that differs from gold in the root set or in the truth table of a mechanism.
+# An alternative is a valid, train-exact SCM that differs from gold in the root set or a truth table of a mechanism.
 # Without gold, or without structure metrics in the score, it is unknown whether an answer is one.
 _BY_PROBLEM = (
     Heading("num_without_model_alternative", "No model found one"),
