@@ -20,6 +20,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -458,12 +459,16 @@ def protocol_class(protocols: Protocols, name: str) -> type[Protocol]:
 
 
 def make_protocol(protocols: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:
-    """Create the protocol of a name; options may be texts. `CalibrantError` lists known names or options."""
+    """Create the protocol of a name; options may be texts, lists as JSON. `CalibrantError` lists what is known."""
     protocol = protocol_class(protocols, name)
     try:
         return msgspec.convert(dict(options), protocol, strict=False)
     except msgspec.ValidationError as error:
+        with suppress(msgspec.DecodeError):  # a ValidationError is one
+            lists = {k: msgspec.json.decode(v) for k, v in options.items() if isinstance(v, str) and v.startswith("[")}
+            return msgspec.convert({**options, **lists}, protocol, strict=False)
+        problem = explain_mismatch(protocol, error).replace("a text in quotation marks", "a text")
+        if "expected a list" in problem:
+            problem += """ (a list is JSON, such as '["a", "b"]')"""
         option_names = ", ".join(protocol.__struct_fields__) or "none"
-        raise CalibrantError(
-            f"protocol '{name}': {explain_mismatch(protocol, error)}; its options: {option_names}"
-        ) from None
+        raise CalibrantError(f"protocol '{name}': {problem}; its options: {option_names}") from None

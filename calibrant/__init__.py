@@ -221,6 +221,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("datasets", "rewards"):  # modules with pages of their own in docs/names
+        return import_module(f"calibrant.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'calibrant' has no attribute '{name}'")
     value = getattr(import_module(_HOME[name]), name)

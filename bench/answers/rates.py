@@ -130,7 +130,10 @@ class Origin(NamedTuple):
 
 
 def system_names(configs: Mapping[SystemKey, Mapping[str, Any]]) -> dict[SystemKey, str]:
-    """Return displayed names of systems, with the options in which runs differ; names that look alike are quoted."""
+    """Return displayed names of systems, with the options in which runs differ; names that look alike are quoted.
+
+    Answers that `score` read have no options; beside a run of the same name they are `NAME (scored)`.
+    """
     configs_by_system: dict[str, list[Mapping[str, Any]]] = {}
     for key, config in configs.items():
         configs_by_system.setdefault(key.system, []).append(config)
@@ -147,6 +150,8 @@ def system_names(configs: Mapping[SystemKey, Mapping[str, Any]]) -> dict[SystemK
         for key in group:
             if key.system != _visible(key.system) or (has_suffix and not suffixes[key]):
                 names[key] = in_one_line(f"{_quote(key.system)}{suffixes[key]}")
+        if len({names[key] for key in group}) < len(group):
+            names |= {key: f"{names[key]} (scored)" for key in group if not configs[key]}
     return names
 
 

@@ -312,13 +312,13 @@ def _group_name(key: SystemKey, participants: Collection[str]) -> SystemKey:
 
 
 def num_answered(rows: Sequence[Row], by: Grouping) -> list[int]:
-    """Return the number of items that each row's system answered; by pool, the sum over all settings."""
+    """Return the number of items that each row's system answered; by pool, in all settings."""
     if by is not Grouping.POOL:
         return [row.num_items for row in rows]
-    num_items_by_row: Counter[tuple[str, str]] = Counter()
+    items: dict[tuple[str, str], set[core_metrics.Item]] = {}
     for row in rows:
-        num_items_by_row[row.system, row.pool] += row.num_items
-    return [num_items_by_row[row.system, row.pool] for row in rows]
+        items.setdefault((row.system, row.pool), set()).update(row.items)
+    return [len(items[row.system, row.pool]) for row in rows]
 
 
 def num_expected(rows: Sequence[Row], by: Grouping) -> list[int]:

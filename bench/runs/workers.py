@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, redi
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NamedTuple, TypeVar
@@ -204,6 +205,8 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
             reason = protocol.refusal(task)
             refused = ProtocolResult("impossible", provenance={"reason": reason})
             result = refused if reason else _check_result(protocol.answer(task))
+            if isinstance(handout, EpisodeHandout) and result.answer:
+                _submit_answer(handout, task, result.answer)
     except MissingExtraError:
         raise
     except BudgetSpent as spent:
@@ -276,7 +279,29 @@ def _check_result(result: object) -> ProtocolResult:
     """Return a protocol's result after encoding and decoding it as for a record; `TypeError` for another type."""
     if not isinstance(result, ProtocolResult):
         raise TypeError(f"answer(task) gave {short_repr(result)}, not a ProtocolResult")
+    _check_values(result.answer)
+    _check_values(result.provenance)
     return msgspec.json.decode(msgspec.json.encode(result), type=ProtocolResult)
+
+
+def _submit_answer(handout: EpisodeHandout, episode: Any, answer: Mapping[str, Any]) -> None:
+    """Submit the answer to an open episode, unless an action of the method did so."""
+    play = load_benchmark(handout.benchmark).play
+    if not episode.closed and play.submitted(episode.steps) is None:
+        for action in play.submission(answer, tuple(episode.steps)):
+            episode.act(action)
+
+
+def _check_values(value: object) -> None:
+    """Raise `TypeError` for what msgspec would write as another value: NaN as null, a set as a list in any order."""
+    if (isinstance(value, float) and not isfinite(value)) or isinstance(value, set | frozenset):
+        raise TypeError(f"JSON cannot represent {short_repr(value)}")
+    if isinstance(value, Mapping):
+        for part in value.values():
+            _check_values(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _check_values(part)
 
 
 def _warm_up(protocol: Protocol) -> None:

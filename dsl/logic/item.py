@@ -310,10 +310,10 @@ def fit_limit(least_misfit: int, fit: str) -> int | None:
 
 
 def check_tolerance(tolerance: Tolerance) -> None:
-    """Raise `LogicError` for a fit that is no decimal, or a negative size."""
+    """Raise `LogicError` for a fit that is no decimal, or a size that is no integer of 0 or more."""
     fit_fraction(tolerance.fit)
-    if tolerance.size is not None and tolerance.size < 0:
-        raise LogicError(f"size {tolerance.size}; an integer of 0 or more, or none")
+    if tolerance.size is not None and (type(tolerance.size) is not int or tolerance.size < 0):
+        raise LogicError(f"size {short_repr(tolerance.size)}; an integer of 0 or more, or none")
 
 
 def check_options(options: Options) -> None:

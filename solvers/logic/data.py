@@ -128,7 +128,7 @@ def logic_family(
     pkn: Path | str,
     midas: Path | str,
     time: Times | None = None,
-    fit: str = "0",
+    fit: str | float = "0",
     size: int | None = 0,
     *,
     options: Options = USUAL_OPTIONS,
@@ -139,6 +139,6 @@ def logic_family(
 ) -> Found[LogicFamily] | OutOfBudget:
     """Return the family of two files, counted exactly; see `read_data` and `LogicFamily`."""
     task, _ = read_data(
-        pkn, midas, time, fit=fit, size=size, options=options, normalise=normalise, cell_line=cell_line, sign=sign
+        pkn, midas, time, fit=str(fit), size=size, options=options, normalise=normalise, cell_line=cell_line, sign=sign
     )
     return solve_family(task, limits)

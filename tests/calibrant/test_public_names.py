@@ -55,6 +55,14 @@ def test_the_static_face_imports_each_name_from_where_it_is_loaded() -> None:
     assert static == loaded
 
 
+@pytest.mark.parametrize("name", ["datasets", "rewards"])
+def test_a_module_of_the_public_names_is_loaded_when_it_is_first_used(name: str) -> None:
+    module: Any = calibrant.__getattr__(name)  # type: ignore[operator,unused-ignore]
+    assert module.__name__ == f"calibrant.{name}"
+    page = (CHECKOUT / "docs" / "names" / f"{name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# `calibrant.{name}`")
+
+
 def test_importing_imports_nothing_heavy() -> None:
     source = """
 import sys

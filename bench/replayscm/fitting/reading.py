@@ -132,7 +132,11 @@ class ReadingOptions:
 
 
 def reading_options(reading: Mapping[str, Any]) -> ReadingOptions:
-    """Return the options that keywords of `Reading` state."""
+    """Return the options that keywords of `Reading` state; `CalibrantError` for another keyword."""
+    known = list(Reading.__annotations__)
+    for key in reading:
+        if key not in known:
+            raise CalibrantError(f"unknown option {readable_repr(key)}; {known_names(key, known)}")
     return ReadingOptions(**{"ones" if key == "one" else key: value for key, value in reading.items()})
 
 
@@ -369,6 +373,11 @@ def _raw_table(data: Any, columns: Sequence[str] | None) -> RawTable:
         path = Path(data)
         return _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
     if isinstance(data, Mapping):
+        for name, values in data.items():
+            if not isinstance(values, Iterable):
+                raise CalibrantError(
+                    f"the data, column {readable_repr(name)}: {readable_repr(values)} is no list of cells"
+                )
         return _from_lists({str(name): list(values) for name, values in data.items()})
     if hasattr(data, "shape") and not hasattr(data, "columns"):
         return _from_array(data, columns)

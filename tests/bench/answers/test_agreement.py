@@ -26,7 +26,7 @@ import pytest
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
-from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_sample
 from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.replayscm.paper import ATTRIBUTION, SPECS
 from calibrant.bench.suites.rescoring import PoolJudge
@@ -587,6 +587,19 @@ def test_people_are_counted_once_in_tab_and_heading(tmp_path: Path) -> None:
     texts = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", (tmp_path / "report.html").read_text("utf-8"))).split())
     assert "All 2 systems" in texts
     assert "2 systems on 2 benchmarks" in texts
+
+
+def test_a_run_and_its_records_scored_again_are_two_systems_of_the_same_coverage(tmp_path: Path) -> None:
+    pool, runs, scored = bundled_sample("blickets"), tmp_path / "runs", tmp_path / "scored.jsonl"
+    printed("run", "static", pool, "--limit", 2, "--out", runs, "--workers", 1)
+    printed("score", pool, runs / "records.jsonl", "--out", scored)
+    rows = json.loads(printed("table", runs, scored, "--json"))["rows"]
+    names = {name: [row for row in rows if row["system"] == name] for name in ("static", "static (scored)")}
+    (num_total,) = {row["coverage"] for row in json.loads(printed("table", runs, "--json"))["rows"]}
+    assert num_total == 2 / len(benchmark_of(pool).items.read_pool(pool).items)
+    for of_name in names.values():
+        assert sum(row["n"] for row in of_name) == 2
+        assert {row["coverage"] for row in of_name} == {num_total}
 
 
 def test_a_name_that_ends_like_ours_is_a_system_of_its_own(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.support.effort import effort
 from tests.support.stub_protocols import small_pool
 
 PAGE = (CHECKOUT / "docs" / "own_rows.md").read_text(encoding="utf-8")
-(EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLE, _ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 STUB = """
 import sys
@@ -47,6 +47,11 @@ CRASHES = {
     "gives nothing": ("return None", "TypeError: answer(task) gave None, not a ProtocolResult"),
     "gives an object": ("return {'mechanisms': {}}", "not a ProtocolResult"),
     "gives no JSON": ("return calibrant.ProtocolResult('found', {'mechanisms': {'X3': object()}})", "TypeError: "),
+    "gives NaN": ("return calibrant.ProtocolResult('found', {'mechanisms': {'X3': [float('nan')]}})", "represent nan"),
+    "gives a set": (
+        "return calibrant.ProtocolResult('found', {}, provenance={'by': {1}})",
+        "JSON cannot represent {1}",
+    ),
     "gives bytes as size": ("return calibrant.ProtocolResult('found', {}, b'3')", "ValidationError: "),
     "an outcome of its own": ("return calibrant.ProtocolResult('great', {})", "ValidationError: "),
     "provenance": ("return calibrant.ProtocolResult('found', {}, provenance={'by': self.answer})", "TypeError: "),
@@ -120,6 +125,35 @@ def test_what_goes_wrong_is_a_crash_of_that_item_alone(pool: Path, written: Call
     assert reason in records[1].provenance["error"]
     assert records[1].score["valid"] is False
     assert [record.score["correct"] for record in records] == [True, False, True]
+
+
+def test_an_answer_to_an_episode_is_submitted_unless_an_action_did_so(tmp_path: Path) -> None:
+    class Conjunction(calibrant.Protocol, frozen=True):
+        name = "conjunction"
+        benchmark = "blickets"
+        acts: bool = False
+
+        def answer(self, episode: Any) -> calibrant.ProtocolResult:
+            answers = [{"rule": "conjunctive", "blickets": list(episode.task.objects[:n])} for n in (1, 2)]
+            if self.acts:
+                episode.act({"check": answers[1]})
+            return calibrant.ProtocolResult("found", answers[0])
+
+    items = calibrant.load_pool(calibrant.datasets.bundled_pool("blickets"), of="blickets")[:2]
+    for acts in (False, True):
+        for record in calibrant.run(Conjunction(acts), items, tmp_path / "out"):
+            assert record.score["closed"] == "answered"
+            assert len(record.score["answer"]["blickets"]) == 1 + acts
+
+
+def test_options_of_lists_are_json(pool: Path, written: Callable[..., Path]) -> None:
+    file, out = written(EXAMPLE), pool.parent / "out"
+    run = ("run", file, pool, "--out", out, "-o")
+    assert called(*run, """operators=["and","or"]""").returncode == 0
+    assert {tuple(record.config["operators"]) for record in folder_records(out)} == {("and", "or")}
+    refused = called(*run, "operators=and,or")
+    assert refused.returncode == 2
+    assert """expected a list, found a text (a list is JSON, such as '["a", "b"]')""" in refused.stderr
 
 
 def test_a_crash_ends_with_exit_code_one_and_is_shown(pool: Path, written: Callable[..., Path]) -> None:

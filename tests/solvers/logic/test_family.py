@@ -15,7 +15,7 @@ import pytest
 from calibrant.audits.claims import verify
 from calibrant.audits.logic.items import count_certificate
 from calibrant.audits.logic.verify import VERIFIERS, evidence_of
-from calibrant.dsl.errors import PoolError
+from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.midas import candidate_experiments
 from calibrant.dsl.logic.files.networks import ListedModel
@@ -428,7 +428,13 @@ def test_a_family_straight_from_files(tmp_path: Path) -> None:
     assert repr(family).startswith("<LogicFamily: acyclic logic models over 2 merged edges")
     with pytest.raises(PoolError, match=r"d.csv: no time 5; there are: 0, 30"):
         logic_family(pkn, midas, time=5)
-    several = [logic_family(pkn, midas, time=times, fit="0.1", size=1) for times in ("0,30", [0, 30])]
+    with pytest.raises(CalibrantError, match=r"size 1.5; an integer of 0 or more, or none"):
+        logic_family(pkn, midas, time=30, size=1.5)  # type: ignore[arg-type]
+    with pytest.raises(CalibrantError, match=r"fit '-1'; a decimal of 0 or more"):
+        logic_family(pkn, midas, time=30, fit=-1)
+    several = [
+        logic_family(pkn, midas, time=times, fit=fit, size=1) for times, fit in (("0,30", "0.1"), ([0, 30], 0.1))
+    ]
     assert [each.value.task.values for each in several if isinstance(each, Found)] == [
         ((0.9,), (0.1,), (0.2,), (0.0,))
     ] * 2
