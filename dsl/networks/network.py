@@ -76,7 +76,8 @@ def add_kind(error: RefusedError, content: bytes, own: tuple[str, ...]) -> Refus
         kind = f"a network ({network_format})", "calibrant network FILE"
     if kind is None or kind[0].startswith(own):
         return error
-    return error.with_problem(looks_like(*kind) if error.line in (None, 1) else f"{error.problem}; {looks_like(*kind)}")
+    described = text_formats.looks_like(*kind)
+    return error.with_problem(described if error.line in (None, 1) else f"{error.problem}; {described}")
 
 
 def _proven_format(content: bytes) -> str:
@@ -88,10 +89,6 @@ def _proven_format(content: bytes) -> str:
         except PoolError:
             return ""
     return network_format
-
-
-def looks_like(description: str, reader: str) -> str:
-    return f"it looks like {description}; what reads it: {reader}"
 
 
 def read_rules(content: bytes, file: str, chosen: str | None = None, names: str = "id") -> Rules:
@@ -133,7 +130,7 @@ def _decode(content: bytes) -> str:
 def _unrecognized(text: str) -> NetworkError:
     stranger = text_formats.describe_other_format(text)
     if stranger is not None:
-        return NetworkError(looks_like(*stranger), reason="not-a-network")
+        return NetworkError(text_formats.looks_like(*stranger), reason="not-a-network")
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), None)
     if first is None:

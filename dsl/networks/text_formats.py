@@ -163,6 +163,10 @@ def describe_other_format(text: str) -> tuple[str, str] | None:
     return _find_format(text, _OTHER_FORMATS)
 
 
+def looks_like(description: str, reader: str) -> str:
+    return f"it looks like {description}; what reads it: {reader}"
+
+
 def _find_format(text: str, formats: Sequence[_OtherFormat]) -> tuple[str, str] | None:
     lines = [line.strip() for line in split_lines(text[: 1 << 20])]
     return next(((description, reader) for description, reader, matches in formats if matches(lines)), None)

@@ -28,6 +28,7 @@ from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import known_names, nearest_names
 
 NOTHING_SET = frozenset(["none", "-", "obs", "observed", "observational", "0"])  # of any case
+MAX_POSITIONS = 5  # of a line
 SEPARATORS = ",;+| \t"
 FORMS = "X, do(X), X=1, do(X=1), several with , ; + | between; nothing set: empty, none, -, obs, 0"
 Setting = tuple[str, str | None]  # a column of the head, and the word that it was set to, where stated
@@ -199,6 +200,19 @@ def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, m
         return head.names[number - 1]
 
     return name_at
+
+
+def remark_on_positions(do_columns: Sequence[RawColumn], head: Head, missing: frozenset[str]) -> Iterator[str]:
+    """Yield a line on each column that states positions, with the columns that these are."""
+    for raw in do_columns:
+        name_at = _positions(raw, (head.table.lists or {}).get(raw.name, {}), head, missing)
+        if name_at is None:
+            continue
+        numbers = sorted({int(number_of(word) or 0) for word in raw.words if not is_missing(word, missing)} - {0})
+        named = [f"{number} is {name_at(str(number))}" for number in numbers[:MAX_POSITIONS]]
+        more = ["..."] if len(numbers) > MAX_POSITIONS else []
+        if named:
+            yield f"{raw.name} has positions of columns: {', '.join([*named, *more])}"
 
 
 def _parse(cell: str, head: Head) -> Iterator[Setting]:

@@ -32,7 +32,7 @@ from calibrant.bench.replayscm.fitting.columns import (
 )
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
-from calibrant.bench.replayscm.fitting.remarks import table_remarks
+from calibrant.bench.replayscm.fitting.remarks import refuse_other_files, table_remarks
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.parse_limits import advise_row, describe_blanks, describe_no_text
@@ -258,7 +258,7 @@ def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     }
     layout = None if raw.delimiter is None else TableLayout(tuple(names), options.do_columns, raw.delimiter, ruled)
     notes = notes_on(columns, codes, set_masks, counts)
-    remarks = tuple(table_remarks(raw, raws, columns))
+    remarks = tuple(table_remarks(raw, raws, columns, do_columns, head, options.missing_words))
     has_targets = bool(options.do_columns or flags)
     hand = (*options.do_columns, *flags)
     left_out = reasons_left_out(columns, options.dropped(names, source), hand, len(raw.lines))
@@ -534,15 +534,11 @@ def _read_csv(path: Path) -> RawTable:
 def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
     with path.open(encoding=encoding, newline="") as file:
         first = next((line for line in file if line.strip()), "")
-        if first.lstrip().startswith('{"'):
-            raise CalibrantError(
-                f"{path.name} is JSON lines, no CSV; of a pool, see its items by: calibrant list {path.name}, then show"
-            )
+        file.seek(0)
+        refuse_other_files(path.name, first, file)
         file.seek(0)
         if problem := describe_blanks(file):
             raise CalibrantError(f"{path.name}: {problem}")
-        if first.lstrip().startswith("<"):
-            raise CalibrantError(f"{path.name}: XML, no CSV; calibrant network reads SBML and GINML")
         if not first:
             raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
         stated = re.fullmatch(r"sep=([,;\t])", first.rstrip("\r\n"))  # Excel's line above the names

@@ -263,6 +263,8 @@ def test_files_in_other_encodings_and_with_line_breaks_in_cells_are_read(tmp_pat
         (b"A   B\n0   1\n1   0\n", "cells are separated by blanks; write commas, semicolons or tabs"),
         (b"PK\x03\x04\x14\0\xff", "it looks like a workbook; save the sheet as CSV in UTF-8"),
         (b'<?xml version="1.0"?>\n<sbml/>\n', "XML, no CSV; calibrant network reads SBML and GINML"),
+        (b".model m\n.names a b f\n11 1\n", "it looks like BLIF; what reads it: ABC or SIS"),
+        (b"a 1 b c\nb -1 c\n", "it looks like a prior network as SIF; what reads it: calibrant family FILE DATA"),
         (gzip.compress(b"A,B\n0,1\n"), "compressed with gzip; give the file as it was: gunzip FILE"),
         ("A,B\n0,1\n".encode("utf-16-le"), "no text in UTF-8, for it has a NUL"),
     ],
@@ -274,10 +276,33 @@ def test_files_that_are_no_table_are_named(content: bytes, problem: str, tmp_pat
         read_table(file)
 
 
+def test_json_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    for text, kind in (
+        ('{"A": 0}\n{"A": 1}\n', "JSON lines"),
+        ('[{"A": 0}]\n', "a JSON list"),
+        ("[[0, 1]]", "a JSON list"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(CalibrantError, match=f"table.json is {kind}, no CSV"):
+            read_table(file)
+
+
 def test_one_column_of_words_is_a_table(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_text("what it was\nyes\nno\nno it was not\nyes\n", encoding="utf-8")
     assert read_table(file, purpose="networks").columns[0].kind == "categories"
+
+
+def test_columns_at_positions_are_stated(tmp_path: Path) -> None:
+    """Codes of the columns that were set, as of bnlearn's isachs; an environment of 0 and 1 reads so too."""
+    file = tmp_path / "table.csv"
+    file.write_text("INT,A,B\n0,0,1\n2,1,0\n1,1,1\n2,0,0\n", encoding="utf-8")
+    table = read_table(file, do="INT")
+    assert table.targets == [[], ["B"], ["A"], ["B"]]
+    assert table.remarks == ("INT has positions of columns: 1 is A, 2 is B",)
+    file.write_text("INT,A,B\n,0,1\nB,1,0\nA,1,1\n", encoding="utf-8")
+    assert read_table(file, do="INT").remarks == ()
 
 
 def test_words_that_a_shell_reads_are_quoted_in_advice(tmp_path: Path) -> None:
