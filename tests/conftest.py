@@ -128,8 +128,7 @@ def one_core() -> Iterator[None]:
     Each of them would take a second to import everything.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for module in (options, options):
-            patch.setattr(module, "usable_cores", lambda: 1)
+        patch.setattr(options, "usable_cores", lambda: 1)
         yield
 
 
@@ -161,9 +160,13 @@ def no_notices_of_first_use() -> Iterator[None]:
     fonts.removeFilter(is_other)
 
 
-@pytest.fixture(autouse=True)
-def no_progress_lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Silence the lines of commands in this process that depend on how fast the machine is."""
-    if not request.module.__name__.endswith("test_progress"):
+@pytest.fixture(autouse=True, scope="session")
+def no_progress_lines() -> Iterator[None]:
+    """Silence the lines of commands in this process that depend on how fast the machine is.
+
+    For all tests at once: for each of 14,000 it took three seconds. tests/bench/test_progress.py takes it back.
+    """
+    with pytest.MonkeyPatch.context() as patch:
         for name in ("DEFAULT_PACE", "QUICK_PACE"):
-            monkeypatch.setattr(options, name, (NEVER, NEVER))
+            patch.setattr(options, name, (NEVER, NEVER))
+        yield

@@ -12,9 +12,16 @@ from pathlib import Path
 import pytest
 
 from calibrant import load_pool
-from calibrant.bench.commands.options import QUICK_PACE, ProgressLines, execution, progress_bar
+from calibrant.bench.commands.options import DEFAULT_PACE, QUICK_PACE, ProgressLines, execution, progress_bar
 from calibrant.bench.core.registry import bundled_sample
 from tests.support.commands import called
+
+
+@pytest.fixture(autouse=True)
+def lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back what `no_progress_lines` does to all tests."""
+    monkeypatch.setattr("calibrant.bench.commands.options.DEFAULT_PACE", DEFAULT_PACE)
+    monkeypatch.setattr("calibrant.bench.commands.options.QUICK_PACE", QUICK_PACE)
 
 
 class Waits:

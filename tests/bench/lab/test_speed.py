@@ -30,7 +30,7 @@ from calibrant.bench.lab.speed import report
 from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
 from calibrant.bench.lab.speed.__main__ import main as speed
 from calibrant.bench.lab.speed.memory import OURS, Cost, command_cost
-from calibrant.bench.lab.speed.replayscm import noise, replay, scoring, synthesis, tables
+from calibrant.bench.lab.speed.replayscm import noise, replay, scoring, structures, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.loading import write_official_file
 from calibrant.bench.lab.speed.replayscm.replay import CLoop, NoCompilerError, compiled_loop, parse_nested
 from calibrant.bench.lab.speed.report import (
@@ -342,6 +342,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(
         monkeypatch.setattr(tables, "NUM_VARS", [number for number in tables.NUM_VARS if number < 16])
         # episodes of ten variables take seconds; those of six are the same calls
         monkeypatch.setattr(noise, "SHAPES", dict.fromkeys(noise.SHAPES, noise.SHAPES[6]))
+        monkeypatch.setattr(structures, "SOME", 10)  # scores, which the libraries take milliseconds for
         monkeypatch.setattr("calibrant.bench.lab.speed.responses.REWARDED_ITEMS", 2)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.ITEMS", 500)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.OFFICIAL_ITEMS", 500)

@@ -182,6 +182,7 @@ RATES = st.integers(1, 10_000).flatmap(lambda cells: st.integers(0, cells).map(l
 RATED = st.recursive(
     RATES | st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
 )
 
 
