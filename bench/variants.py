@@ -1,7 +1,8 @@
 """Variants of pools: how items are renamed, and how consistent answers are over variants.
 
-A right map turns the original's record into the copy's, what its kind of change may change apart. Beside that: as many
-hypotheses fit, and mapped answers (the gold, and the one that stands in for none) have the verdicts of the originals.
+A copy is checked in three ways. Its map turns the original's record into the copy's, but for what its kind of change
+may change. As many hypotheses fit the copy. Mapped answers (gold, and an empty answer) have the verdicts of the
+originals.
 
 The mean over copies has the interval of all rates, with originals as units (bench.answers.rates).
 """
@@ -39,15 +40,15 @@ from calibrant.dsl.text import known_names
 Record: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
 WORDING = "wording"  # field of records with the name of the wording
-NAMES = "names"  # the kind of change from neutral to published names, whose map is injective
-_TOKEN = re.compile(r"\w+")  # a name may begin with a digit, as `1a` of a published program
+NAMES = "names"  # kind of change from neutral to published names; its map is injective, not a permutation
+_TOKEN = re.compile(r"\w+")  # names may begin with a digit, such as `1a` of a published program
 
 
 class CopyMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Origin of a copy.
 
-    of: id of the original; kind: of change
-    names: from the original's names to the copy's; values: of names, from texts of values to those of the copy
+    of: id of the original; kind: kind of change; names: name in the original -> name in the copy
+    values: name in the original -> (text of a value -> text of the value in the copy)
     """
 
     of: str
@@ -57,7 +58,7 @@ class CopyMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
 
 class Variant(NamedTuple):
-    """A copy of a record; names, values: as in its map, without those that stay."""
+    """A copy of a record. names, values: as in CopyMap, without those that stay."""
 
     record: dict[str, Any]
     names: Mapping[str, str] = {}
@@ -67,8 +68,8 @@ class Variant(NamedTuple):
 class Variable(ABC):
     """Items with variants.
 
-    kinds: of changes, by name
-    fixed: keys of records whose values have no names of the item: ids, labels, words of the format
+    kinds: names of the kinds of changes
+    fixed: keys of records whose values hold no names of the item, such as ids, labels and words of the format
     worded_by: fields that the kind `words` changes
     """
 
@@ -78,13 +79,13 @@ class Variable(ABC):
 
     @abstractmethod
     def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
-        """Return a copy with a change of that kind; None where the item has nothing to change so."""
+        """Return a copy with a change of that kind; None if nothing in the item can be changed so."""
 
     @abstractmethod
     def normal_form(self, record: Record, kind: str) -> Any:
-        """Return what is equal for two records, ids and labels apart, that a change of that kind makes of each other.
+        """Return a value that is equal for two records iff a change of that kind makes one of the other.
 
-        Names and values apart: these are changed by `map_record`.
+        Ids and labels are ignored. Names and values are compared as they are: `map_record` changes them before.
         """
 
     def absence(self, record: Record) -> str:
@@ -92,27 +93,27 @@ class Variable(ABC):
         return ""
 
     def other_fields(self, record: Record, kind: str, fields: Collection[str]) -> dict[str, Any]:
-        """Return a record without these fields, and without those of its wording if that is what changes."""
+        """Return a record without these fields; for the kind `words`, without the fields of its wording too."""
         left_out = {*fields, *(self.worded_by if kind == "words" else ())}
         return {key: value for key, value in record.items() if key not in left_out}
 
-    def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
-        """Return a record over the names and values of a copy; `CalibrantError` for values that cannot be mapped."""
-        if stated.values:
+    def map_record(self, record: Record, copy_map: CopyMap) -> dict[str, Any]:
+        """Return a record with the names and values of a copy; `CalibrantError` for values that cannot be mapped."""
+        if copy_map.values:
             raise CalibrantError("values have no map here")
-        mapped: dict[str, Any] = rename_json(record, stated.names, self.fixed)
+        mapped: dict[str, Any] = rename_json(record, copy_map.names, self.fixed)
         return mapped
 
-    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+    def map_answer(self, answer: Any, copy_map: CopyMap) -> Any:
         """Return an answer to the original as an answer to the copy."""
-        return rename_json(answer, stated.names)
+        return rename_json(answer, copy_map.names)
 
 
 VARIANTS: Capability[Variable] = Capability("`variants`", "generation:VARIANTS")
 
 
 def rename_json(value: Any, names: Mapping[str, str], fixed: frozenset[str] = frozenset()) -> Any:
-    """Return JSON with each name in keys and texts replaced at once; values under fixed keys stay."""
+    """Return JSON in which all names in keys and texts are replaced simultaneously; values under `fixed` keys stay."""
     if isinstance(value, str):
         return _TOKEN.sub(lambda match: names.get(match[0], match[0]), value)
     if isinstance(value, Mapping):
@@ -132,7 +133,7 @@ def rephrase(record: Record) -> Variant:
 
 
 def shuffled(values: Sequence[T], random: Random) -> list[T]:
-    """Return the values in a random order, another than theirs if there is one."""
+    """Return the values in a random order that differs from theirs if there are two or more."""
     order = random.sample(range(len(values)), len(values))
     if len(values) > 1 and order == sorted(order):
         order = [*order[1:], order[0]]
@@ -144,57 +145,56 @@ def permuted(names: Sequence[str], random: Random) -> dict[str, str]:
     return {name: new for name, new in zip(names, shuffled(names, random), strict=True) if name != new}
 
 
-# --- Checks of a copy and its map: statements of a file of variants are verified, none is trusted ---------------------
+# --- Checks of a copy and its map: no statement of a file of variants is trusted --------------------------------------
 
 
 class VariantChecker:
     """Checks copies of the items of one benchmark; results on an original are computed once."""
 
     def __init__(self, bench: Benchmark[Any]) -> None:
-        self._of = bench
-        self._variable = bench.require(VARIANTS)
+        self._bench = bench
+        self._variants = bench.require(VARIANTS)
         self._counts: dict[str, tuple[str, str]] = {}
 
-    def problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
+    def problem(self, original: Any, copy: Any, copy_map: CopyMap) -> str:
         """Return the reason why a copy is not the image of its original under a map; empty if it is."""
-        if stated.kind not in self._variable.kinds:
+        if copy_map.kind not in self._variants.kinds:
             return "its kind of change is unknown"
-        names = () if stated.kind == NAMES and _is_injective(stated.names) else (stated.names,)
-        if not all(map(_is_permutation, (*names, *stated.values.values()))):
+        names = () if copy_map.kind == NAMES and _is_injective(copy_map.names) else (copy_map.names,)
+        if not all(map(_is_permutation, (*names, *copy_map.values.values()))):
             return "the map is not a permutation of names"
         try:
-            mapped = self._variable.map_record(self._of.items.record(original), stated)
-            form = self._variable.normal_form(mapped, stated.kind)
+            mapped = self._variants.map_record(self._bench.items.record(original), copy_map)
+            form = self._variants.normal_form(mapped, copy_map.kind)
         except CalibrantError as error:
             return f"the map cannot be applied: {error}"
-        if form != self._variable.normal_form(self._of.items.record(copy), stated.kind):
+        if form != self._variants.normal_form(self._bench.items.record(copy), copy_map.kind):
             return "the map does not turn the original into the copy"
         if original.id not in self._counts:
             self._counts[original.id] = self._count(original)
         if self._count(copy) != self._counts[original.id]:
             return "another number of hypotheses fits the copy"
-        return self._verdict_problem(original, copy, stated)
+        return self._verdict_problem(original, copy, copy_map)
 
-    def _verdict_problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
-        gold = self._of.training.gold(original)
-        is_wrong = bool(stated.names) and _is_permutation(
-            stated.names
-        )  # a permuted gold is no gold; new names are unread
-        wrong = rename_json(gold, stated.names) if gold is not None and is_wrong else None
-        for answer in (gold, wrong, self._of.scoring.no_answer(original)):
+    def _verdict_problem(self, original: Any, copy: Any, copy_map: CopyMap) -> str:
+        gold = self._bench.training.gold(original)
+        # gold under permuted names is wrong for the original; under new names it could not be read
+        is_permuted = bool(copy_map.names) and _is_permutation(copy_map.names)
+        wrong = rename_json(gold, copy_map.names) if gold is not None and is_permuted else None
+        for answer in (gold, wrong, self._bench.scoring.no_answer(original)):
             if answer is None:
                 continue
-            if self._is_right(original, answer) != self._is_right(copy, self._variable.map_answer(answer, stated)):
+            if self._is_right(original, answer) != self._is_right(copy, self._variants.map_answer(answer, copy_map)):
                 return "a mapped answer has another verdict"
         return ""
 
     def _count(self, item: Any) -> tuple[str, str]:
         """Return bounds of the number of hypotheses that fit, equal where the count is exact."""
-        why = explain_item(self._of, item)
+        why = explain_item(self._bench, item)
         return (why.count.lower, why.count.upper or "") if isinstance(why, Why) else ("", "")
 
     def _is_right(self, item: Any, answer: Mapping[str, Any]) -> bool:
-        return self._of.metrics.success.is_right(self._of.scoring.score(item, answer, ()), item.setting)
+        return self._bench.metrics.success.is_right(self._bench.scoring.score(item, answer, ()), item.setting)
 
 
 def _is_injective(names: Mapping[str, str]) -> bool:
@@ -206,12 +206,12 @@ def _is_permutation(names: Mapping[str, str]) -> bool:
 
 
 # --- Pools of variants: native pools whose header has the original and the map of each copy ---------------------------
-KEY = "variants"  # in the metadata of a pool
-MAX_MAP_BYTES = 15 << 20  # of the maps in a header, of which at most 16 MiB are read
+KEY = "variants"  # key in the metadata of a pool
+MAX_MAP_BYTES = 15 << 20  # size of the maps in a header, of which at most 16 MiB are read
 
 
 class VariantMaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Maps of a pool of variants, by id of the copy; pool, pool_digest: of the originals."""
+    """Maps of a pool of variants. pool, pool_digest: pool of the originals; copies: id of a copy -> its map."""
 
     pool: str
     pool_digest: str
@@ -220,16 +220,16 @@ class VariantMaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int, seed: int) -> tuple[int, int]:
-    """Write so many copies of each item, kinds taking turns; return their number and that of items without one.
+    """Write `copies` copies of each item, by the kinds in turn; return (number of copies, number of items without one).
 
     Every copy is checked before the file appears; `CalibrantError` names one that is not the image of its original.
     """
     bench = benchmark_of(source)
-    variable = bench.require(VARIANTS)
+    variants = bench.require(VARIANTS)
     for kind in kinds:
-        if kind not in variable.kinds:
+        if kind not in variants.kinds:
             raise CalibrantError(
-                f"unknown kind {short_repr(kind)} for {bench.title}; {known_names(kind, variable.kinds)}"
+                f"unknown kind {short_repr(kind)} for {bench.title}; {known_names(kind, variants.kinds)}"
             )
     pool: Any = bench.items.read_pool(source)
     checker = VariantChecker(bench)
@@ -237,30 +237,30 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
     maps: dict[str, CopyMap] = {}
     num_without = 0
     for item in pool.items:
-        before = len(items)
-        for number in range(copies):
-            kind = kinds[number % len(kinds)]
-            if kind == NAMES and number >= len(kinds):  # a second copy would equal the first
+        num_before = len(items)
+        for copy_index in range(copies):
+            kind = kinds[copy_index % len(kinds)]
+            if kind == NAMES and copy_index >= len(kinds):  # a second copy would equal the first
                 continue
-            random = Random(f"{seed} {item.id} {kind} {number}")
-            variant = variable.vary(bench.items.record(item), kind, random)
+            random = Random(f"{seed} {item.id} {kind} {copy_index}")
+            variant = variants.vary(bench.items.record(item), kind, random)
             if variant is None:
                 continue
-            name = f"{item.id}~{kind}-{number + 1}"
+            name = f"{item.id}~{kind}-{copy_index + 1}"
             try:
                 image = bench.items.item_of_record(variant.record | {"id": name})
             except CalibrantError as error:
                 raise CalibrantError(f"{name}: {error}; nothing was written") from None
             values = {key: dict(moved) for key, moved in variant.values.items()}
-            stated = CopyMap(item.id, kind, dict(variant.names), values)
-            problem = checker.problem(item, image, stated)
+            copy_map = CopyMap(item.id, kind, dict(variant.names), values)
+            problem = checker.problem(item, image, copy_map)
             if problem:
                 raise CalibrantError(f"{name}: {problem}; nothing was written")
             items.append(image)
-            maps[name] = stated
-        num_without += len(items) == before
+            maps[name] = copy_map
+        num_without += len(items) == num_before
     if not items:
-        reasons = (variable.absence(bench.items.record(item)) for item in pool.items)
+        reasons = (variants.absence(bench.items.record(item)) for item in pool.items)
         reason = next(filter(None, reasons), "no item has a variant of these kinds")
         raise CalibrantError(f"{source.name}: {reason}")
     stated_maps = VariantMaps(pool.name, pool_digest(source), seed, maps)
@@ -287,7 +287,7 @@ def is_variants_pool(path: Path) -> bool:
 
 
 def check_variants(source: Path, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield copies of a file that are not what it states, with the problem; `CalibrantError` for other originals."""
+    """Yield (copy, problem) for copies that differ from their stated map; `CalibrantError` for another source pool."""
     bench = benchmark_of(source)
     maps = read_maps(path)
     if maps.pool_digest != pool_digest(source):
@@ -296,10 +296,10 @@ def check_variants(source: Path, path: Path) -> Iterator[tuple[str, str]]:
     copies: Mapping[str, Any] = {item.id: item for item in bench.items.read_pool(path).items}
     checker = VariantChecker(bench)
     yield from ((name, "no map") for name in copies.keys() - maps.copies.keys())
-    for name, stated in maps.copies.items():
-        if name not in copies or stated.of not in originals:
+    for name, copy_map in maps.copies.items():
+        if name not in copies or copy_map.of not in originals:
             yield name, "its copy or its original is missing"
-        elif problem := checker.problem(originals[stated.of], copies[name], stated):
+        elif problem := checker.problem(originals[copy_map.of], copies[name], copy_map):
             yield name, problem
 
 
@@ -309,7 +309,7 @@ HEADINGS = ("System", "Originals", "Copies", "Mean", "Interval", "All equal", "W
 
 
 class Flips(NamedTuple):
-    """Answers to copies beside those to their originals: counts of McNemar's test."""
+    """Counts of McNemar's test: copies answered worse (lost) or better (gained) than their originals, of num_copies."""
 
     lost: int
     gained: int
@@ -317,7 +317,7 @@ class Flips(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """Return that of the exact test that copies lose and gain alike; 1 where none flips."""
+        """P-value of the exact test of the hypothesis that copies lose as often as they gain; 1 if none does."""
         flips = self.lost + self.gained
         tail = sum(comb(flips, k) for k in range(min(self.lost, self.gained) + 1))
         return min(1.0, 2 * tail / (1 << flips))
@@ -327,8 +327,9 @@ class Flips(NamedTuple):
 class NameProbe:
     """Answers under published names beside those under neutral ones, paired by item.
 
-    neutral, real: skill, the rate less chance over best less chance, which an item has alike under both names; `scale`
-    is `rate` where records lack chance and best. interval: of the difference, clustered by what items share
+    scale: "skill", which is (rate - chance) / (best - chance), or "rate" where records lack chance and best
+    neutral, real: mean on this scale under neutral and under published names
+    num_units: number of units, groups of items about one model; interval: interval of the difference, by units
     """
 
     scale: Literal["skill", "rate"]
@@ -340,7 +341,7 @@ class NameProbe:
 
     @property
     def prior_knowledge(self) -> float:
-        """Return what published names add."""
+        """Difference that published names make, real minus neutral."""
         return self.real - self.neutral
 
     def cells(self, system: str) -> list[str]:
@@ -363,7 +364,7 @@ class NameProbe:
 
 
 class NamedPair(NamedTuple):
-    """Right answers to an item under neutral and published names; room: chance and best, None where unknown."""
+    """Shares of right answers to an item under neutral and published names. room: (chance, best), None if unknown."""
 
     unit: str
     neutral: float
@@ -394,11 +395,11 @@ PROBE_HEADINGS = ("System", "Items", "Networks", "Scale", "Neutral", "Real", "Pr
 class Consistency:
     """Answers of a system to the copies of a pool.
 
-    correct_by_original: of each original, whether each copy was answered right, several answers by their mean
-    flips: by kind of change, where the system answered originals too
+    correct_by_original: original -> for each copy, the share of its answers that are right
+    flips: kind of change -> flips, where the system answered originals too
     by_kind: kind of change -> `correct_by_original` of the copies so changed
-    originals_mean: mean of the answers to the originals of copies; None without any
-    names: what published names add, where copies have them and originals were answered
+    originals_mean: mean of the answers to the originals of copies; None without such answers
+    names: effect of published names; None unless copies have them and originals were answered
     """
 
     system: str
@@ -422,7 +423,7 @@ class Consistency:
 
     @property
     def num_equal(self) -> int:
-        """Return the number of originals whose copies are all right or all wrong."""
+        """Number of originals whose copies all have the same share of right answers."""
         return sum(len(set(values)) == 1 for values in self.correct_by_original.values())
 
     @property
@@ -431,7 +432,7 @@ class Consistency:
 
     @property
     def worst(self) -> float:
-        """Return the mean over originals of the worst copy; it falls with the number of copies."""
+        """Mean over originals of the worst copy; it falls with the number of copies."""
         return rates.exact_mean(map(min, self.correct_by_original.values()))
 
     def cells(self) -> list[str]:
@@ -473,9 +474,13 @@ class Consistency:
         }
 
 
-def rate_of_copies(rights: Mapping[str, Sequence[float]]) -> Estimate:
+def rate_of_copies(correct_by_original: Mapping[str, Sequence[float]]) -> Estimate:
     """Return the mean over all copies, clustered by original."""
-    rate = estimate(((of, index), of, right) for of, listed in rights.items() for index, right in enumerate(listed))
+    rate = estimate(
+        ((original, index), original, share)
+        for original, shares in correct_by_original.items()
+        for index, share in enumerate(shares)
+    )
     assert rate is not None
     return rate
 
@@ -485,9 +490,8 @@ def measure_consistency(
 ) -> list[Consistency]:
     """Return the consistency of each system with answers to a pool of variants; `CalibrantError` if there is none.
 
-    Copies without an answer count as wrong; items without a right answer are left out.
-    Answers to the originals' pool among `answers` give the flips.
-    maps: of the pool
+    Copies without an answer count as wrong; items to which no answer is right or wrong are left out. Answers to the
+    originals among `answers` give the flips. maps: maps of the pool
     """
     digest, bench = pool_digest(variants), benchmark_of(variants)
     copies: dict[rates.SystemKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -510,9 +514,9 @@ def measure_consistency(
     if not copies:
         where = f"{variants.name}{' that has a right answer' if unjudged else ''}"
         raise CalibrantError(f"--consistency: no answer is to an item of {where}")
-    judged = {name: stated for name, stated in maps.copies.items() if name not in unjudged}
+    judged = {name: copy_map for name, copy_map in maps.copies.items() if name not in unjudged}
     names = rates.system_names(configs)
-    named = {name: stated for name, stated in judged.items() if stated.kind == NAMES}
+    named = {name: copy_map for name, copy_map in judged.items() if copy_map.kind == NAMES}
     units: dict[str, str] = {}
     if named:
         units = {
@@ -523,7 +527,7 @@ def measure_consistency(
         before = originals.get(key, {})
         pairs = [
             NamedPair(units[name], _mean(before[of_id]), _mean(copies[key].get(name, ())), rooms.get(of_id))
-            for name, of_id in ((name, stated.of) for name, stated in named.items())
+            for name, of_id in ((name, copy_map.of) for name, copy_map in named.items())
             if before.get(of_id)
         ]
         rows.append(replace(_consistency(names[key], copies[key], before, judged), names=probe_names(pairs)))
@@ -533,22 +537,22 @@ def measure_consistency(
 def _consistency(
     system: str, copies: Mapping[str, list[float]], originals: Mapping[str, list[float]], maps: Mapping[str, CopyMap]
 ) -> Consistency:
-    rights: dict[str, list[float]] = {}
+    correct_by_original: dict[str, list[float]] = {}
     by_kind: dict[str, dict[str, list[float]]] = {}
     flips: dict[str, list[int]] = {}
-    for name, stated in maps.items():
+    for name, copy_map in maps.items():
         right = _mean(copies.get(name, ()))
-        rights.setdefault(stated.of, []).append(right)
-        by_kind.setdefault(stated.kind, {}).setdefault(stated.of, []).append(right)
-        if originals.get(stated.of):
-            right_before = _mean(originals[stated.of])
-            counts = flips.setdefault(stated.kind, [0, 0, 0])
+        correct_by_original.setdefault(copy_map.of, []).append(right)
+        by_kind.setdefault(copy_map.kind, {}).setdefault(copy_map.of, []).append(right)
+        if originals.get(copy_map.of):
+            right_before = _mean(originals[copy_map.of])
+            counts = flips.setdefault(copy_map.kind, [0, 0, 0])
             counts[0] += right_before > right
             counts[1] += right_before < right
             counts[2] += 1
-    before = [_mean(originals[name]) for name in rights if originals.get(name)]
-    mean_before = rates.mean_if_known(before)
-    return Consistency(system, rights, {kind: Flips(*counts) for kind, counts in flips.items()}, by_kind, mean_before)
+    originals_mean = rates.mean_if_known([_mean(originals[id_]) for id_ in correct_by_original if originals.get(id_)])
+    flips_by_kind = {kind: Flips(*counts) for kind, counts in flips.items()}
+    return Consistency(system, correct_by_original, flips_by_kind, by_kind, originals_mean)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -168,9 +168,9 @@ class LabVariants(variants.Variable):
             "hidden": hidden_part,
         }
 
-    def map_answer(self, answer: Any, stated: variants.CopyMap) -> Any:
-        coefficients = {f"{c}_{old}": f"{c}_{new}" for c in ("c", "c2") for old, new in stated.names.items()}
-        return variants.rename_json(answer, {**stated.names, **coefficients})
+    def map_answer(self, answer: Any, copy_map: variants.CopyMap) -> Any:
+        coefficients = {f"{c}_{old}": f"{c}_{new}" for c in ("c", "c2") for old, new in copy_map.names.items()}
+        return variants.rename_json(answer, {**copy_map.names, **coefficients})
 
 
 def _repeat_record(record: variants.Record, random: Random) -> ItemVariant | None:

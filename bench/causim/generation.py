@@ -524,13 +524,13 @@ class ProgramVariants(Variable):
             **{key: sorted(record[key]) for key in _SORTED if key in record},
         }
 
-    def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
-        renamed: dict[str, Any] = rename_json(record, stated.names, self.fixed)
-        return map_values(renamed, stated.values) if stated.values else renamed
+    def map_record(self, record: Record, copy_map: CopyMap) -> dict[str, Any]:
+        renamed: dict[str, Any] = rename_json(record, copy_map.names, self.fixed)
+        return map_values(renamed, copy_map.values) if copy_map.values else renamed
 
-    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
-        renamed = rename_json(answer, stated.names)
-        return map_assignment(renamed, stated.values) if isinstance(renamed, Mapping) else renamed
+    def map_answer(self, answer: Any, copy_map: CopyMap) -> Any:
+        renamed = rename_json(answer, copy_map.names)
+        return map_assignment(renamed, copy_map.values) if isinstance(renamed, Mapping) else renamed
 
 
 def _reorder(record: Record, random: Random) -> Variant | None:

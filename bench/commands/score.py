@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from calibrant.bench.terminal import NextCommand
 
 
-PROGRESS_STEP = 1_000  # verdicts between updates, which take 0.05 s to a few seconds
+PROGRESS_STEP = 1_000
+"""Number of verdicts between updates of the progress bar: 0.05 s to a few seconds of scoring."""
 
 Paths: TypeAlias = Annotated[
     list[Path],
@@ -107,7 +108,7 @@ def score(
         return
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)
-        _refuse_of_logs(paths[0], logs, {**field_options, **work_options})
+        _refuse_options_for_logs(paths[0], logs, {**field_options, **work_options})
         _score_logs(paths, logs, out=out, as_json=as_json)
         return
     *pools, file = paths
@@ -128,7 +129,7 @@ def _open_predictions(
     *,
     skip_unknown: bool,
 ) -> tuple[PoolScorer, Predictions]:
-    """Return the scorer of these pools, and the reader of the file of predictions."""
+    """Return the scorer for these pools, and the reader of the file of predictions."""
     from calibrant.bench.scoring.files import STANDARD_INPUT
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
@@ -137,7 +138,7 @@ def _open_predictions(
 
     @cache
     def hint() -> str:
-        """Return the hint on --skip-unknown, or that the whole file has no known item."""
+        """Return the end of the error on an unknown item: whether --skip-unknown helps, or no line has a known item."""
         if file != STANDARD_INPUT:
             lines = Predictions(file, scorer, skip_unknown=True, fields=fields)
             with suppress(CalibrantError):
@@ -161,7 +162,7 @@ def _score_file(
     out: Path | None,
     as_json: bool,
 ) -> ResultTable:
-    """Score a file, write its lines, print what was recognised; return the table."""
+    """Score a file, write its verdicts, print what was recognised in it, and return the table of its rates."""
     from calibrant.bench.commands.options import usable_cores
     from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.lines import count_on_cluster, score_in_parallel
@@ -169,29 +170,29 @@ def _score_file(
 
     collected = ResultTable(bench.metrics)
     if cluster is None:
-        number = workers or usable_cores()
-        counted = score_in_parallel(
-            scorer, bench.metrics, predictions, with_lines=as_json or out is not None, workers=number
+        num_workers = workers or usable_cores()
+        verdicts = score_in_parallel(
+            scorer, bench.metrics, predictions, with_lines=as_json or out is not None, workers=num_workers
         )
     else:
-        counted = count_on_cluster(scorer, bench.metrics, predictions, options.execution(workers, cluster))
+        verdicts = count_on_cluster(scorer, bench.metrics, predictions, options.execution(workers, cluster))
     try:
-        _count(_with_progress(file, counted), predictions.counts, collected, out=out, as_json=as_json)
+        _collect_counted(_with_progress(file, verdicts), predictions.counts, collected, out=out, as_json=as_json)
     except NothingRunError:
-        _tell(file, predictions, scorer.items)
+        _print_recognised(file, predictions, scorer.items)
         raise
-    _tell(file, predictions, scorer.items)
+    _print_recognised(file, predictions, scorer.items)
     if as_json and (summary := _summary(predictions)):
         typer.echo(json_text({"summary": summary}, indent=None))
     return collected
 
 
 def _print(collected: ResultTable, pools: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
-    """Print the table, the sentence on luck, and the commands to run next."""
+    """Print the table of rates, which system was lucky most often, and the commands to run next."""
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.terminal import print_next
 
-    print_rows(collected, err=as_json, again=_again(out))
+    print_rows(collected, err=as_json, again=_table_command(out))
     _print_luck(collected, err=as_json)
     if not as_json:
         answered = {digest for row, _ in collected.read_rows() for digest in row.pools}
@@ -236,20 +237,20 @@ def _is_predictions(path: Path) -> bool:
     return False
 
 
-def _with_progress(file: Path, counted: Iterable[CountedVerdict]) -> Iterator[CountedVerdict]:
-    """Yield verdicts, with progress after every PROGRESS_STEP of them."""
+def _with_progress(file: Path, verdicts: Iterable[CountedVerdict]) -> Iterator[CountedVerdict]:
+    """Yield verdicts; a progress bar appears after the first PROGRESS_STEP, and moves after as many more."""
     from calibrant.bench.commands.options import progress_bar
 
-    verdicts = iter(counted)
-    yield from islice(verdicts, PROGRESS_STEP)  # one by one, so that those before an error are printed
-    following = next(verdicts, None)
+    remaining = iter(verdicts)
+    yield from islice(remaining, PROGRESS_STEP)  # one by one, so that those before an error are printed
+    following = next(remaining, None)
     if following is None:
         return
     with progress_bar("scoring ") as progress:
         num_lines = _num_lines(file)
-        for number, verdict in enumerate(chain((following,), verdicts), PROGRESS_STEP):
-            if number % PROGRESS_STEP == 0:
-                progress(file.name, number, num_lines)
+        for num_done, verdict in enumerate(chain((following,), remaining), PROGRESS_STEP):
+            if num_done % PROGRESS_STEP == 0:
+                progress(file.name, num_done, num_lines)
             yield verdict
         progress(file.name, num_lines, num_lines)
 
@@ -262,31 +263,34 @@ def _num_lines(file: Path) -> int:
         return sum(part.count(b"\n") for part in iter(partial(lines.read, 1 << 20), b""))
 
 
-def _count(
-    counted: Iterable[CountedVerdict],
+def _collect_counted(
+    verdicts: Iterable[CountedVerdict],
     counts: ResponseCounts,
     collected: ResultTable,
     *,
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Add every verdict to the table, and write its line to the requested outputs."""
+    """Add every verdict on a prediction to the table and the counts, and write its line to the requested outputs."""
     with _output(out) as out_file:
-        for context, values, sample, line, reading, by_rule, place in counted:
-            counts.add(place, reading)
+        for context, values, sample, line, reading, by_rule, location in verdicts:
+            counts.add(location, reading)
             if values is None:
                 collected.exclude(context, reading.reason)
                 if context.system == NO_MODEL:
-                    counts.nameless.add(place)
+                    counts.nameless.add(location)
             else:
                 collected.count(context, values, sample, reading.reason)
-                counts.compare(place, *by_rule)
+                counts.compare(location, *by_rule)
             if line is not None:
                 _write_line(line, out_file, as_json=as_json)
 
 
 def _summary(predictions: Predictions) -> dict[str, Any]:
-    """Return the facts that lines of verdicts lack: counts of lines without a verdict; {} if every line has one."""
+    """Return the counts that --json adds for lines without a verdict of their own.
+
+    {} if no line was skipped, none answers an instance twice and none holds the answers of several filters
+    """
     counts = predictions.counts.as_json()
     if not predictions.skipped and {"duplicate", "filters"}.isdisjoint(counts["warnings"]):
         return {}
@@ -300,7 +304,7 @@ def _summary(predictions: Predictions) -> dict[str, Any]:
 
 
 def _score_logs(paths: list[Path], bench: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
-    """Score logs, files that hold their items: a row for each stratum and system, with attributions."""
+    """Score logs of episodes, which hold their items; print rates by stratum, of each system and of all together."""
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.core.capabilities import LOGS
     from calibrant.bench.core.registry import log_benchmark
@@ -314,7 +318,7 @@ def _score_logs(paths: list[Path], bench: Benchmark[Any], *, out: Path | None, a
     scored = chain.from_iterable(map(bench.require(LOGS), paths))
     _collect(_count_everybody(scored, everybody), collected, out=out, as_json=as_json)
     for table in (collected, everybody):
-        print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json, again=_again(out))
+        print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json, again=_table_command(out))
     _print_luck(collected, err=as_json)
 
 
@@ -324,7 +328,7 @@ def _print_luck(collected: ResultTable, *, err: bool) -> None:
 
 
 def _next_commands(pools: Sequence[Path], out: Path | None, answered: Set[str]) -> Iterator[NextCommand]:
-    """Yield the commands to suggest after scoring; answered: digests of the pools that have answers."""
+    """Yield the commands to suggest after scoring. answered: digests of the pools that have answers."""
     from calibrant.bench.terminal import NextCommand, invocation, unused_path
     from calibrant.dsl.records import file_digest
 
@@ -335,25 +339,25 @@ def _next_commands(pools: Sequence[Path], out: Path | None, answered: Set[str]) 
     yield NextCommand(("report", out, "--out", unused_path("report.html")), "tables and plots")
     pool_options = [word for pool in pools for word in ("--pool", pool)]
     yield NextCommand(("table", out, "--attribution", *pool_options), "earned or luck")
-    # no --class: which classes have answers is known after counting alone
+    # no --class, since which classes have answers is known only after `table --attribution`
     for pool in [pool for pool in pools if file_digest(pool) in answered][:1]:
         yield NextCommand(("list", pool, "--scores", out), "which items")
 
 
-def _again(out: Path | None) -> str:
+def _table_command(out: Path | None) -> str:
     """Return the command that prints the table from the file of verdicts; empty without such a file."""
     return "" if out is None else shlex.join(["calibrant", "table", str(out)])
 
 
 def _count_everybody(scored: Iterable[Answer], everybody: ResultTable) -> Iterator[Answer]:
-    """Yield the answers, adding them to the table of all systems together too."""
+    """Yield the answers, and add each one to the table in which all systems are a single one."""
     for context, verdict in scored:
         everybody.add(context._replace(system="(all)"), verdict)
         yield context, verdict
 
 
 def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | None, as_json: bool) -> None:
-    """Add every verdict to the table, and write its line to the requested outputs."""
+    """Add every verdict on a log to the table, and write its line to the requested outputs."""
     from calibrant.bench.scoring.lines import json_line
 
     with _output(out) as out_file:
@@ -370,9 +374,9 @@ def _write_line(line: str, out_file: TextIO | None, *, as_json: bool) -> None:
         out_file.write(line + "\n")
 
 
-def _refuse_of_logs(path: Path, bench: Benchmark[Any], refused: Mapping[str, object]) -> None:
-    """Raise `CalibrantError` for options of predictions: a log of episodes holds its items."""
-    for option, value in refused.items():
+def _refuse_options_for_logs(path: Path, bench: Benchmark[Any], options_for_predictions: Mapping[str, object]) -> None:
+    """Raise `typer.BadParameter` if an option has a value that applies to predictions, not to a log of episodes."""
+    for option, value in options_for_predictions.items():
         if value:
             reason = (
                 f"{path.name} is a log of episodes of {bench.title}, which is scored here, without pools and fields"
@@ -380,7 +384,7 @@ def _refuse_of_logs(path: Path, bench: Benchmark[Any], refused: Mapping[str, obj
             raise typer.BadParameter(in_one_line(reason), param_hint=option)
 
 
-def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
+def _print_recognised(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
     """Print what was recognised in the predictions, and how many lines were skipped, excluded or not submitted."""
     from calibrant.bench.scoring.files import shown_name
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from calibrant.bench.report.table import ResultTable
     from calibrant.dsl.answer_text import Thoughts
 
-ATTRIBUTION = "attribution"  # the view
-BESIDE_CONSISTENCY = ("--official", "--columns", "--decided-at", "--attribution", "--by")
+ATTRIBUTION = "attribution"
+"""The view of the four classes of answers: earned, missed, lucky and short."""
+
+_NOT_WITH_CONSISTENCY = ("--official", "--columns", "--decided-at", "--attribution", "--by")
 AttributionOption: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -88,13 +90,13 @@ def table(
     """
     _check_sources(sources, official, thoughts)
     if consistency is not None:
-        _refuse_beside_consistency(given, official, columns, decided_at, attribution, by != "pool")
+        _refuse_with_consistency(given, official, columns, decided_at, attribution, by != "pool")
         _print_consistency(sources or (), consistency, pools or (), as_json=as_json)
         return 0
     if commands_options.print_set_table(sources or (), as_json=as_json):
         return 0
     if given.values.get("trajectory"):
-        _refuse_beside_trajectory(official, by, columns, decided_at, attribution=attribution)
+        _refuse_with_trajectory(official, by, columns, decided_at, attribution=attribution)
         _print_trajectories(sources or (), given, pools or (), as_json=as_json)
         return 0
     needed = _needs_attribution(columns, pools, attribution=attribution, as_json=as_json)
@@ -116,7 +118,7 @@ def table(
 
 
 def _check_sources(sources: Sequence[Path] | None, official: Sequence[Path] | None, thoughts: str | None) -> None:
-    """Refuse a table of nothing, and a way to read texts where there are none."""
+    """Raise `typer.BadParameter` if there is nothing to tabulate, or if --thoughts is given without --official."""
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
     if not official:
@@ -141,7 +143,7 @@ def _same_table(
     by: str,
     decided_at: float | None,
 ) -> str:
-    """Return the command of this table, without its columns."""
+    """Return the command for this table without --columns and --attribution; hints add `--columns all` or `--json`."""
     option_values: dict[str, Sequence[object] | None] = {
         "--official": official,
         "--pool": pools,
@@ -155,17 +157,18 @@ def _same_table(
     return shlex.join(["calibrant", "table", *map(str, sources), *options])
 
 
-def _refuse_beside_trajectory(
+def _refuse_with_trajectory(
     official: object, by: str, columns: object, decided_at: object, *, attribution: bool
 ) -> None:
-    stated = {"--official": official, "--columns": columns, "--decided-at": decided_at, "--attribution": attribution}
-    commands_options.refuse_options(stated | {"--by": by != "pool"}, "--trajectory has rows and columns of its own")
+    """Raise `typer.BadParameter` if an option for the table of rates is given with --trajectory."""
+    given = {"--official": official, "--columns": columns, "--decided-at": decided_at, "--attribution": attribution}
+    commands_options.refuse_options(given | {"--by": by != "pool"}, "--trajectory has rows and columns of its own")
 
 
 def _print_trajectories(
     sources: Sequence[Path], choices: GivenOptions, pools: Sequence[Path], *, as_json: bool
 ) -> None:
-    """Print means by step of the runs on these pools."""
+    """Print a table of the runs on these pools, with means by step, and how many runs it leaves out."""
     from calibrant.bench.core.registry import one_benchmark
     from calibrant.bench.pages.terminal_tables import aligned
     from calibrant.bench.report.capabilities import TRAJECTORIES
@@ -184,9 +187,12 @@ def _print_trajectories(
         typer.echo(f"{table.num_uncounted} runs left out: the mechanisms left are not counted", err=True)
 
 
-def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
-    """Refuse options of other tables; values: of those in BESIDE_CONSISTENCY."""
-    options = dict(zip(BESIDE_CONSISTENCY, values, strict=True))
+def _refuse_with_consistency(choices: GivenOptions, *values: object) -> None:
+    """Raise `typer.BadParameter` if an option for another table is given with --consistency.
+
+    values: those of the options in _NOT_WITH_CONSISTENCY, in this order
+    """
+    options = dict(zip(_NOT_WITH_CONSISTENCY, values, strict=True))
     options |= choices.by_flag
     commands_options.refuse_options(
         {option: bool(value) for option, value in options.items()}, "it has no effect on --consistency"
@@ -196,7 +202,7 @@ def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
 def _print_consistency(sources: Sequence[Path], variants: Path, pools: Sequence[Path], *, as_json: bool) -> None:
     """Print the table of answers to copies: rates clustered by original, and which changes flip answers.
 
-    pools: of originals, for the skill under neutral and published names
+    pools: files of the original items, from which answers without an attribution get one
     """
     from calibrant.bench.report.pool_attribution import add_attributions
     from calibrant.bench.report.sources import scored_answers
@@ -213,7 +219,10 @@ def _print_consistency(sources: Sequence[Path], variants: Path, pools: Sequence[
 
 
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:
-    """Return whether attributions are requested; refuse columns that leave them out, and pools that have no use."""
+    """Return whether the table needs attributions, by --attribution or by a column of them.
+
+    `typer.BadParameter` if --attribution is given with columns that have none, or --pool where nothing uses it.
+    """
     from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
     from calibrant.bench.pages.terminal_tables import ALL
     from calibrant.dsl.text import known_names, nearest_names
@@ -221,8 +230,8 @@ def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, att
     attribution_names = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {
         ATTRIBUTION
     }
-    shows = columns is not None and not attribution_names.isdisjoint(part.strip() for part in columns.split(","))
-    if attribution and columns not in (None, ALL) and not shows:
+    has_column = columns is not None and not attribution_names.isdisjoint(part.strip() for part in columns.split(","))
+    if attribution and columns not in (None, ALL) and not has_column:
         for part in map(str.strip, (columns or "").split(",")):
             if part not in attribution_names and nearest_names(part, attribution_names, 1):
                 names_text = known_names(part, [column.heading for column in ATTRIBUTION_METRICS])
@@ -230,9 +239,9 @@ def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, att
         examples = "earned,missed,lucky,short"
         reason = f"none of these columns is about it: leave --columns out, or add {examples}, or give all"
         raise typer.BadParameter(reason, param_hint="--attribution")
-    if pools and not (attribution or shows or as_json or columns == ALL):
+    if pools and not (attribution or has_column or as_json or columns == ALL):
         raise typer.BadParameter("pools are read for attributions: give --attribution too", param_hint="--pool")
-    return attribution or shows
+    return attribution or has_column
 
 
 def print_table(
@@ -248,14 +257,12 @@ def print_table(
     needs_attribution: bool = False,
     again: str = "",
 ) -> None:
-    """Print the table of these sources on standard output; what it does not cover is said on standard error.
+    """Print a table of rates for each benchmark on standard output, and what it does not cover on standard error.
 
-    stored: results that official files embed, by file
-    pools: whose items attributions are made for, where records have none
+    stored: results that official files embed, by file; they are counted too, and their disagreements are printed
+    pools: files of the items for which attributions are computed, where records have none
     level: posterior from which noisy readings decide
-    again: a command that makes the same table, for hints
-
-    Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
+    again: a command that prints the same table, for hints
     """
     from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.core.names import FIRST
@@ -272,13 +279,13 @@ def print_table(
         level=level,
         handling=InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED)),
         needs_attribution=needs_attribution,
-        check=lambda metrics: _with_columns(metrics, columns),
+        check=lambda metrics: _check_columns(metrics, columns),
     )
     if collected.tables:
         given.refuse_foreign(collected.tables)
     if needs_attribution:
         collected.coverage.refuse_bare_pools(pools)
-    tables = collected.tables or {FIRST: ResultTable(_with_columns(benchmark(FIRST).metrics, columns))}
+    tables = collected.tables or {FIRST: ResultTable(_check_columns(benchmark(FIRST).metrics, columns))}
     columns_of = _columns_of(tables, columns)
     if as_json:
         _print_json(tables.values(), [*stored.values()], [*collected.notes])
@@ -299,7 +306,6 @@ def print_table(
 
 
 def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
-
     for table in tables:
         _print_incomplete(table)
     printed = {
@@ -311,33 +317,39 @@ def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults]
     typer.echo(json_text(printed | ({"notes": notes} if notes else {})))
 
 
-def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
-    """Return the measures, once each column is one of some benchmark: an unknown name is said before the work."""
+def _check_columns(metrics: MetricSet, columns: str | None) -> MetricSet:
+    """Return these metrics; `UnknownColumnError` if a column is none of any benchmark, before anything is counted."""
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.pages.terminal_tables import UnknownColumnError
 
     names = _column_names(columns)
     for name in names:
         if not any(_has_column(bench.metrics, name, is_only=len(names) == 1) for bench in benchmarks()):
-            allowed = UnknownColumnError.allowed_of(measures)
+            allowed = UnknownColumnError.allowed_of(metrics)
             raise UnknownColumnError(name, allowed)
-    return measures
+    return metrics
 
 
 def _column_names(columns: str | None) -> list[str]:
     return [*filter(None, map(str.strip, (columns or "").split(",")))]
 
 
-def _has_column(measures: MetricSet, name: str, *, is_only: bool) -> bool:
-    """Return whether a benchmark has a column of this name, or a view where no other name is given."""
+def _has_column(metrics: MetricSet, name: str, *, is_only: bool) -> bool:
+    """Return whether a benchmark has a column of this name, or a view of it.
+
+    is_only: whether it is the only name given; a view is not combined with others
+    """
     from calibrant.bench.pages.terminal_tables import ALL, REASONS_VIEW, named_column
 
-    is_view = is_only and name in (*measures.views, REASONS_VIEW, ALL)
-    return is_view or named_column(measures, name) is not None
+    is_view = is_only and name in (*metrics.views, REASONS_VIEW, ALL)
+    return is_view or named_column(metrics, name) is not None
 
 
 def _columns_of(tables: Mapping[str, ResultTable], columns: str | None) -> dict[str, str | None]:
-    """Return by benchmark those of the columns that it has; `UnknownColumnError` for one that none of them has."""
+    """Return benchmark -> the given columns that it has, None if none are given.
+
+    `UnknownColumnError` for a column that none of the tables has.
+    """
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.pages.terminal_tables import UnknownColumnError
 
@@ -356,9 +368,11 @@ def _columns_of(tables: Mapping[str, ResultTable], columns: str | None) -> dict[
 
 
 def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool = False, again: str = "") -> None:
-    """Print the rows as text, and those of several samples; what was left out is said on standard error.
+    """Print the rows of a table, then those on several samples; what was left out is listed on standard error.
 
-    again: a command that makes the same table, for the hint which shows the rest
+    columns: a view, or names separated by commas; None: the benchmark's first view
+    err: whether the rows go to standard error too
+    again: a command that prints the same table, for the hint on how to see the rest
     """
     from calibrant.bench.core.metrics import UNDEFINED
     from calibrant.bench.pages.terminal_tables import LABELS, fit_columns, table_text
@@ -394,9 +408,9 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
             _print_left_out(several.left_out, width, f"{again} --json" if again else "")
 
 
-def _lacks_structure(measures: MetricSet, columns: str | None, rows: Sequence[Mapping[str, str]]) -> bool:
-    """Return whether columns of the structure were asked for, and no answer has any."""
-    view = measures.views.get("structure")
+def _lacks_structure(metrics: MetricSet, columns: str | None, rows: Sequence[Mapping[str, str]]) -> bool:
+    """Return whether a column of the view `structure` was requested, and no answer was scored with its structure."""
+    view = metrics.views.get("structure")
     requested = set(_column_names(columns))
     if view is None or requested.isdisjoint(
         {"structure", *(name for m in view.metrics for name in (m.key, m.heading))}

@@ -250,11 +250,11 @@ class LogicVariants(Variable):
             "truth": _sorted_truth(record),
         }
 
-    def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
+    def map_record(self, record: Record, copy_map: CopyMap) -> dict[str, Any]:
         if _has_trajectories(record):
-            return _map_trajectories(record, stated)
-        names, truth = stated.names, record["sealed"]["truth"]
-        columns = _old_columns(stated, len(record["readouts"]))
+            return _map_trajectories(record, copy_map)
+        names, truth = copy_map.names, record["sealed"]["truth"]
+        columns = _old_columns(copy_map, len(record["readouts"]))
         if truth is not None:
             gold = [_rename_clause(text, names) for text in truth["gold"]]
             truth = {**truth, "gold": gold, "answers": ["".join(row[k] for k in columns) for row in truth["answers"]]}
@@ -277,24 +277,24 @@ class LogicVariants(Variable):
             raise CalibrantError("names of merged nodes decide the edges of the class")
         return mapped
 
-    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+    def map_answer(self, answer: Any, copy_map: CopyMap) -> Any:
         if isinstance(answer.get("model"), str):
-            return {"model": _rename_network(answer["model"], stated.names)}
+            return {"model": _rename_network(answer["model"], copy_map.names)}
         mapped = dict(answer)
         if isinstance(mapped.get("model"), list):
-            mapped["model"] = [_rename_clause(text, stated.names) for text in mapped["model"]]
+            mapped["model"] = [_rename_clause(text, copy_map.names) for text in mapped["model"]]
         if isinstance(mapped.get("probabilities"), list):
             mapped["probabilities"] = [
-                [row[k] for k in _old_columns(stated, len(row))] for row in mapped["probabilities"]
+                [row[k] for k in _old_columns(copy_map, len(row))] for row in mapped["probabilities"]
             ]
         return mapped
 
 
-def _old_columns(stated: CopyMap, width: int) -> list[int]:
+def _old_columns(copy_map: CopyMap, width: int) -> list[int]:
     """Return the old index of each new column; `CalibrantError` for a map of anything but these columns."""
     indices = {str(number): number - 1 for number in range(1, width + 1)}
-    columns = stated.values.get(_COLUMNS, {})
-    if not {_COLUMNS}.issuperset(stated.values) or not indices.keys() >= columns.keys():
+    columns = copy_map.values.get(_COLUMNS, {})
+    if not {_COLUMNS}.issuperset(copy_map.values) or not indices.keys() >= columns.keys():
         raise CalibrantError("only columns have a map of values, and these are numbered from 1")
     old_index = {new: indices[number] for number, new in columns.items()}
     return [old_index.get(number, index) for number, index in indices.items()]
@@ -399,11 +399,11 @@ def _vary_trajectories(record: Record, kind: str, random: Random) -> Variant | N
     return Variant(_map_trajectories(record, CopyMap("", kind, names)), names) if names else None
 
 
-def _map_trajectories(record: Record, stated: CopyMap) -> dict[str, Any]:
+def _map_trajectories(record: Record, copy_map: CopyMap) -> dict[str, Any]:
     """Return a record with genes renamed; the order of genes, and so the states, does not change."""
-    if stated.values:
+    if copy_map.values:
         raise CalibrantError("values have no map here")
-    names, truth = stated.names, record["sealed"]["truth"]
+    names, truth = copy_map.names, record["sealed"]["truth"]
 
     def rename(held: Mapping[str, int]) -> dict[str, int]:
         return {names.get(gene, gene): value for gene, value in held.items()}
