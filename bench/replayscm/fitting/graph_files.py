@@ -107,8 +107,26 @@ def _read_text(text: str, source: str) -> Arcs:
         return []
     if stripped.startswith("[") and "->" not in stripped:
         return _read_model_string(stripped, source)
+    if _TETRAD_EDGES in stripped:
+        return _read_tetrad(stripped.partition(_TETRAD_EDGES)[2], source)
     lines = [line.strip().rstrip(",;") for line in re.split(r"[\n;]", stripped)]
     return [arc for line in lines if line for arc in parse_statement("require", line, source).arcs]
+
+
+_TETRAD_EDGES = "Graph Edges:"
+
+
+def _read_tetrad(text: str, source: str) -> Arcs:
+    """Read the numbered edges that Tetrad and causal-learn write."""
+    edges = [
+        edge.groups() for line in text.splitlines() if (edge := re.match(r"\s*\d+\. (.+?) (\S{3}) (.+?)\s*$", line))
+    ]
+    other = next((" ".join(edge) for edge in edges if edge[1] != "-->"), None)
+    if other is not None:
+        raise CalibrantError(
+            f"{source}: {readable_repr(other)} is no arc -->; a network has arcs in one direction alone"
+        )
+    return [(start, end) for start, _, end in edges]
 
 
 def _read_model_string(text: str, source: str) -> Arcs:
@@ -238,35 +256,50 @@ def _unquote(name: str) -> str:
     return name.strip().strip('"')
 
 
+_CSV_HEADS = (("from", "to"), ("source", "target"), ("parent", "child"), ("cause", "effect"))
+
+
 def _read_csv(text: str, source: str) -> Arcs:
-    """Read an arc a line; a head such as `from,to` or `source,target` is none."""
-    rows = []
-    for number, row in _numbered_rows(text):
-        rows.append(row)
-        if len(row) < 2:
+    """Read an arc a line, from the columns that a head such as `from,to` names, else from the first two."""
+    rows = [*_numbered_rows(text)]
+    start, end = _ends_of_arcs(rows)
+    is_headed = start >= 0
+    if rows and not is_headed and not rows[0][1][0].strip():
+        advice = "a CSV of arcs has a head with from and to; matrices are not read"
+        raise CalibrantError(f"{source}, line {rows[0][0]}: the first column has no name; {advice}")
+    start, end = (start, end) if is_headed else (0, 1)
+    for number, row in rows:
+        if len(row) <= max(start, end):
             raise CalibrantError(f"{source}, line {number}: {readable_repr(','.join(row))} is not of the form from,to")
-    return [(row[0].strip(), row[1].strip()) for row in (rows[1:] if _has_head(rows) else rows)]
+    return [(row[start].strip(), row[end].strip()) for _, row in (rows[1:] if is_headed else rows)]
 
 
 def _numbered_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV text that are not empty, with the number of their last line, from 1."""
-    reader = csv.reader(text.splitlines(), skipinitialspace=True)
+    """Yield number of the last line, from 1, and cells of each row that is not empty; separated as its head is."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = min((mark for mark in ",;\t" if mark in first), key=first.index, default=",")
+    reader = csv.reader(text.splitlines(), delimiter=delimiter, skipinitialspace=True)
     for row in reader:
         if any(cell.strip() for cell in row):
             yield reader.line_num, row
 
 
-def _has_head(rows: Sequence[Sequence[str]]) -> bool:
-    heads = {("from", "to"), ("source", "target"), ("parent", "child"), ("cause", "effect")}
-    return bool(rows) and tuple(cell.strip().lower() for cell in rows[0][:2]) in heads
+def _ends_of_arcs(rows: Sequence[tuple[int, Sequence[str]]]) -> tuple[int, int]:
+    """Return the positions of the columns of both ends that the first row names; -1 twice if it names none."""
+    heads = [cell.strip().lower() for cell in rows[0][1]] if rows else []
+    named = ((heads.index(start), heads.index(end)) for start, end in _CSV_HEADS if {start, end} <= set(heads))
+    return next(named, (-1, -1))
 
 
 def _unread_of_csv(text: str) -> list[str]:
-    """Return the columns after the two that have the ends of arcs."""
-    rows = [row for _, row in _numbered_rows(text)]
-    further = range(2, max((len(row) for row in rows), default=0))
-    names = rows[0] if _has_head(rows) else []
-    return [f"column {readable_repr(names[k].strip()) if k < len(names) else k + 1}" for k in further]
+    """Return the columns beside the two that have the ends of arcs; one without a name has names of rows."""
+    rows = [*_numbered_rows(text)]
+    start, end = _ends_of_arcs(rows)
+    names = rows[0][1] if start >= 0 else []
+    ends = (start, end) if start >= 0 else (0, 1)
+    further = [k for k in range(max((len(row) for _, row in rows), default=0)) if k not in ends]
+    named = [(k, names[k].strip() if k < len(names) else k + 1) for k in further]
+    return [f"column {readable_repr(name)}" if isinstance(name, str) else f"column {name}" for _, name in named if name]
 
 
 _READERS = {

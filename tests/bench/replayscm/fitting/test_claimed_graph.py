@@ -120,6 +120,10 @@ def test_contradicting_rows_are_named_and_judged_on_request(tmp_path: Path) -> N
     [
         ("g.csv", "from,to,sign\nA,B,-\n", "column 'sign' not read"),
         ("g.csv", "A,B,-1\n", "column 3 not read"),
+        ("g.csv", '"","from","to"\n"1","A","B"\n', ""),  # as R's write.csv writes the arcs of bnlearn
+        ("g.csv", "weight;Source;Target\n0,5;A;B\n", "column 'weight' not read"),
+        ("g.csv", "cause\teffect\nA\tB\n", ""),
+        ("g.txt", "Graph Nodes:\nA;B\n\nGraph Edges:\n1. A --> B\n\nGraph Attributes:\nBIC: -1.5\n", ""),
         ("g.csv", "A,B\n", ""),
         ("g.dot", "digraph { A [shape=box]; A -> B [arrowhead=tee, color=red] }", "'arrowhead', attribute 'color' not"),
         ("g.dot", "digraph { edge [arrowhead=tee]; A -> B }", "attribute 'arrowhead' not read"),
@@ -143,6 +147,23 @@ def test_a_fault_of_a_graph_file_names_its_line_after_empty_ones(tmp_path: Path)
     graph.write_text("from,to\n\nA,B\n\nB\n", "utf-8")
     with pytest.raises(calibrant.CalibrantError, match="line 5: 'B' is not of the form from,to"):
         calibrant.fit({"A": [0, 1], "B": [1, 0]}, graph=str(graph))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        (
+            "g.csv",
+            ",A,B\nA,0,1\nB,0,0\n",
+            "line 1: the first column has no name; a CSV of arcs has a head with from and to",
+        ),
+        ("g.txt", "Graph Nodes:\nA;B\n\nGraph Edges:\n1. A --- B\n", "'A --- B' is no arc -->"),
+    ],
+)
+def test_matrices_and_edges_without_a_direction_are_named(name: str, text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(calibrant.CalibrantError, match=problem):
+        calibrant.fit({"A": [0, 1], "B": [1, 0]}, graph=str(tmp_path / name))
 
 
 def test_a_graph_has_its_place_among_all_networks(tmp_path: Path) -> None:
