@@ -11,9 +11,9 @@ import pytest
 
 import calibrant
 from tests.support.commands import CHECKOUT, program
+from tests.support.packages import needs
 
-base = pytest.importorskip("sklearn.base")
-estimator_checks = pytest.importorskip("sklearn.utils.estimator_checks")
+needs("sklearn")
 
 PAGE = (CHECKOUT / "docs" / "names" / "BooleanSCM.md").read_text(encoding="utf-8")
 NOT_BINARY = set(re.findall(r"^- `(check_\w+)`$", PAGE, re.MULTILINE))
@@ -89,8 +89,10 @@ def test_wrong_input_is_a_value_error_in_words() -> None:
 
 
 def test_checks_of_scikit_learn_pass_but_for_those_that_the_page_lists() -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
     with np.errstate(all="ignore"):
-        results = estimator_checks.check_estimator(calibrant.BooleanSCM(), on_fail=None, on_skip=None)
+        results = check_estimator(calibrant.BooleanSCM(), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed <= NOT_BINARY
     assert sum(result["status"] == "passed" for result in results) >= 20
@@ -101,9 +103,11 @@ def test_checks_of_scikit_learn_pass_but_for_those_that_the_page_lists() -> None
 
 
 def test_its_properties_hold_on_binary_tables() -> None:
+    from sklearn.base import clone
+
     rows, model = rows_of(ALL), fitted()
     before, parameters = rows.copy(), model.get_params()
-    again = base.clone(model).fit(rows)
+    again = clone(model).fit(rows)
     assert (again.formulas_, again.order_) == (model.formulas_, model.order_)
     assert model.get_params() == parameters == {"max_parents": 4, "operators": "all", "roots": [0, 1, 4]}
     assert (rows == before).all()
@@ -120,7 +124,7 @@ def test_its_properties_hold_on_binary_tables() -> None:
         rows.astype(object),
         rows.tolist(),
     ):
-        assert base.clone(model).fit(kind).formulas_ == model.formulas_
+        assert clone(model).fit(kind).formulas_ == model.formulas_
     assert pickle.loads(pickle.dumps(model)).formulas_ == model.formulas_
     assert calibrant.BooleanSCM(roots=[0, 1, 4]).fit(rows[order]).formulas_ == model.formulas_
 

@@ -14,9 +14,9 @@ from calibrant.bench.core.options import describe_fields
 from calibrant.bench.core.registry import benchmarks, bundled_pool, bundled_sample
 from calibrant.bench.report.tidy import AnswerColumns, RateColumns, column_types
 from tests.support.commands import CHECKOUT, called
+from tests.support.packages import needs
 
-pytest.importorskip("narwhals")
-pytest.importorskip("pandas")
+needs("narwhals", "pandas")
 
 POOLS = {name: bundled_sample(name) for name in ("blickets", "causalab", "causim", "logic")}
 POOLS["replayscm"] = bundled_pool("ordered")
