@@ -30,7 +30,7 @@ from calibrant.bench.scoring.formats import (
     log_system,
     sample_line,
 )
-from calibrant.bench.scoring.providers import is_generated_list
+from calibrant.bench.scoring.providers import as_objects, is_assistant, is_generated_list
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import (
     MAX_JSON_BYTES,
@@ -219,11 +219,22 @@ def _words(name: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
 
 
-class PredictionFile:
-    """A file of predictions: JSON lines, one JSON document, CSV or TSV, Parquet, a log of Inspect; also compressed."""
+def _num_turns(line: Mapping[str, Any]) -> int:
+    """Return the number of messages of the assistant in the field that has most of them; 0 beside steps."""
+    if line.get("steps") is not None:
+        return 0
+    return max((sum(map(is_assistant, as_objects(value))) for value in line.values()), default=0)
 
-    def __init__(self, path: Path) -> None:
+
+class PredictionFile:
+    """A file of predictions: JSON lines, one JSON document, CSV or TSV, Parquet, a log of Inspect; also compressed.
+
+    has_replies: whether its lines may have replies that are played
+    """
+
+    def __init__(self, path: Path, *, has_replies: bool = False) -> None:
         self.path = path
+        self._has_replies = has_replies
         self._name = path.name.lower().removesuffix(".gz")
         self._delimiter = next((mark for suffix, mark in _DELIMITERS.items() if self._name.endswith(suffix)), None)
 
@@ -262,6 +273,8 @@ class PredictionFile:
         Empty without such columns. In a CSV, any unread column with a number in this row counts.
         line: a row; form: form of its answer (AnswerField); fields: names that are read for item, model and answer
         """
+        if self._has_replies and form not in ("dialogue", "transcript") and _num_turns(line) > 1:
+            return "earlier messages of the assistant (`replies`, a list of all, plays them)"
         if form == "format" and self._delimiter is None:  # all of its fields are known
             return ""
         unread = [name for name in line if name and name not in {*fields, *ID_FIELDS, *OPTIONAL_CELLS}]

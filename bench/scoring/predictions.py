@@ -182,7 +182,7 @@ class Predictions:
         fields: FieldNames | None = None,
         with_excluded: bool = False,
     ) -> None:
-        self._source = PredictionFile(path)
+        self._source = PredictionFile(path, has_replies=reader.has_replies)
         self._file = shown_name(path)
         self._reader = reader
         self._pools = reader.items

@@ -89,6 +89,18 @@ def test_replies_as_messages_are_those_as_texts_and_objects(pool: Path) -> None:
     assert [other["correct"] for other in others] == [True] * 3
 
 
+@pytest.mark.parametrize("num_turns", [1, 2])
+def test_conversations_of_which_the_last_message_counts_are_pointed_out(pool: Path, num_turns: int) -> None:
+    turns = [{"role": "assistant", "content": json.dumps(NOTEBOOK[0])}] * (num_turns - 1)
+    messages = [{"role": "user", "content": "q"}, *turns, {"role": "assistant", "content": '{"frequency": 1.0}'}]
+    note = "not read: earlier messages of the assistant (`replies`, a list of all, plays them)"
+    for name, is_said in (("messages", num_turns > 1), ("replies", False)):
+        file = jsonl(pool.parent / "predictions.jsonl", {"id": ITEM.id, name: messages})
+        done = called("score", str(pool), str(file))
+        assert done.returncode == 0
+        assert (note in done.stderr) is is_said
+
+
 def test_the_options_of_the_dialogue_stand_in_the_line(pool: Path) -> None:
     (verdict,) = score(pool, {"replies": NOTEBOOK, "dialogue": {"schema": "paper", "verify": "once"}})
     assert verdict["dialogue"]["returned"] == 1  # the reply with "ten" came back, so its setting was not made
