@@ -61,6 +61,8 @@ def tell_compiling() -> None:
 
 # A sum in a matrix product may depend on the number of threads, and several threads take more processor time.
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+# typer's pydantic would read the metadata of every installed package for plug-ins, which takes .03 s.
+NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130  # 1, a failed check, is what a command returns
 
 
@@ -70,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     tell_compiling()
     os.environ.setdefault(*ONE_THREAD)  # read when numpy is imported
+    os.environ.setdefault(*NO_PLUGINS)  # read when typer converts the first option
     token = is_quiet.set(False)
     try:
         with printable_streams():

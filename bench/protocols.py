@@ -33,7 +33,6 @@ import msgspec
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import Capability
 from calibrant.bench.core.items import ItemPool
-from calibrant.bench.runs.executors import error_line
 from calibrant.bench.toml_file import explain_mismatch
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr
@@ -412,6 +411,8 @@ def describe_protocol(protocol: type[Protocol]) -> dict[str, Any]:
         }
         instance.require()
     except Exception as error:  # e.g. a missing library, an option without default or a fault of a plug-in
+        from calibrant.bench.runs.executors import error_line  # takes .03 s, which other commands need not
+
         description["missing"] = str(error) if isinstance(error, MissingExtraError) else error_line(error)
     return description
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.dsl.formulas.formula import NOT, STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, pack_bits
+from calibrant.solvers.formulas.catalogue import distinct
 from calibrant.solvers.formulas.fronts import MAX_CATALOGUE_COLUMNS, U64, Patterns
 from calibrant.solvers.formulas.least_formulas import factored_tree, tree_formula
 from calibrant.solvers.formulas.minimal_sums import MAX_CONFLICTS as SUM_CONFLICTS
@@ -81,7 +82,7 @@ def _pack(codes: np.ndarray) -> U64:
     words = np.zeros(len(codes), np.uint64)
     for column in range(codes.shape[1]):
         words |= codes[:, column].astype(np.uint64) << np.uint64(column)
-    return np.unique(words)
+    return distinct(np.sort(words))
 
 
 def _clash(patterns: Patterns) -> tuple[int, int]:
@@ -100,7 +101,7 @@ def _differences(lows: U64, highs: U64) -> U64:
     step = max(1, 1_000_000 // max(1, len(highs)))  # 8 MB at a time
     for start in range(0, len(lows), step):
         words = (lows[start : start + step, None] ^ highs[None, :]).ravel()
-        merged = np.union1d(merged, words)
+        merged = distinct(np.sort(np.concatenate((merged, words))))
     return merged
 
 

@@ -232,7 +232,7 @@ STARTS = dict(
         r"^\| `([a-z -]+)`, [^|]*\| (\d+) \|", (CHECKOUT / "docs/speed.md").read_text(encoding="utf-8"), re.MULTILINE
     )
 )
-NOT_WITHOUT_PAGES = ("jinja2", "pebble", "asyncio", "ssl")  # 40 to 60 ms each
+NOT_WITHOUT_PAGES = ("jinja2", "pebble", "asyncio", "ssl", "rich.console")  # 40 to 60 ms each; rich for terminals
 
 
 @pytest.mark.parametrize(

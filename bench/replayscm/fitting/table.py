@@ -277,7 +277,7 @@ class Table(Framed):
     @cached_property
     def naming(self) -> Naming:
         """Names inside formulas of items, and the raw ones; titles of rows with the same columns set have them too."""
-        return Naming(self.legal_names, self.names, np.unique(self.set_masks).tolist(), self.value_texts)
+        return Naming(self.legal_names, self.names, sorted({*self.set_masks.tolist()}), self.value_texts)
 
     def row_line(self, row: str, targets: Sequence[str]) -> tuple[str, str]:
         """Return a row as a line of the file, and what to replace in it; without a file by the names of its columns.

@@ -12,6 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.table import PartialTable
+from calibrant.solvers.formulas.catalogue import distinct
 from calibrant.solvers.formulas.fronts import Patterns
 from calibrant.solvers.formulas.least_formulas import tree_formula
 from calibrant.solvers.formulas.minimal_sums import cube_word, greedy_size, least_sums
@@ -41,6 +42,12 @@ def list_least_sums(num_vars: int, ones: int, zeros: int) -> tuple[tuple[int, in
             least = min(literals)
             return (number, least), sorted(c for c, n in zip(fits, literals, strict=True) if n == least)
     raise AssertionError("no sum covers the ones")
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3)))
+def test_distinct_numbers_are_those_of_numpy(numbers: list[int]) -> None:
+    values = np.array(numbers, np.uint64)
+    assert distinct(np.sort(values)).tolist() == np.unique(values).tolist()
 
 
 @st.composite
