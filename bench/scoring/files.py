@@ -250,7 +250,7 @@ class PredictionFile:
         try:
             if problem := next((text for magic, text in _UNREAD_FILES.items() if self._begins_with(magic)), ""):
                 raise CalibrantError(problem)
-            if self._name.endswith((".xlsx", ".ods")):
+            if self._name.endswith((".xlsx", ".ods")) or (self._delimiter is not None and self._begins_with(b"PK")):
                 raise CalibrantError("a workbook; save the sheet as CSV in UTF-8")
             if is_eval_log(self.path):
                 log = EvalLog(self.path)
@@ -375,6 +375,8 @@ def _problem_of(raw: bytes) -> str:
     text = raw.strip()
     if text[:1] == b"[":
         return f"{NO_OBJECT}, but a list"
+    if text.startswith((b"data:", b"event:")):
+        return f"{NO_OBJECT}, but an event of a stream; collect the response first"
     if text[:1].isalpha() and any(mark in text for mark in (b",", b"\t", b";")):
         return f"{NO_OBJECT}; a table is read if its name ends in .csv or .tsv"
     if text[:1] != b"{":
@@ -487,20 +489,24 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
         raise CalibrantError("not UTF-8; save the table as CSV in UTF-8") from None
     csv.field_size_limit(MAX_JSON_BYTES)
     first_line = text.partition("\n")[0]
-    if delimiter not in first_line and ";" in first_line:  # as spreadsheets write CSV where the comma is decimal
-        delimiter = ";"
+    skipped = 0
+    if stated := re.fullmatch(r"sep=([,;\t])", first_line.rstrip("\r")):  # Excel's line above the names
+        delimiter, skipped = stated[1], 1
+        text = text.partition("\n")[2]
+    elif delimiter not in first_line:  # spreadsheets write semicolons where the comma is decimal
+        delimiter = next((mark for mark in ";\t," if mark in first_line), delimiter)
     # strict, because otherwise a quote that is never closed takes all rows below into its cell
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    number, start = 0, 1  # number of the current row, and of its first line in the file
+    number, start = 0, 1 + skipped  # number of the current row, and of its first line in the file
     try:
         header = next(rows, [])
         if twice := [name for name in dict.fromkeys(header) if name and header.count(name) > 1]:
             raise CalibrantError(f"row 0, the header: {short_repr(twice[0])} is there twice; name each column once")
-        number, start = 1, rows.line_num + 1
+        number, start = 1, rows.line_num + 1 + skipped
         for row in rows:
             if row:
                 yield _csv_entry(row, header, number, start, decimal_comma=delimiter == ";")
-            number, start = number + bool(row), rows.line_num + 1
+            number, start = number + bool(row), rows.line_num + 1 + skipped
     except csv.Error as error:
         fault, is_open = str(error), str(error) == "unexpected end of data"
         if is_open or fault.endswith("""expected after '"'"""):
@@ -509,13 +515,16 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
         raise CalibrantError(f"row {number}, which begins in line {start}: {fault}") from None
 
 
+QUOTING = 'quote cells that have the delimiter, with "" for each quote inside'
+
+
 def _csv_entry(row: list[str], header: list[str], number: int, start: int, *, decimal_comma: bool) -> FileEntry:
     """Return the entry of a row. start: number of its first line in the file."""
     where, digest = f"row {number}", hash(tuple(row))
     if len(row) != len(header):
         problem = f"{plural(len(row), 'cells')}, but the header has {len(header)}; it begins in line {start}"
-        if len(row) < len(header):
-            problem += "; give each row all of its cells, also empty ones"
+        is_short = len(row) < len(header)
+        problem += f"; {'give each row all of its cells, also empty ones' if is_short else QUOTING}"
         return FileEntry(where, number, None, problem)
     return FileEntry(where, number, line_of_cells(header, row, decimal_comma=decimal_comma), digest=digest)
 

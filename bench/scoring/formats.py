@@ -10,6 +10,7 @@ imported. Its entries are compressed with Zstandard, which Python has from 3.14 
 from __future__ import annotations
 
 import math
+import re
 import struct
 import zipfile
 import zlib
@@ -447,12 +448,14 @@ def line_of_cells(header: Sequence[str], row: Sequence[str], *, decimal_comma: b
     return {**line, **_cell_numbers(line)}
 
 
+_WHOLE = re.compile(r"(\d+)(?:\.0+)?", re.ASCII)
+
+
 def _cell_numbers(line: Mapping[str, str]) -> dict[str, Any]:
     """Return the cells of sample index and seconds as numbers, without those that hold no number."""
+    # frames with gaps write whole numbers as 1.0
     numbers: dict[str, Any] = {
-        name: int(line[name])
-        for name in SAMPLE_FIELDS
-        if line.get(name, "").isascii() and line.get(name, "").isdecimal()
+        name: int(stated[1]) for name in SAMPLE_FIELDS if (stated := _WHOLE.fullmatch(line.get(name, "")))
     }
     try:
         return numbers | ({"seconds": float(line["seconds"])} if "seconds" in line else {})

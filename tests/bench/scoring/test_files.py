@@ -31,7 +31,7 @@ from calibrant.bench.scoring import formats as logs
 from calibrant.bench.scoring.formats import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
-from tests.support.commands import jsonl, refused
+from tests.support.commands import called, jsonl, refused
 from tests.support.effort import examples
 from tests.support.processes import MEGABYTE, command_costs, repeated_gzip
 
@@ -332,6 +332,36 @@ def test_lines_that_are_no_json_state_the_first_fault(
     file.write_text(f"{json.dumps({'id': IDS[0], 'response': '{}'})}\n{line}\n", "utf-8")
     said = refused(capsys, "score", POOL, file)
     assert f"answers.jsonl: line 2: not a JSON object in UTF-8{reason}; the line before it is good" in said
+
+
+@pytest.mark.parametrize("name", ["answers.csv", "answers.tsv"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("head", ["", "sep={}\n"])
+def test_tables_by_the_separator_of_their_head(name: str, separator: str, head: str, tmp_path: Path) -> None:
+    """As spreadsheets write them, with or without a line that states the separator; samples as of frames with gaps."""
+    rows = [["id", "sample", "response"], [IDS[0], "1.0", "none"], [IDS[0], "0", "none"]]
+    file = tmp_path / name
+    file.write_text(head.format(separator) + "".join(separator.join(row) + "\r\n" for row in rows), "utf-8", newline="")
+    result = called("score", POOL, file, "--json")
+    assert result.returncode == 0, result.stderr
+    assert [json.loads(line)["sample"] for line in result.stdout.splitlines()] == [1, 0]
+
+
+def test_tables_that_are_refused_state_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "answers.csv"
+    for content, problem in (
+        (
+            b"sep=;\nid;response\nI0;a;b\n",
+            "row 1: 3 cells, but the header has 2; it begins in line 3; quote cells that",
+        ),
+        (b"id,sample,response\nI0,1.5,x\n", "row 1: sample is '1.5', not a number of a sample"),
+        (b"PK\x03\x04\x14\x00", "a workbook; save the sheet as CSV in UTF-8"),
+    ):
+        file.write_bytes(content.replace(b"I0", IDS[0].encode()))
+        assert problem in refused(capsys, "score", POOL, file)
+    lines = tmp_path / "answers.jsonl"
+    lines.write_text('data: {"id": "I0"}\n\ndata: [DONE]\n', "utf-8")
+    assert "an event of a stream; collect the response first" in refused(capsys, "score", POOL, lines)
 
 
 # --- Small files that hold more than memory: one line on standard error, exit code 2, bounded memory and time ---------
