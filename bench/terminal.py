@@ -325,7 +325,9 @@ def unused_path(name: str) -> Path:
     while path.exists():
         # `.`, `..` and `/` have no stem
         taken = Path(name) if Path(name).name not in ("", "..") else Path(name).resolve() / "new"
-        path = taken.with_stem(f"{taken.stem}-{number}")
+        # the suffix of `suite-1.0` is no ending of a file
+        end = taken.suffix if taken.suffix[1:2].isalpha() else ""
+        path = taken.with_name(f"{taken.name.removesuffix(end)}-{number}{end}")
         number += 1
     return path
 

@@ -10,12 +10,13 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from errno import ELOOP, ENOTDIR
+from errno import EDQUOT, EFBIG, ELOOP, ENOSPC, ENOTDIR
 from pathlib import Path
 from typing import BinaryIO
 
 READABLE, PRIVATE = 0o644, 0o600  # file modes: readable by all, or by the owner alone
 _BINARY = getattr(os, "O_BINARY", 0)  # on Windows alone, where text is the default
+_FULL = (ENOSPC, EDQUOT, EFBIG)  # errors of writing that name no file
 _position_lock = threading.Lock()
 
 
@@ -89,8 +90,10 @@ def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
             os.replace(temporary, path)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(path)) from None
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 
 

@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=92, lines=29842, small_files=5, import_lines=1492),
     "audits": Size(files=58, lines=19768, small_files=1, import_lines=1103),
     "baselines": Size(files=28, lines=10024, small_files=2, import_lines=445),
-    "bench": Size(files=265, lines=83370, small_files=11, import_lines=6200),
+    "bench": Size(files=265, lines=83393, small_files=11, import_lines=6202),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=371, lines=103014, small_files=17, import_lines=8564),
+    "tests": Size(files=371, lines=103060, small_files=17, import_lines=8565),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

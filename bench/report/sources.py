@@ -21,7 +21,7 @@ from calibrant.bench.core.scoring import AnswerContext, Prediction
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.table import Excluded
+from calibrant.bench.report.table import EXHAUSTED, Excluded
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records, stated_benchmarks
 from calibrant.bench.runs.workers import crash_text
 from calibrant.bench.scoring.answers import FieldNames
@@ -181,7 +181,12 @@ def _reason(record: Record) -> str:
     """Return the reason in a record why its protocol gave no answer; empty if it gave one or recorded no reason."""
     if record.outcome == "crashed":
         return crash_text(record.provenance)
-    keys = {"impossible": ("exhausted", "reason"), "out_of_budget": ("reached", "reason", "stopped_by")}
+    keys = {"impossible": ("reason",), "out_of_budget": ("reached", "reason", "stopped_by")}
+    exhausted, unfit = (record.provenance.get(key) for key in ("exhausted", "unfit"))
+    if record.outcome == "impossible" and isinstance(exhausted, str):
+        return f"{EXHAUSTED}{exhausted}"
+    if record.outcome == "impossible" and isinstance(unfit, list):  # by methods that learn parents first
+        return f"no formula over the learned parents fits {', '.join(map(str, unfit))}"
     reason = next((record.provenance[key] for key in keys.get(record.outcome, ()) if key in record.provenance), "")
     return reason if isinstance(reason, str) else ""
 

@@ -522,8 +522,9 @@ class Excluded:
 
 # --- Reasons why protocols gave no answer: a line for every system that exhausted its class or its budget -------------
 MAX_REASON_CHARS = 160  # length of a reason in a line
+EXHAUSTED = "exhausted: "  # start of a reason that is a proof
 _OUTCOMES = {
-    "impossible": "nothing of the class fits (exhausted: {})",
+    "impossible": "no answer, without a proof that there is none ({})",
     "out_of_budget": "unanswered within the budget ({})",
 }
 
@@ -552,7 +553,9 @@ class UnansweredCounts:
                 yield f"{system}: {num_items} answer{'s are' if num_items > 1 else ' is'} missing ({text}{more})"
                 continue
             items = plural(num_items, "items")
-            yield f"{in_one_line(system)}: {items}: {_OUTCOMES[outcome].format(text + more)}"
+            is_proven = outcome == "impossible" and text.startswith(EXHAUSTED)
+            said = "nothing of the class fits ({})" if is_proven else _OUTCOMES[outcome]
+            yield f"{in_one_line(system)}: {items}: {said.format(text + more)}"
 
 
 # --- Sampling error of rates that are means over a random sample of equally good answers ------------------------------

@@ -17,6 +17,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample, is_native_pool
 from calibrant.bench.pools.capabilities import CHECK, GENERATE, HARDEN, GenerateRequest, HardenRequest
 from calibrant.bench.pools.findings_audit import AUDIT
+from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
 from calibrant.bench.protocols import Protocol, chosen_protocols, protocols_of, with_installed
 from calibrant.bench.runs.audits import audit_items, reason_of
 from calibrant.bench.runs.executors import HERE, Execution, Progress
@@ -91,6 +92,15 @@ def _draw(spec: PoolSpec, specification: Path, gold: Path, execution: Execution,
     bench = benchmark_of(file)
     _require_verdicts(spec, bench, file)
     return BuiltPool(spec, bench, file, len(bench.items.read_pool(file)))
+
+
+def check_drawing(spec: PoolSpec) -> None:
+    """Raise `CalibrantError` for an unknown suite or option of a pool that will be drawn, before anything is."""
+    if spec.seed is not None:
+        bench = benchmark(str(spec.benchmark))
+        GivenOptions("generate", spec.generate).convert(bench.name, spec.name)
+        if isinstance(bench.require(GENERATE), SuiteGenerator):
+            chosen_suites(bench.name, spec.strata)
 
 
 def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execution, progress: Progress) -> Path:

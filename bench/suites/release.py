@@ -58,6 +58,7 @@ from calibrant.bench.suites.pools import (
     PoolMeasures,
     build_pool,
     bundled_source,
+    check_drawing,
     draft_pool,
     measure_pool,
 )
@@ -86,12 +87,13 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def make_lock(path: Path, spec: SuiteSpec) -> Lock:
-    """Return the lock of a specification with this machine's versions; `CalibrantError` names a missing pool."""
+    """Return the lock of a specification with this machine's versions; `CalibrantError` names a pool in error."""
     inputs = {"suite.toml": sha256_of(path)}
     if spec.master is not None:
         inputs["master"] = sha256_of(resolve_beside(path, spec.master))
     for number, pool in enumerate(spec.pools, 1):
         with _naming_pool(path, number):
+            check_drawing(pool)
             if pool.file is not None:
                 inputs[f"pool {pool.name}"] = _digest_pool(path, pool.file)
             elif pool.bundled is not None:

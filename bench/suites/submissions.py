@@ -37,7 +37,7 @@ from calibrant.bench.suites.rescoring import CellResult
 from calibrant.bench.terminal import making_folder, require_free
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.atomic_write import open_unlinked
-from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr, short_repr
 
 # --- Names that look alike, so that no submission passes for another (a part of Unicode Technical Standard 39)
 INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # blanks that Unicode classes as letters or symbols
@@ -219,7 +219,7 @@ def refusal_text(error: Exception, scratch: Path) -> str:
 
 
 def _safe_name(name: str, number: int) -> str:
-    return name if _FOLDER_NAME.fullmatch(name) else f"entry {number + 1}: {short_repr(name)}"
+    return name if _FOLDER_NAME.fullmatch(name) else f"entry {number + 1}: {readable_repr(name)}"
 
 
 def read_cards(folder: Path, manifest: Manifest) -> list[Card]:

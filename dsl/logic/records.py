@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, cast
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.errors import CalibrantError, PoolError, readable_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.logic import item as logic_item
 from calibrant.dsl.logic import reference
@@ -105,7 +105,7 @@ def _check_names(record: ItemRecord) -> None:
     for field, entries in names.items():
         strange = next((name for name in entries if not logic_item.is_node_name(name)), None)
         if strange is not None:
-            raise PoolError(f"{short_repr(strange)} is no name of a node", field=field)
+            raise PoolError(f"{readable_repr(strange)} is no name of a node", field=field)
 
 
 def _experiment(record: ExperimentRecord) -> logic_item.Experiment:

@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from calibrant.dsl.errors import RefusedError, short_repr
+from calibrant.dsl.errors import RefusedError, readable_repr
 from calibrant.dsl.logic.files.networks import find_repeated, name_problem, table_rows
 from calibrant.dsl.logic.item import Edge, LogicError, Model, is_node_name
 from calibrant.dsl.parse_limits import read_text
@@ -69,7 +69,7 @@ class SeriesTask:
         if self.max_clause < 0 or self.extra_errors < 0:
             raise LogicError("max_clause and extra_errors are 0 or more")
         if self.updates not in UPDATES:
-            raise LogicError(f"updates {short_repr(self.updates)}; one of {', '.join(UPDATES)}")
+            raise LogicError(f"updates {readable_repr(self.updates)}; one of {', '.join(UPDATES)}")
         for number, series in enumerate(self.series, 1):
             _check_series(series, self.genes, f"series {number}")
             if self.updates == "asynchronous":
@@ -87,10 +87,10 @@ def _check_series(series: Series, genes: Sequence[str], where: str) -> None:
             raise LogicError(f"{where}: a state has a 0 or 1, or None, for each of {len(genes)} genes")
     for gene, value in series.clamped.items():
         if gene not in genes or value not in (0, 1):
-            raise LogicError(f"{where}: clamp {short_repr(gene)} is no gene with 0 or 1")
+            raise LogicError(f"{where}: clamp {readable_repr(gene)} is no gene with 0 or 1")
         position = list(genes).index(gene)
         if any(state[position] != value for state in series.states):
-            raise LogicError(f"{where}: {short_repr(gene)} is clamped to {value} and has another value in a state")
+            raise LogicError(f"{where}: {readable_repr(gene)} is clamped to {value} and has another value in a state")
 
 
 def _check_single_updates(series: Series, where: str) -> None:
@@ -220,7 +220,7 @@ def _read_header(line: tuple[int, list[str]], file: str) -> tuple[tuple[str, ...
 
 
 def _of_column(problem: str, reason: str, gene: str, line: int, file: str) -> RefusedError:
-    field_name = f"column {short_repr(gene)}"
+    field_name = f"column {readable_repr(gene)}"
     return RefusedError(problem, reason=reason, line=line, name=gene, file=file, field=field_name)
 
 
@@ -229,7 +229,7 @@ def _value(cell: str, gene: str, line: int, file: str) -> int | None:
         return None
     if cell not in _VALUES:
         problem = (
-            f"{short_repr(cell)}; a value is 0 or 1, or blank where it is not known; series are not binarised here,"
+            f"{readable_repr(cell)}; a value is 0 or 1, or blank where it is not known; series are not binarised here,"
             " and columns are genes: take out others, such as times"
         )
         raise _of_column(problem, "value", gene, line, file)
@@ -248,7 +248,7 @@ def _series(
     stated = _held_genes(first, named, file)
     for row in rows[1:]:
         if row.held.lower() not in _UNKNOWN and _held_genes(row, named, file) != stated:
-            problem = f"{short_repr(row.held)}; the first row of the series has {short_repr(first.held)}"
+            problem = f"{readable_repr(row.held)}; the first row of the series has {readable_repr(first.held)}"
             raise _of_column(f"{problem}: genes are held throughout", "set-changes", HELD_COLUMN, row.line, file)
     held: dict[str, int] = {}
     for gene, value in stated.items():
@@ -276,10 +276,10 @@ def _held_genes(row: _Row, named: Mapping[str, str], file: str) -> dict[str, int
         name, value = (part, None) if match is None else (match["name"].strip(), match["value"])
         if name not in named:
             hint = nearest_hint(name, named)
-            problem = f"{short_repr(name)} is no gene{hint}; write genes as X, do(X), X=1, or nothing for none"
+            problem = f"{readable_repr(name)} is no gene{hint}; write genes as X, do(X), X=1, or nothing for none"
             raise RefusedError(problem, reason="unknown-name", line=row.line, name=name, file=file)
         if value not in (None, "0", "1"):
-            problem = f"{short_repr(part)}; a gene is held at 0 or 1"
+            problem = f"{readable_repr(part)}; a gene is held at 0 or 1"
             raise RefusedError(problem, reason="clamp-value", line=row.line, name=named[name], file=file)
         held[named[name]] = None if value is None else int(value)
     return held

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import short_repr
+from calibrant.dsl.errors import readable_repr
 from calibrant.dsl.networks.formulas import MAX_NAME_CHARS, NetworkError
 from calibrant.dsl.parse_limits import split_lines
 
@@ -236,10 +236,10 @@ def _check_name(name: str, line: int) -> None:
         allowed = (
             f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes"
         )
-        problem = f"{short_repr(name)} is no name of a node; allowed: {allowed}, the first not #"
+        problem = f"{readable_repr(name)} is no name of a node; allowed: {allowed}, the first not #"
         raise NetworkError(problem, reason="name", line=line)
     if _GATE.fullmatch(name):
-        problem = f"{short_repr(name)} is a gate of a model; a prior network has edges between nodes only"
+        problem = f"{readable_repr(name)} is a gate of a model; a prior network has edges between nodes only"
         raise NetworkError(problem, reason="gate", line=line, name=name)
 
 
@@ -259,7 +259,7 @@ def read_sign(text: str, line: int) -> tuple[int, ...]:
     if number and isfinite(number):
         return (1 if number > 0 else -1,)
     allowed = "1 + -> activates positive up ..., -1 - -| inhibits negative down ..., ? dual unknown, numbers but 0"
-    raise NetworkError(f"sign {short_repr(text)}; allowed: {allowed}", reason="sign", line=line, name=text.strip())
+    raise NetworkError(f"sign {readable_repr(text)}; allowed: {allowed}", reason="sign", line=line, name=text.strip())
 
 
 # --- SIF --------------------------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def _signs_of_flags(cells: Sequence[str], line: int) -> tuple[int, ...]:
     flags = []
     for cell in cells:
         if cell.lower() not in ("0", "1", "0.0", "1.0", "true", "false"):
-            problem = f"{short_repr(cell)}; is_stimulation and is_inhibition have 0 or 1"
+            problem = f"{readable_repr(cell)}; is_stimulation and is_inhibition have 0 or 1"
             raise NetworkError(problem, reason="sign", line=line, name=cell)
         flags.append(cell.lower() in ("1", "1.0", "true"))
     if flags[0] == flags[1]:

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from operator import eq, gt, lt
 from typing import Final, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import RefusedError, short_repr
+from calibrant.dsl.errors import RefusedError, readable_repr
 from calibrant.dsl.formulas.formula import OPERATORS, Apply
 from calibrant.dsl.formulas.table import TruthTable, cofactor, full_mask, projection, shrink
 
@@ -309,7 +309,7 @@ class _Parser:
             self.waiting.append(_Open("not"))
             return True
         if token in (")", ",") or spelling in self.grammar.infix:
-            raise self.error(f"{short_repr(token)} where a name, a constant or ( is expected")
+            raise self.error(f"{readable_repr(token)} where a name, a constant or ( is expected")
         if is_called:
             self._call(token, spelling)
             return True
@@ -320,13 +320,15 @@ class _Parser:
         if self.grammar.counts and (spelling in _TEMPORAL_CALLS or "[" in spelling):  # BoolNet: all[d=-2..-1](a)
             raise self.error(f"{token}(...) is temporal: delays are not read", "temporal", token)
         if not (self.grammar.counts and spelling in _COUNTS):
-            raise self.error(f"{short_repr(token)}(...) is an uninterpreted function", "uninterpreted", token)
+            raise self.error(f"{readable_repr(token)}(...) is an uninterpreted function", "uninterpreted", token)
         self.waiting.append(_Open("call", word=spelling))
         self.num_arguments.append(1)
 
     def _atom(self, token: str, spelling: str) -> None:
         if len(token) > MAX_NAME_CHARS or not token.isprintable():
-            raise self.error(f"{short_repr(token)}; a name has at most {MAX_NAME_CHARS} printable characters", "name")
+            raise self.error(
+                f"{readable_repr(token)}; a name has at most {MAX_NAME_CHARS} printable characters", "name"
+            )
         constant = self.grammar.words.get(spelling)
         if isinstance(constant, bool) and not (self.grammar.constants_yield and token in self.targets):
             self.has_word_constant |= token not in ("0", "1")
@@ -334,10 +336,10 @@ class _Parser:
         elif self.grammar.levels and ":" in token:
             name, _, level = token.partition(":")
             if level not in ("0", "1"):
-                raise self.error(f"{short_repr(token)}: levels above 1 are not read", "multi-level", name)
+                raise self.error(f"{readable_repr(token)}: levels above 1 are not read", "multi-level", name)
             self.nodes.extend((name,) if level == "1" else (name, NOT))
         elif self.grammar.counts and (delayed := _DELAYED_NAME.fullmatch(token)) is not None:
-            raise self.error(f"{short_repr(token)} is temporal: delays are not read", "temporal", delayed[1])
+            raise self.error(f"{readable_repr(token)} is temporal: delays are not read", "temporal", delayed[1])
         else:
             self.nodes.append(token)
 
@@ -357,7 +359,7 @@ class _Parser:
             self.num_arguments[-1] += 1
             return True
         if token != ")":
-            name = repr(token) if len(token) < MAX_NAME_CHARS else short_repr(token)  # repr keeps ∧ readable
+            name = readable_repr(token)
             raise self.error(f"{name} where an operator is expected: {' '.join(self.grammar.infix)}")
         self._reduce(0)
         if not self.waiting:

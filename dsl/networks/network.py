@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import PoolError, RefusedError, short_repr
+from calibrant.dsl.errors import PoolError, RefusedError, readable_repr
 from calibrant.dsl.networks import text_formats
 from calibrant.dsl.networks.edge_tables import add_head_advice, headless_columns
 from calibrant.dsl.networks.formulas import (
@@ -97,9 +97,9 @@ def read_rules(content: bytes, file: str, chosen: str | None = None, names: str 
     chosen: one of FORMATS, None to recognise it; names: `id`, or `name` for the names of SBML species
     """
     if chosen not in (None, *FORMATS):
-        raise NetworkError(f"format {short_repr(chosen)}; one of {', '.join(FORMATS)}", reason="format", file=file)
+        raise NetworkError(f"format {readable_repr(chosen)}; one of {', '.join(FORMATS)}", reason="format", file=file)
     if names not in ("id", "name"):
-        raise NetworkError(f"names {short_repr(names)}; id or name", reason="names", file=file)
+        raise NetworkError(f"names {readable_repr(names)}; id or name", reason="names", file=file)
     is_text = not content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", b"PK"))
     if is_text and content.count(b"\n") + content.count(b"\r") > MAX_LINES:
         raise NetworkError(f"over {MAX_LINES:,} lines; a network has fewer", reason="too-large", file=file)
@@ -135,7 +135,7 @@ def _unrecognized(text: str) -> NetworkError:
     first = next((line for line in lines if line and not line.startswith("#")), None)
     if first is None:
         return NetworkError("no line of a node", reason="empty")
-    problem = f"no network of a format that is read ({', '.join(FORMATS)}): it begins with {short_repr(first)}"
+    problem = f"no network of a format that is read ({', '.join(FORMATS)}): it begins with {readable_repr(first)}"
     problem += "; take out lines that are no rules, or name one with --format"
     return add_head_advice(NetworkError(problem, reason="not-a-network"), text)
 
@@ -291,7 +291,7 @@ class Network(Pictured):
         return Difference(name, values, bits >> row & 1, other_bits >> row & 1)
 
     def _search_difference(self, name: str, first: Function, second: Function) -> Difference | None:
-        problem = f"functions of {short_repr(name)} have over {MAX_COMPARED_INPUTS} inputs together"
+        problem = f"functions of {readable_repr(name)} have over {MAX_COMPARED_INPUTS} inputs together"
         raise NetworkError(problem, reason="wide", name=name, file=self.file)
 
     def to_bnet(self) -> str:

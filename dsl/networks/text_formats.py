@@ -8,7 +8,7 @@ from itertools import combinations
 from math import comb
 from typing import TypeAlias
 
-from calibrant.dsl.errors import short_repr
+from calibrant.dsl.errors import readable_repr
 from calibrant.dsl.formulas.formula import Apply
 from calibrant.dsl.networks.edge_tables import has_head, read_sign
 from calibrant.dsl.networks.formulas import (
@@ -201,7 +201,7 @@ def _check_target(target: str, letters: str, line: int) -> None:
         raise NetworkError("a target is missing", reason="syntax", line=line)
     if len(target) > MAX_NAME_CHARS or not target.isprintable() or re.fullmatch(rf"{letters}+", target) is None:
         allowed = f"no blanks, quotes or operators, to {MAX_NAME_CHARS} characters"
-        problem = f"{short_repr(target)} is no name of a target: {allowed}"
+        problem = f"{readable_repr(target)} is no name of a target: {allowed}"
         raise NetworkError(problem, reason="name", line=line)
 
 
@@ -213,7 +213,7 @@ def _require_content(rules: Rules, example: str) -> Rules:
 
 def _check_new(rules: Mapping[str, object], target: str, line: int) -> None:
     if target in rules:
-        problem = f"{short_repr(target)} has a second function; a node has one"
+        problem = f"{readable_repr(target)} has a second function; a node has one"
         raise NetworkError(problem, reason="duplicate-target", line=line, name=target)
 
 
@@ -254,13 +254,13 @@ def read_bnet(text: str, max_nodes: int = 20_000) -> Rules:
             is_headed, is_probabilistic = True, len(heads) == 3
             continue
         if not formulas:
-            missing = "comma" if separator == "," else f"{short_repr(separator)}, as in the first line"
+            missing = "comma" if separator == "," else f"{readable_repr(separator)}, as in the first line"
             raise NetworkError(f"no {missing}; a line is: target, formula", reason="syntax", line=line)
         _check_target(target, BNET.letters, line)
         if is_probabilistic:
             formulas = [_certain_formula(formulas[0], target, line, separator)]
             if target in texts:
-                problem = f"{short_repr(target)} has several functions; probabilistic networks are not read"
+                problem = f"{readable_repr(target)} has several functions; probabilistic networks are not read"
                 raise NetworkError(problem, reason="probabilistic", line=line, name=target)
         _check_new(texts, target, line)
         texts[target] = line, formulas[0]
@@ -274,7 +274,7 @@ def _certain_formula(formula: str, target: str, line: int, separator: str) -> st
     if not bodies or re.fullmatch(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", probability) is None:
         raise NetworkError("a probability is missing behind the formula", reason="syntax", line=line)
     if float(probability) != 1:
-        problem = f"{short_repr(target)} has probability {probability}; probabilistic networks are not read"
+        problem = f"{readable_repr(target)} has probability {probability}; probabilistic networks are not read"
         raise NetworkError(problem, reason="probabilistic", line=line, name=target)
     return bodies[0]
 
@@ -368,7 +368,7 @@ def read_aeon(text: str) -> Rules:
     strange = {target: sorted(mentioned_names(rules.formulas[target]) - variables) for target in texts}
     for target, names in strange.items():
         if names:
-            problem = f"{short_repr(names[0])} is no variable: functions with unknown parts are not read"
+            problem = f"{readable_repr(names[0])} is no variable: functions with unknown parts are not read"
             raise NetworkError(problem, reason="uninterpreted", line=texts[target][0], name=names[0])
     rules.unspecified = {target for target in rules.regulators if target not in texts}
     return _require_content(rules, "a -> b, or $b: formula")

@@ -16,7 +16,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Final
 from xml.parsers import expat
 
-from calibrant.dsl.errors import short_repr
+from calibrant.dsl.errors import readable_repr
 from calibrant.dsl.networks.formulas import (
     AND,
     GINML,
@@ -125,7 +125,7 @@ def parse_xml(content: bytes) -> Element:
     except expat.ExpatError as error:
         raise NetworkError(f"no XML: {expat.ErrorString(error.code)} in line {error.lineno}", reason="syntax") from None
     except (ValueError, LookupError) as error:  # unknown encodings, and Python's encodings that are not of text
-        raise NetworkError(f"no XML: {short_repr(str(error))}", reason="syntax") from None
+        raise NetworkError(f"no XML: {readable_repr(str(error))}", reason="syntax") from None
     return builder.root.children[0]
 
 
@@ -144,7 +144,7 @@ def read_xml(content: bytes, names: str = "id") -> Rules:
         return _SbmlReader(root, names).read()
     if root.name == "gxl":
         return _GinmlReader(root).read()
-    problem = f"XML with the root {short_repr(root.name)}; SBML-qual begins with <sbml>, GINML with <gxl>"
+    problem = f"XML with the root {readable_repr(root.name)}; SBML-qual begins with <sbml>, GINML with <gxl>"
     raise NetworkError(problem, reason="not-a-network")
 
 
@@ -163,7 +163,7 @@ def read_zginml(content: bytes) -> Rules:
     except KeyError:
         raise NetworkError(f"a zip without {path}: no .zginml archive", reason="not-a-network") from None
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
-        raise NetworkError(f"no zip archive that can be read: {short_repr(str(error))}", reason="syntax") from None
+        raise NetworkError(f"no zip archive that can be read: {readable_repr(str(error))}", reason="syntax") from None
 
 
 def _add_node(rules: Rules, name: str) -> None:
@@ -177,13 +177,15 @@ def _add_node(rules: Rules, name: str) -> None:
 def _parse_level(text: str, role: str, name: str) -> int:
     """Parse a level; `NetworkError` unless it is a whole number."""
     if re.fullmatch(r"[+]?[0-9]{1,6}", text) is None:
-        raise NetworkError(f"{role} {short_repr(text)} of {short_repr(name)} is no level", reason="syntax", name=name)
+        raise NetworkError(
+            f"{role} {readable_repr(text)} of {readable_repr(name)} is no level", reason="syntax", name=name
+        )
     return int(text)
 
 
 def _multi_level_error(name: str, role: str) -> NetworkError:
     problem = (
-        f"{short_repr(name)} has {role} above 1; models of several levels are not read, convert them to Boolean ones"
+        f"{readable_repr(name)} has {role} above 1; models of several levels are not read, convert them to Boolean ones"
     )
     return NetworkError(problem, reason="multi-level", name=name)
 
@@ -191,7 +193,7 @@ def _multi_level_error(name: str, role: str) -> NetworkError:
 def _overlap_error(name: str, parts: Iterable[Nodes], inputs: Iterable[str]) -> NetworkError:
     """Return the error of terms for 0 and for 1 that both hold, with the first row in which they do."""
     row = ", ".join(f"{source} = {value}" for source, value in _common_row(list(parts), sorted(inputs)))
-    problem = f"terms for 0 and for 1 of {short_repr(name)} hold together" + (f", for {row}" if row else "")
+    problem = f"terms for 0 and for 1 of {readable_repr(name)} hold together" + (f", for {row}" if row else "")
     return NetworkError(problem, reason="overlap", name=name)
 
 
@@ -221,7 +223,7 @@ def combine_levels(name: str, terms: list[tuple[int, Nodes]], default: int) -> N
     if (False,) not in (ones, zeros):
         inputs = mentioned_names(ones) | mentioned_names(zeros)
         if len(inputs) > MAX_OVERLAP_INPUTS:
-            problem = f"terms for 0 and for 1 of {short_repr(name)} over more than {MAX_OVERLAP_INPUTS} species"
+            problem = f"terms for 0 and for 1 of {readable_repr(name)} over more than {MAX_OVERLAP_INPUTS} species"
             raise NetworkError(problem, reason="overlap", name=name)
         if table_bits((*ones, *zeros, AND), sorted(inputs)):
             raise _overlap_error(name, (ones, zeros), inputs)
@@ -269,7 +271,7 @@ class _SbmlReader:
         for element in self.species:
             name = self.names[element.get("id")]
             if name in self.rules.names:
-                raise NetworkError(f"{short_repr(name)} occurs twice", reason="duplicate-target", name=name)
+                raise NetworkError(f"{readable_repr(name)} occurs twice", reason="duplicate-target", name=name)
             _add_node(self.rules, name)
             if "initialLevel" in element.attributes:
                 self.rules.start[name] = _parse_level(element.get("initialLevel"), "initialLevel", name)
@@ -312,8 +314,8 @@ class _SbmlReader:
             name = element.get("name")
             if not name or names.count(name) > 1:
                 problem = (
-                    f"species {short_repr(element.get('id'))} has "
-                    + (f"the name {short_repr(name)} of another" if name else "no name")
+                    f"species {readable_repr(element.get('id'))} has "
+                    + (f"the name {readable_repr(name)} of another" if name else "no name")
                     + "; use ids"
                 )
                 raise NetworkError(problem, reason="name", name=element.get("id"))
@@ -321,7 +323,7 @@ class _SbmlReader:
 
     def _species_name(self, identifier: str) -> str:
         if identifier not in self.names:
-            problem = f"{short_repr(identifier)} is no qualitative species"
+            problem = f"{readable_repr(identifier)} is no qualitative species"
             raise NetworkError(problem, reason="unknown-name", name=identifier)
         return self.names[identifier]
 
@@ -332,7 +334,7 @@ class _SbmlReader:
             source = self._species_name(element.get("qualitativeSpecies"))
             if element.get("transitionEffect") == "consumption":
                 raise NetworkError(
-                    f"{short_repr(source)} is consumed; consumption is not read", reason="consumption", name=source
+                    f"{readable_repr(source)} is consumed; consumption is not read", reason="consumption", name=source
                 )
             inputs[source] = element.get("sign")
             if element.get("id"):
@@ -341,7 +343,7 @@ class _SbmlReader:
         terms, default = self._read_terms(transition, thresholds, outputs)
         for target in outputs:
             if target in self.rules.formulas or target in self.rules.unspecified:
-                problem = f"{short_repr(target)} is the output of two transitions"
+                problem = f"{readable_repr(target)} is the output of two transitions"
                 raise NetworkError(problem, reason="duplicate-target", name=target)
             self.rules.regulators[target] = set(inputs).union(*(mentioned_names(nodes) for _, nodes in terms))
             self.rules.declared |= {(source, target): sign for source, sign in inputs.items() if sign}
@@ -354,7 +356,7 @@ class _SbmlReader:
         target = self._species_name(element.get("qualitativeSpecies"))
         if element.get("transitionEffect") == "production":
             raise NetworkError(
-                f"{short_repr(target)} is produced; production is not read", reason="production", name=target
+                f"{readable_repr(target)} is produced; production is not read", reason="production", name=target
             )
         return target
 
@@ -367,12 +369,12 @@ class _SbmlReader:
         for term in transition.children_of_list("listOfFunctionTerms", "functionTerm"):
             maths = [part for part in term.children if part.name == "math"]
             if len(maths) != 1 or len(maths[0].children) != 1:
-                raise NetworkError(f"a term of {short_repr(name)} has no formula", reason="syntax")
+                raise NetworkError(f"a term of {readable_repr(name)} has no formula", reason="syntax")
             level = _parse_level(term.get("resultLevel", "1"), "resultLevel", name)
             terms.append((level, self._read_formula(maths[0].children[0], thresholds)))
         defaults = [*transition.children_of_list("listOfFunctionTerms", "defaultTerm")]
         if not defaults and terms:
-            raise NetworkError(f"{short_repr(name)} has terms and no default term", reason="syntax")
+            raise NetworkError(f"{readable_repr(name)} has terms and no default term", reason="syntax")
         return terms, _parse_level(defaults[0].get("resultLevel", "0"), "resultLevel", name) if defaults else None
 
     def _read_formula(self, root: Element, thresholds: dict[str, int]) -> Nodes:
@@ -420,7 +422,7 @@ class _SbmlReader:
         if self._is_species(first) and not self._is_species(second):
             number = self._read_number(second, thresholds)
         if number is None:
-            texts = " and ".join(short_repr(part.text.strip() or f"<{part.name}>") for part in arguments)
+            texts = " and ".join(readable_repr(part.text.strip() or f"<{part.name}>") for part in arguments)
             unknown = next(
                 (
                     p.text.strip()
@@ -473,7 +475,7 @@ class _GinmlReader:
         for element in nodes:
             name = element.get("id")
             if name in self.rules.names:
-                raise NetworkError(f"node {short_repr(name)} occurs twice", reason="duplicate-target", name=name)
+                raise NetworkError(f"node {readable_repr(name)} occurs twice", reason="duplicate-target", name=name)
             _add_node(self.rules, name)
         self._check_levels(nodes)
         for element in self.graphs[0].find("edge"):
@@ -497,7 +499,9 @@ class _GinmlReader:
         source, target = element.get("from"), element.get("to")
         for name in (source, target):
             if name not in self.rules.names:
-                raise NetworkError(f"an edge of {short_repr(name)}, which is no node", reason="unknown-name", name=name)
+                raise NetworkError(
+                    f"an edge of {readable_repr(name)}, which is no node", reason="unknown-name", name=name
+                )
         if _parse_level(element.get("minvalue", "1"), "minvalue", source) > 1:
             raise _multi_level_error(source, "an edge with a minvalue")
         self.edges[element.get("id") or f"{source}:{target}"] = source, target
@@ -528,7 +532,7 @@ class _GinmlReader:
             active = part.get("idActiveInteractions").split()
             strange = next((identifier for identifier in active if identifier not in into), None)
             if strange is not None:
-                problem = f"{short_repr(strange)} is no edge into {short_repr(name)}"
+                problem = f"{readable_repr(strange)} is no edge into {readable_repr(name)}"
                 raise NetworkError(problem, reason="unknown-name", name=strange)
             present = {into[identifier] for identifier in active}
             literals: list[Nodes] = [(source,) if source in present else (source, NOT) for source in sources]
@@ -544,6 +548,6 @@ class _GinmlReader:
                 nodes = parse_formula(expression.get("str"), GINML, None, self.rules, targets=self.rules.names)
                 strange = sorted(mentioned_names(nodes) - self.rules.names)
                 if strange:
-                    problem = f"{short_repr(strange[0])} in the formula of {short_repr(name)} is no node"
+                    problem = f"{readable_repr(strange[0])} in the formula of {readable_repr(name)} is no node"
                     raise NetworkError(problem, reason="unknown-name", name=strange[0])
                 yield level, nodes

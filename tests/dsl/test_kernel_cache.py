@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from errno import ENOSPC
 from pathlib import Path
 
 import platformdirs
@@ -325,6 +326,14 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path, stopped_by: type[Ba
 
     with pytest.raises(stopped_by):
         write_half()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    with pytest.raises(OSError, match="No space left") as caught, whole_file(path):
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
+    assert caught.value.filename == str(path)
     assert list(tmp_path.iterdir()) == []
 
 

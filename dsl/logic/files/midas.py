@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from calibrant.dsl.errors import CalibrantError, PoolError, RefusedError, short_repr
+from calibrant.dsl.errors import CalibrantError, PoolError, RefusedError, readable_repr
 from calibrant.dsl.logic.files.networks import check_name, find_repeated, name_problem, table_rows
 from calibrant.dsl.logic.item import Edge, Experiment, Setup, check_setup, is_node_name, node_names
 from calibrant.dsl.parse_limits import read_text
@@ -145,7 +145,7 @@ def parse_midas(
     if not lines:
         raise RefusedError("empty; a MIDAS file begins with a header line", reason="empty", file=file)
     if normalise not in (None, *NORMALISATIONS):
-        raise PoolError(f"normalise {short_repr(normalise)}; one of {', '.join(NORMALISATIONS)}", file=file)
+        raise PoolError(f"normalise {readable_repr(normalise)}; one of {', '.join(NORMALISATIONS)}", file=file)
     header = _sort_columns(lines[0], file, node_names(tuple(prior)))
     _check_header(header, file)
     rows = _read_rows(_of_cell_line(lines, header, cell_line, file), header, file)
@@ -205,7 +205,7 @@ def _of_cell_line(
             raise RefusedError(problem, reason="cell-lines", line=header.line, file=file)
         return lines
     if cell_line not in names:
-        problem = f"no cell line {short_repr(cell_line)}; there are: {', '.join(names) or 'none'}"
+        problem = f"no cell line {readable_repr(cell_line)}; there are: {', '.join(names) or 'none'}"
         raise RefusedError(problem, reason="no-cell-line", line=header.line, file=file)
     column = names[cell_line]
     width = len(lines[0][1])
@@ -254,7 +254,7 @@ def _sort_columns(line: tuple[int, list[str]], file: str, nodes: set[str]) -> _H
 
 def _of_column(problem: str, reason: str, header: str, file: str, line: int) -> RefusedError:
     """Return the error for a cell, or for a column (line: that of the header)."""
-    field_name = f"column {short_repr(header)}"
+    field_name = f"column {readable_repr(header)}"
     return RefusedError(problem, reason=reason, line=line, name=header, file=file, field=field_name)
 
 
@@ -304,7 +304,7 @@ def _sort_treatment(column: _Column, header: _Header, file: str, nodes: set[str]
         name = name[:-1]
     if inhibits and not colon:
         if name in nodes and name[:-1] not in nodes:
-            problem = f"the prior has {short_repr(name)} and no {short_repr(name[:-1])}; write TR:{name}:Stimuli"
+            problem = f"the prior has {readable_repr(name)} and no {readable_repr(name[:-1])}; write TR:{name}:Stimuli"
             raise _of_column(problem, "suffix", column.header, file, header.line)
         name = name[:-1]
     _checked_name(column, name, file, header.line)
@@ -314,7 +314,7 @@ def _sort_treatment(column: _Column, header: _Header, file: str, nodes: set[str]
 def _refuse_clash(header: _Header, file: str) -> None:
     clash = sorted({c.name for c in header.stimuli} & {c.name for c in header.inhibitors})
     if clash:
-        problem = f"{short_repr(clash[0])} is a stimulus and an inhibitor"
+        problem = f"{readable_repr(clash[0])} is a stimulus and an inhibitor"
         raise RefusedError(problem, reason="stimulus-and-inhibitor", line=header.line, name=clash[0], file=file)
 
 
@@ -328,7 +328,7 @@ def _check_header(header: _Header, file: str) -> None:
         repeated = find_repeated([column.name for column in columns])
         if repeated is not None:
             second = [column.header for column in columns if column.name == repeated][1]
-            problem = f"{role} {short_repr(repeated)} has two columns"
+            problem = f"{role} {readable_repr(repeated)} has two columns"
             raise _of_column(problem, "column-twice", second, file, header.line)
     _refuse_clash(header, file)
     if not header.values:
@@ -372,7 +372,7 @@ def _clamp(fields: Sequence[str], column: _Column, file: str, line: int) -> bool
     number = 0 if text.lower() in _MISSING else _number(text)
     if number not in (0, 1):
         advice = _CELL_LINE_COLUMN if column.name.lower() in _CELL_LINE_WORDS else "doses are not read"
-        problem = f"{short_repr(text)}; a TR cell is 0 or 1, {advice}"
+        problem = f"{readable_repr(text)}; a TR cell is 0 or 1, {advice}"
         raise _of_column(problem, "treatment", column.header, file, line)
     return number == 1
 
@@ -386,7 +386,7 @@ def _time(text: str, column: _Column, value: float | None, *, file: str, line: i
         raise _of_column(problem, "time-missing", column.header, file, line)
     number = _number(text)
     if number is None or not math.isfinite(number):
-        problem = f"{short_repr(text)}; a DA cell is a finite number"
+        problem = f"{readable_repr(text)}; a DA cell is a finite number"
         raise _of_column(problem, "time", column.header, file, line)
     return number
 
@@ -396,7 +396,7 @@ def _value(text: str, column: _Column, file: str, line: int) -> float | None:
         return None
     number = _number(text)
     if number is None or not math.isfinite(number) or abs(number) > 1e100:
-        problem = f"{short_repr(text)}; a value is a finite number, or empty, NA or NaN where nothing was measured"
+        problem = f"{readable_repr(text)}; a value is a finite number, or empty, NA or NaN where nothing was measured"
         raise _of_column(problem, "value", column.header, file, line)
     return number
 
@@ -425,7 +425,7 @@ def _choose_times(rows: Sequence[_Row], time: Times | None, file: str) -> frozen
     chosen = [entry if isinstance(entry, int | float) else _number(entry.strip()) for entry in texts]
     for text, number in zip(texts, chosen, strict=True):
         if number is None or number not in present:
-            problem = f"no time {short_repr(text)}; there are: {listed}"
+            problem = f"no time {readable_repr(text)}; there are: {listed}"
             raise RefusedError(problem, reason="no-time", file=file)
     return frozenset(float(number) for number in chosen if number is not None)
 

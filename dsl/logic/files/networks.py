@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from calibrant.dsl.errors import PoolError, RefusedError, short_repr
+from calibrant.dsl.errors import PoolError, RefusedError, readable_repr
 from calibrant.dsl.logic import item
 from calibrant.dsl.networks.edge_tables import parse_edges
 from calibrant.dsl.networks.formulas import MAX_NAME_CHARS
@@ -58,7 +58,7 @@ def name_problem(name: str) -> str:
         f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes,"
         " the first not #"
     )
-    return f"{short_repr(name)} is no name of a node; allowed: {allowed}"
+    return f"{readable_repr(name)} is no name of a node; allowed: {allowed}"
 
 
 def find_repeated(names: list[str]) -> str | None:
@@ -108,7 +108,7 @@ def parse_networks(text: str, file: str = "") -> list[ListedModel]:
     plain = {name.lower(): position for position, name in enumerate(header) if "<-" not in name}
     repeated = find_repeated([name.lower() for name in header if "<-" not in name])
     if repeated is not None:
-        raise PoolError("occurs twice", file=file, field=f"column {short_repr(repeated)}")
+        raise PoolError("occurs twice", file=file, field=f"column {readable_repr(repeated)}")
     if not clauses:
         raise PoolError("no column of a clause; write a clause as v<-a+!b", file=file, field="header")
     models = []
@@ -132,8 +132,8 @@ def _clause(text: str, file: str) -> item.Clause:
 
 def _flag(text: str, clause: item.Clause, *, file: str, where: str) -> bool:
     if text not in ("0", "1", "0.0", "1.0"):
-        problem = f"{short_repr(text)}; a clause has 0 or 1"
-        raise PoolError(problem, file=file, instance=where, field=f"column {short_repr(str(clause))}")
+        problem = f"{readable_repr(text)}; a clause has 0 or 1"
+        raise PoolError(problem, file=file, instance=where, field=f"column {readable_repr(str(clause))}")
     return text.startswith("1")
 
 
@@ -143,7 +143,7 @@ def _with_numbers(model: item.Model, fields: Sequence[str], plain: dict[str, int
         text = fields[plain[name]] if name in plain else ""
         number = _finite(text)
         if text and (number is None or number < 0):
-            problem = f"{short_repr(text)}; a number of 0 or more"
+            problem = f"{readable_repr(text)}; a number of 0 or more"
             raise PoolError(problem, file=file, instance=f"line {line}", field=f"column '{name}'")
         numbers[name] = number
     weight, size = numbers[_WEIGHT], numbers[_SIZE]

@@ -356,7 +356,7 @@ def test_a_test_apart_from_training_by_model_has_no_renamed_copy(
     pool, copies = _renamed(bench, tmp_path)
     line = ["pool", "distinct", copies, tmp_path / "new.jsonl", "--apart-from", pool]
     capsys.readouterr()
-    assert "repeats one of the other pools" in refused(capsys, *line, "--by", "model")
+    assert "is about a model of the other pools" in refused(capsys, *line, "--by", "model")
     assert main([str(word) for word in line]) == 0  # by item renamed copies are new
 
 

@@ -374,7 +374,7 @@ def test_of_several_reasons_the_most_frequent_is_printed_in_one_line() -> None:
     counts.add(_origin("found", ""))
     counts.add(_origin(None, ""))
     assert list(counts.lines()) == [
-        "row: 1 item: nothing of the class fits (exhausted: no reason recorded)",
+        "row: 1 item: no answer, without a proof that there is none (no reason recorded)",
         "row: 5 items: unanswered within the budget (b; 3 other reasons)",
     ]
 

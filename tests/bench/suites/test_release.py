@@ -28,7 +28,7 @@ from calibrant.bench.suites.manifest import (
     read_specification,
     tree_digests,
 )
-from calibrant.bench.suites.release import REQUIRED, build_release, check_described
+from calibrant.bench.suites.release import REQUIRED, build_release, check_described, make_lock
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import refused
@@ -213,6 +213,12 @@ def test_a_wrong_specification_is_one_line(
     out = tmp_path / "out"
     assert line in refused(capsys, "release", path, "--out", out, "--workers", "1")
     assert [path.name for path in tmp_path.iterdir()] == ["spec"]
+
+
+def test_an_unknown_suite_of_a_late_pool_is_refused_before_any_is_drawn(tmp_path: Path) -> None:
+    path = write_specification(tmp_path / "spec", SPECIFICATION.replace('strata = "chain"', 'strata = "chains"'))
+    with pytest.raises(CalibrantError, match=r"^suite.toml: pool 2: unknown suite 'chains'; did you mean chain\?"):
+        make_lock(path, read_specification(path))
 
 
 def refused_release(capsys: pytest.CaptureFixture[str], folder: Path, lines: Sequence[Any], row: str) -> str:

@@ -125,8 +125,9 @@ def test_with_json_nothing_is_named_and_standard_output_is_json(
 
 def test_a_path_that_exists_is_not_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("why.html", "why-2.html"):
+    for name in ("why.html", "why-2.html", "suite-1.0"):
         Path(name).touch()
+    assert unused_path("suite-1.0") == Path("suite-1.0-2")
     assert unused_path("why.html") == Path("why-3.html")
     assert unused_path(".") == tmp_path.resolve() / "new-2"
     assert unused_path("..") == tmp_path.parent.resolve() / "new-2"
