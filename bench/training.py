@@ -1,8 +1,7 @@
 """Training: rewards of completions, conversations with an item, and the order of a curriculum.
 
-Items and their attribution are cached by record, because trainers need the same ones repeatedly.
-
-Equal arguments give equal items in the same order, however many are taken.
+Items are cached by record, with whether their evidence decides the question: trainers score the same ones repeatedly.
+A curriculum yields equal items in the same order for equal arguments, however many are taken.
 """
 
 from __future__ import annotations
@@ -50,9 +49,10 @@ def score_replies(
 ) -> ConversationResult:
     """Score the replies to an item, in their order; the result depends on nothing else.
 
-    An item that is answered at once has its answer in the last reply. The replies to an interactive one are its
-    conversation again; if that is still open at the end, an answer that the last reply states is handed in. What a
-    reply thinks is neither answer nor action.
+    If the item is answered at once, the answer is that of the last reply. If it is interactive, the replies are played
+    as its conversation, and an answer that the last reply states is submitted if the conversation is open until then.
+
+    thoughts: what of a reply is thoughts, in which neither an answer nor an action is read
     """
     options = ReadingOptions(thoughts=thoughts)
     responses = [Response(reply) if isinstance(reply, str) else reply for reply in replies]
@@ -74,9 +74,10 @@ def score_replies(
 def _close(
     bench: Benchmark[Any], item: Any, chat: Chat, reply: Response, options: ReadingOptions, *, is_alone: bool
 ) -> None:
-    """Submit the answer that the last reply states, with or without a submission; else treat it as an action.
+    """Submit the answer that the last reply states, even if not worded as a submission; else take it as an action.
 
-    is_alone: the reply is the whole completion: what `score` reads no answer in submits none
+    is_alone: whether the reply is the whole completion; then, as `score` reads no answer in it, its action is not
+        taken if it would submit one
     """
     reading = read_response(item_rules(bench, item), reply, options)
     if not reading.reason and isinstance(reading.answer, dict) and reading.answer:
@@ -89,15 +90,16 @@ def _close(
         chat.take_text(reply.text or "")
 
 
-# --- Completions of trainers: a text, or the further messages of a conversation ---------------------------------------
+# --- Completions of trainers ------------------------------------------------------------------------------------------
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
+"""A text, or the messages that follow a prompt."""
 
 
 def replies(completion: object) -> list[Response] | None:
     """Return the model's responses, one per message; None for an object that is no completion.
 
-    completion: a text, or messages with `role` and `content` as chat interfaces have them; messages of others than the
-        assistant are what it was told, and are left out. Of content in parts only texts count, and tool calls.
+    completion: a text, or messages with `role` and `content` as in chat interfaces. Messages of other roles than the
+        assistant's are left out, since the model did not write them. Of content in parts, texts and tool calls count.
     """
     if isinstance(completion, str):
         return [Response(completion)]
@@ -107,10 +109,13 @@ def replies(completion: object) -> list[Response] | None:
 
 
 # --- Rewards: pure functions of an item's record and of a model's completion. No clock, no visible state --------------
-UNDECIDED = 0.5  # reward of an answer that fits if others fit too
-MAX_KEPT = 4096  # cached items
+UNDECIDED = 0.5
+"""Reward of an answer that fits the evidence while other answers fit it too."""
+
+MAX_CACHED_ITEMS = 4096
 
 Worth = Callable[["Lesson", ConversationResult], float | None]
+"""A reward: of an item and what a completion did on it; None if no reward is defined."""
 
 
 class Lesson:
@@ -151,7 +156,7 @@ class Lesson:
         return self._decided[0]
 
 
-@lru_cache(maxsize=MAX_KEPT)
+@lru_cache(maxsize=MAX_CACHED_ITEMS)
 def lesson(name: str, record: str) -> Lesson:
     """Return the item of a record; `CalibrantError` for an invalid record."""
     return Lesson(name, record)
@@ -169,10 +174,10 @@ def shaped(task: Lesson, answer: ConversationResult) -> float:
 
 
 def attributed(task: Lesson, answer: ConversationResult) -> float | None:
-    """Return 1 for an earned answer, 0 for one that the evidence excludes, UNDECIDED for one that fits among others.
+    """Return 1 for an earned answer, UNDECIDED for one that fits evidence which leaves other answers, 0 for any other.
 
-    A lucky answer and a short one that fit get the same: the evidence cannot distinguish them. None where it is not
-    computed what the evidence decides.
+    So a lucky answer and a short one that fits get the same: the evidence cannot distinguish them. None for an item of
+    which it is not computed what the evidence decides.
     """
     if not answer.answered:
         return 0.0
@@ -182,7 +187,7 @@ def attributed(task: Lesson, answer: ConversationResult) -> float | None:
             return None
         decided, fits, right = (
             attribution["decided"],
-            # noisy readings exclude no answer of the class
+            # with a posterior, readings are noisy and exclude no answer of the class: `fits` is None
             attribution["fits"] is True or (attribution["fits"] is None and POSTERIOR in attribution),
             attribution["kind"] in ("earned", "lucky"),
         )
@@ -198,6 +203,7 @@ def attributed(task: Lesson, answer: ConversationResult) -> float | None:
 
 # --- Endless items by seed, in the order of a curriculum, with labels of difficulty -----------------------------------
 FIRST_DRAWN = 4
+"""Number of items of the first draw from a suite; each later draw doubles the number of items drawn so far."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +230,7 @@ def endless(bench: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
 
 def in_turns(bench: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterator[Drawn]:
     """Yield one item of each suite, then the next of each, without end."""
-    streams = [_place_items(bench, suite, stage, seed) for stage, suite in enumerate(_suites(bench, suites))]
+    streams = [_items_of_stage(bench, suite, stage, seed) for stage, suite in enumerate(_suites(bench, suites))]
     for stream in cycle(streams):
         yield next(stream)
 
@@ -235,11 +241,12 @@ def in_stages(bench: Benchmark[Any], suites: Sequence[str], seed: int, per_stage
         raise CalibrantError(f"{per_stage} items a stage; at least 1 is meant")
     *earlier, last = enumerate(_suites(bench, suites))
     for stage, suite in earlier:
-        yield from islice(_place_items(bench, suite, stage, seed), per_stage)
-    yield from _place_items(bench, last[1], last[0], seed)
+        yield from islice(_items_of_stage(bench, suite, stage, seed), per_stage)
+    last_stage, last_suite = last
+    yield from _items_of_stage(bench, last_suite, last_stage, seed)
 
 
-def _place_items(bench: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
+def _items_of_stage(bench: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
     return (Drawn(item, suite, stage, index) for index, item in enumerate(endless(bench, suite, seed)))
 
 
@@ -249,7 +256,7 @@ def _suites(bench: Benchmark[Any], suites: Sequence[str]) -> list[str]:
 
 
 # --- Meanings of the difficulty labels of items, computed by `training.difficulty` of a benchmark ---------------------
-LABELS: Mapping[str, str] = dict(  # noqa: C408  # names of labels, one of which a benchmark has too
+LABELS: Mapping[str, str] = dict(  # noqa: C408  # a literal would spell the name of a benchmark, `blickets`
     answers="right answers to the question (CauSim)",
     blickets="objects that the first rule mentions (blickets)",
     edges="edges of the graph",

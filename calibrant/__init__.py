@@ -147,8 +147,7 @@ __all__ = [
     "version_space",
 ]
 
-# module that defines each name: it is imported when the name is first used
-_HOME = {
+_MODULE_OF_NAME = {
     "BlicketItem": "calibrant.item_types",
     "BlicketScore": "calibrant.item_types",
     "BooleanSCM": "calibrant.estimator",
@@ -223,16 +222,16 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name in ("datasets", "rewards"):  # modules with pages of their own in docs/names
         return import_module(f"calibrant.{name}")
-    if name not in _HOME:
+    if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module 'calibrant' has no attribute '{name}'")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(_MODULE_OF_NAME[name]), name)
     import_module("calibrant.dsl.pictures").set_painter(_draw_picture)
-    globals()[name] = value  # the next look-up does not come here
+    globals()[name] = value  # later look-ups find it there, and do not call this function
     return value
 
 
 def _draw_picture(picture: Any) -> str:
-    """Draw a picture for a notebook; what draws is imported when the first one is shown."""
+    """Return a picture as HTML for a notebook; the module that draws is imported when the first one is shown."""
     html: str = import_module("calibrant.bench.pages.notebook").draw_picture(picture)
     return html
 

@@ -58,10 +58,12 @@ def stages(of: str) -> Sequence[str]:
 
 
 def curriculum(of: str, suites: Sequence[str] = (), *, seed: int, per_stage: int) -> Iterator[Drawn]:
-    """Yield items without end: so many of the first suite, then of the next; the last suite goes on.
+    """Yield items without end: `per_stage` of the first suite, as many of the next, and the last suite without end.
 
-    Each has `item`, `suite`, `stage` and `place`. Item i of a suite and seed does not depend on how many are drawn. The
-    suites are by default `stages(of)`.
+    Each has `item`, `suite`, `stage` (index of the suite) and `place` (index of the item in its suite). Item i of a
+    suite and seed does not depend on how many are drawn.
+
+    of: name of the benchmark; suites: by default `stages(of)`
     """
     from calibrant.bench.training import in_stages
 
@@ -69,12 +71,12 @@ def curriculum(of: str, suites: Sequence[str] = (), *, seed: int, per_stage: int
 
 
 def item_record(item: Item[Any, Any]) -> str:
-    """Return the native record of an item as JSON, the sealed part too: the column `record` of rewards."""
+    """Return the native record of an item as JSON, with its sealed part; rewards read it from their column `record`."""
     return json.dumps(benchmark_of_item(item).items.record(item))
 
 
 def item_records(path: str | PathLike[str]) -> dict[str, str]:
-    """Return the records of a pool's items (`item_record`) by id: the pool's own and the public one of prompts."""
+    """Return the records of a pool's items (`item_record`), each by its id in the pool and by its id in prompts."""
     from calibrant.bench.core.benchmark import PublicPool
 
     file = path_argument(path, "a pool's file")
@@ -84,17 +86,20 @@ def item_records(path: str | PathLike[str]) -> dict[str, str]:
 
 
 def right_answer(item: Item[Any, Any]) -> dict[str, Any] | None:
-    """Return an answer that is right when it is submitted at once; None if the item accepts none at once."""
+    """Return an answer that is right if it is submitted at once; None if the item accepts no answer at once."""
     return benchmark_of_item(item).training.gold(item)
 
 
 def difficulty(item: Item[Any, Any]) -> Mapping[str, int]:
-    """Return label -> count, by which items are comparable; some labels are sealed (see `DIFFICULTY_LABELS`)."""
+    """Return label -> count, such as the number of variables. `DIFFICULTY_LABELS` says what each label counts."""
     return benchmark_of_item(item).training.difficulty(item)
 
 
 def exported_items(path: str | PathLike[str]) -> Iterator[Item[Any, Any]]:
-    """Yield the items of the part with gold of an export (extra `hub`); `PoolError` names row and field."""
+    """Yield the items of the part of an export that has the gold (extra `hub`).
+
+    `PoolError` names the row and the field that is invalid.
+    """
     from calibrant.bench.hub.export import exported_items as read_items
 
     return read_items(path_argument(path, "path"))

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ModuleNotFoundError:  # without the extra the name exists, and creating an estimator raises an error
+except ModuleNotFoundError:  # without the extra `sklearn`, the class can be imported, and creating one is an error
     BaseEstimator = object
 
 Bits = npt.NDArray[np.int8]
 
 
 class BooleanSCM(BaseEstimator):
-    """The least structural causal model of a table of zeros and ones, with proof.
+    """The smallest structural causal model of a table of zeros and ones, with proof that it is smallest.
 
     Every column that is no root is a function of others, exactly, in each row in which it was not set. Rows that
     contradict each other are an error: noisy columns are for `calibrant.learn_networks`.
 
     roots: names or positions of columns that need no explanation; None: as few as possible
-    max_parents: largest number of columns that one depends on, 1 to 6
-    operators: what sizes of formulas count: all, and-or-not, sop or pos
+    max_parents: largest number of columns on which a column may depend, 1 to 6
+    operators: in which operators sizes of formulas are measured: all, and-or-not, sop or pos
 
-    After `fit`: `fit_` (the `Fit`, with all that else fits), `formulas_` (by column), `roots_` and `order_` (columns,
-    causes first), `n_features_in_`, and `feature_names_in_` of a data frame.
+    After `fit`: `fit_` (the `Fit`, with the other models that fit), `formulas_` (by column), `roots_`, `order_`
+    (columns, causes first), `n_features_in_`, and `feature_names_in_` if X was a data frame.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class BooleanSCM(BaseEstimator):
     def fit(self, X: Any, y: object = None, interventions: Any = None) -> Self:  # noqa: N803  # scikit-learn's name
         """Fit the SCM to rows of zeros and ones; y is ignored.
 
-        interventions: for each row the columns that were set, names or positions; or flags in the shape of X. None
-            where nothing was set. A column is not explained by its own mechanism in rows in which it was set.
+        interventions: for each row the columns that were set, by name or position, or None if none was set; or an
+            array of flags in the shape of X. The mechanism of a column need not hold in rows in which it was set.
         """
-        bits = self._check_rows(X, reset=True, least=2)
+        bits = self._check_rows(X, reset=True, min_size=2)
         names = self._names()
         if len(set(names)) < len(names):
             raise ValueError("two columns have the same name")
@@ -85,14 +85,14 @@ class BooleanSCM(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Bits:  # noqa: N803
-        """Return each column as its mechanism gives it from the other columns of the row; roots as they are."""
+        """Return each column as its mechanism computes it from the other columns of its row, and roots unchanged."""
         check_is_fitted(self)
         return self._computed(self._check_rows(X, reset=False))
 
     def predict_interventional(self, X: Any, do: Mapping[Any, int]) -> Bits:  # noqa: N803
-        """Return the rows as they would be under an intervention: roots as in X, all other columns computed again.
+        """Return the rows under an intervention: roots as in X, other columns computed from them, causes first.
 
-        do: values of columns that are set, by name or position
+        do: column that is set, by name or position -> its value
         """
         check_is_fitted(self)
         bits = self._check_rows(X, reset=False)
@@ -106,9 +106,11 @@ class BooleanSCM(BaseEstimator):
         return self._rows(simulate(self.fit_.outcome.value.model, columns, clamped, rows), len(bits))
 
     def score(self, X: Any, y: object = None, interventions: Any = None) -> float:  # noqa: N803
-        """Return the share of cells that mechanisms give rightly, of columns that are no roots and were not set.
+        """Return the share of cells that `predict` gets right, among columns that are no roots and were not set.
 
-        1.0 where there is no such cell; y is ignored; interventions: as of `fit`
+        It is 1.0 if there is no such cell; y is ignored.
+
+        interventions: as in `fit`
         """
         check_is_fitted(self)
         bits = self._check_rows(X, reset=False)
@@ -122,9 +124,12 @@ class BooleanSCM(BaseEstimator):
 
     # --- checks, and rows as columns of bits -------------------------------------------------
 
-    def _check_rows(self, X: Any, *, reset: bool, least: int = 1) -> Bits:  # noqa: N803
-        """Return rows of zeros and ones; least: minimum number of rows and columns."""
-        rows = validate_data(self, X, reset=reset, ensure_min_samples=least, ensure_min_features=least)
+    def _check_rows(self, X: Any, *, reset: bool, min_size: int = 1) -> Bits:  # noqa: N803
+        """Return rows of zeros and ones; `ValueError` for another value.
+
+        reset: whether the columns of X become those of the estimator; min_size: smallest number of rows and of columns
+        """
+        rows = validate_data(self, X, reset=reset, ensure_min_samples=min_size, ensure_min_features=min_size)
         wrong = np.argwhere((rows != 0) & (rows != 1))
         if len(wrong):
             row, column = wrong[0]
@@ -159,19 +164,20 @@ class BooleanSCM(BaseEstimator):
         return [[names[self._position(column)] for column in row] for row in listed]
 
     def _computed(self, bits: Bits) -> Bits:
-        """Return each column as its mechanism gives it from the other columns of the rows."""
+        """Return the rows with each column computed by its mechanism, if it has one."""
         columns, rows = self._columns(bits)
         mechanisms = self.fit_.outcome.value.model.mechanisms
         computed = {name: compute(mechanism, columns, rows) for name, mechanism in mechanisms.items()}
         return self._rows(columns | computed, len(bits))
 
     def _columns(self, bits: Bits) -> tuple[dict[str, Column], Column]:
-        """Return the columns of rows under the names inside formulas, and the column of all rows."""
+        """Return the columns by their names in formulas, each as an integer of a bit per row, and that of all ones."""
         legal = self.fit_.naming.to_legal
         columns = {legal(name): pack_bits(column) for name, column in zip(self._names(), bits.T, strict=True)}
         return columns, (1 << len(bits)) - 1
 
     def _rows(self, columns: Mapping[str, Column], num_rows: int) -> Bits:
+        """Return the rows that these columns of bits make."""
         legal = map(self.fit_.naming.to_legal, self._names())
         return np.stack([unpack_bits(columns[name], num_rows) for name in legal], axis=1).astype(np.int8)
 

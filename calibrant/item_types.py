@@ -1,4 +1,7 @@
-"""Types of items, scores and results that type checkers see."""
+"""Types of the items, scores and results that the public functions take and return, of every benchmark.
+
+Importing this module loads the solvers of all benchmarks: other modules import it for type checkers alone.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,6 @@ from calibrant.solvers.logic.data import logic_family
 from calibrant.solvers.logic.family import LogicFamily
 from calibrant.solvers.replayscm.space import VersionSpace
 
-# --- Types of every benchmark that the public names take and give, and their unions -----------------------------------
 __all__ = [
     "BlicketEpisode",
     "BlicketItem",
@@ -69,7 +71,4 @@ Item: TypeAlias = Problem | BlicketItem | LabItem | CausimItem | LogicItem
 """An item of any benchmark: `id`, `benchmark`, `setting`, `stratum`, `task` (all a solver may read), `sealed`."""
 
 Verdict: TypeAlias = Score | BlicketScore | LabScore | CausimScore | LogicScore
-"""What an answer scores on any benchmark: `valid`, `correct`, `failure` (why not, in a line), `to_dict()`."""
-
-
-# --- Results of the solvers and spaces of every benchmark. Importing it loads all of them: it is for type checkers ----
+"""The score of an answer on any benchmark: `valid`, `correct`, `failure` (why not, in a line), `to_dict()`."""

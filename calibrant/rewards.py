@@ -87,15 +87,15 @@ class Environment:
         self._reward = 0.0
 
     def reset(self, record: str = "", benchmark: str = "", prompt: object = "", **columns: Any) -> str | None:
-        """Open the item of a row; return what its prompt lacks of the first messages, None if it lacks nothing.
+        """Open the item of a row; return those first messages of its episode that `prompt` lacks, None if it has all.
 
         `CalibrantError` for a row without a record, and for an item that is answered at once.
         """
         _require_texts(0, {"record": record, "benchmark": benchmark})
         self._reward = 0.0
         self._episode = text_episode(training.lesson(benchmark, record).item)
-        stated = str(prompt) if isinstance(prompt, str) else "".join(m["content"] for m in cast(Any, prompt))
-        missing = [m["content"] for m in self._episode.reset() if m["content"] not in stated]
+        prompt_text = str(prompt) if isinstance(prompt, str) else "".join(m["content"] for m in cast(Any, prompt))
+        missing = [m["content"] for m in self._episode.reset() if m["content"] not in prompt_text]
         return "\n\n".join(missing) or None
 
     def act(self, action: str) -> str:
@@ -120,7 +120,7 @@ class Environment:
 
 
 def _reward_each(
-    worth: training.Worth,
+    reward: training.Worth,
     completions: Sequence[Completion | None],
     record: Sequence[str | None],
     benchmark: Sequence[str | None],
@@ -142,7 +142,7 @@ def _reward_each(
         except CalibrantError as error:
             raise CalibrantError(f"entry {index}: {error}") from None
         conversation = task.score_completion(completion, thoughts)
-        values.append(None if conversation is None else worth(task, conversation))
+        values.append(None if conversation is None else reward(task, conversation))
         if conversation is not None:
             answered.append(conversation.answered)
     if log_metric is not None and answered:
@@ -150,11 +150,14 @@ def _reward_each(
     return values
 
 
-def _require_texts(number: int, entries: Mapping[str, object]) -> None:
-    """Raise `CalibrantError` for an entry that is no text, as a record that is parsed already."""
+def _require_texts(index: int, entries: Mapping[str, object]) -> None:
+    """Raise `CalibrantError` for an entry that is no text, such as a record that is parsed already.
+
+    index: of the completion; entries: column -> its entry for this completion
+    """
     for column, value in entries.items():
         if not isinstance(value, str):
             kind = type(value).__name__
             raise CalibrantError(
-                f"entry {number}: {column}: expected a text, as `calibrant export` writes it, found {kind}"
+                f"entry {index}: {column}: expected a text, as `calibrant export` writes it, found {kind}"
             )

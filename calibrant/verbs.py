@@ -69,12 +69,12 @@ def seed_argument(value: object) -> int:
 
 
 def check_execution(workers: object, budget: object, cluster: object, retry_crashed: object) -> None:
-    """Raise `CalibrantError` for what is no way to run: before a process is started, which would not say."""
+    """Raise `CalibrantError` for an invalid argument of `run`, before a process is started that would not report it."""
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise CalibrantError(f"workers must be a whole number from 1, got {short_repr(workers)}")
     if budget is not None:
-        number = isinstance(budget, int | float) and not isinstance(budget, bool)
-        if not number or not math.isfinite(budget) or budget <= 0:  # type: ignore[arg-type,operator]  # a number
+        is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
+        if not is_number or not math.isfinite(budget) or budget <= 0:  # type: ignore[arg-type,operator]  # a number
             raise CalibrantError(f"budget must be seconds above 0 or None, got {short_repr(budget)}")
     if cluster is not None and (not isinstance(cluster, str) or not cluster or "\0" in cluster):
         raise CalibrantError(f"cluster must be an address tcp://HOST:PORT or None, got {short_repr(cluster)}")
@@ -82,7 +82,7 @@ def check_execution(workers: object, budget: object, cluster: object, retry_cras
         raise CalibrantError(f"retry_crashed must be True or False, got {type(retry_crashed).__name__}")
 
 
-if TYPE_CHECKING:  # what compiles is not imported for its name
+if TYPE_CHECKING:  # item_types imports the solvers of all benchmarks, which takes seconds
     from calibrant.audits.claims import Finding
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.episodes import TextEpisode
@@ -219,20 +219,22 @@ def _score_pairs(items: Iterable[Any], answers: Iterable[Any], options: Mapping[
 
 
 def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple[Any, object]]:
+    """Yield each item with its answer; `CalibrantError` at the end if there are more of one than of the other."""
     pairs = zip(items, answers, strict=True)
-    number = 0
+    num_pairs = 0
     while True:
         try:
             pair = next(pairs)
         except StopIteration:
             return
         except ValueError:
-            raise CalibrantError(f"after {number} pairs there is an item or an answer without the other") from None
-        number += 1
+            raise CalibrantError(f"after {num_pairs} pairs there is an item or an answer without the other") from None
+        num_pairs += 1
         yield pair
 
 
 def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
+    """Yield the item and the response of each answer in lines of a file of predictions."""
     from calibrant.bench.core.benchmark import PublicIds
     from calibrant.bench.scoring.predictions import PoolItems, PredictionLines
 
@@ -247,7 +249,7 @@ def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[A
 
 
 def response_scoring(bench: Benchmark[Any], options: Mapping[str, Any]) -> Callable[[Any, object], Any]:
-    """Return what scores answers to items of a benchmark: read by these options, then judged by its verb."""
+    """Return a function of an item and a response that reads the answer by these options, and returns its score."""
     from calibrant.bench.core.responses import ReadingOptions, Response
     from calibrant.bench.scoring.reading import score_response
 
@@ -372,15 +374,17 @@ def _call_for_item(item: object, name: str, options: Mapping[str, Any], *argumen
 
 
 def _call(bench: Benchmark[Any], name: str, options: Mapping[str, Any], *arguments: object) -> Any:
-    """Call a function of a benchmark by name."""
+    """Call a benchmark's verb of this name."""
     return _verb(bench, name, options)(*arguments)
 
 
 def _verb(bench: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """Call a benchmark's verb with its options; an item that it refuses is a `CalibrantError`.
+    """Return a benchmark's verb of this name with its options, once these are checked.
 
-    So is what is wrong with an option. Steps are replayed by the item; they may be those of an episode or of a record,
-    or as JSON has them.
+    `CalibrantError` for a verb or an option that the benchmark does not have, for an invalid value, and, when the
+    result is called, for an item that the verb refuses.
+
+    options: by keyword; `steps` may be those of an episode or of a record, or as JSON has them
     """
     verb = getattr(bench.functions, name, None)
     if verb is None:
@@ -388,8 +392,8 @@ def _verb(bench: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Calla
     names = _option_names(verb)
     unknown = sorted(options.keys() - set(names))
     if unknown:
-        has = f"its options: {', '.join(names)}" if names else f"on {bench.title} it has none"
-        raise CalibrantError(f"{name} has no option '{unknown[0]}'; {has}")
+        known = f"its options: {', '.join(names)}" if names else f"on {bench.title} it has none"
+        raise CalibrantError(f"{name} has no option '{unknown[0]}'; {known}")
     checked: dict[str, Any] = {}
     if "steps" in options:
         from calibrant.bench.scoring.scorer import steps_of
@@ -412,13 +416,13 @@ def _verb(bench: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Calla
     return call
 
 
-@cache  # a tenth of the time of `score`
+@cache  # without it, reading the signature takes a tenth of the time of `score`
 def _option_names(verb: Callable[..., Any]) -> tuple[str, ...]:
     parameters = inspect.signature(verb).parameters
     return tuple(key for key, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY)
 
 
-# --- What `help` prints: a docstring ends with the options of each benchmark, where a checker reads them too ----------
+# --- Docstrings of the verbs, to which the options of each benchmark are appended for `help` --------------------------
 _OPTIONS: Mapping[Callable[..., Any], tuple[type, ...]] = {
     score: (Scoring,),
     score_many: (Scoring,),
@@ -435,7 +439,7 @@ for _function, _kinds in _OPTIONS.items():
     _function.__doc__ = "\n\n".join(_texts)
 
 
-# --- Methods that there are, runs of them over pools, and tables of their rates ---------------------------------------
+# --- Protocols, runs of them over pools, and tables of their rates ----------------------------------------------------
 
 LOGGER = logging.getLogger("calibrant.run")
 """Progress of runs, at the level INFO."""
@@ -537,7 +541,7 @@ def table(
 
 
 def _select_items(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
-    """Return which items of which file are to be run."""
+    """Return the selection of the items to be run, and the file that has them."""
     from calibrant.bench.runs.runner import EVERYTHING, Selection
     from calibrant.dsl.records import item_ids
 

@@ -129,11 +129,11 @@ def score_record(judge: Judge, verdict: Judgement, vocabulary: Vocabulary) -> di
     return dict(to_builtins(score))
 
 
-# --- metrics ----------------------------------------------------------------------------------------------------------
+# --- Metrics ----------------------------------------------------------------------------------------------------------
 
 
 def is_right(score: Score) -> bool:
-    """Return whether some world that fits gives the answer."""
+    """Return whether the answer is right: some world that fits the evidence gives it."""
     return score["correct"] is True
 
 
@@ -148,14 +148,18 @@ def first_reason(score: Score) -> str | None:
 
 
 def _flag_value(name: str) -> Callable[[Score], float | None]:
+    """Return a function that gives a flag of the question as 0 or 1, None if it does not apply."""
     return lambda score: None if score[name] is None else float(score[name])
 
 
 def _accuracy_unless(flag: str) -> Callable[[Score], float | None]:
+    """Return a function that gives whether the answer is right, None unless the question's flag is false."""
     return lambda score: float(is_right(score)) if score[flag] is False else None
 
 
 def _node_share(reason: str) -> Callable[[Score], float | None]:
+    """Return a function that gives the share of an answer's nodes with this reason, None if nodes have no reasons."""
+
     def value(score: Score) -> float | None:
         nodes = score["nodes"]
         return nodes.get(reason, 0) / sum(nodes.values()) if nodes else None
@@ -164,16 +168,17 @@ def _node_share(reason: str) -> Callable[[Score], float | None]:
 
 
 def mark_abduction(setting: str, score: Score) -> Score:
-    """Return the score; of an abduction marked as such, which no field of a score tells."""
+    """Return the score, marked if the setting is an abduction: `_explained` needs it, and no field states it."""
     return {**score, "is_abduction": True} if setting.startswith("abduction") else score
 
 
 def _explained(score: Score) -> float | None:
-    """Return whether every node of an answer has a reason; None without an answer, and for abductions."""
+    """Return 1 if every node of an answer has a reason, else 0; None without an answer, and for abductions."""
     return float(score["nodes"] is not None) if is_answered(score) and "is_abduction" not in score else None
 
 
 def _first_reason_rate(reason: str) -> Callable[[Score], float | None]:
+    """Return a function that gives whether the first wrong node has this reason, None if none is known."""
     return lambda score: None if (first := first_reason(score)) is None else float(first == reason)
 
 
@@ -277,7 +282,7 @@ def _sample(score: Score) -> Sample:
     return Sample(
         valid=is_answered(score),
         correct=is_right(score),
-        train_exact=False,  # these two: ReplaySCM alone
+        train_exact=False,  # this field and the next are defined for ReplaySCM alone
         heldout_exact=False,
         meaning=score["meaning"],
     )

@@ -51,7 +51,7 @@ def test_the_static_face_imports_each_name_from_where_it_is_loaded() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    loaded = {name: (home, name) for name, home in calibrant._HOME.items()}
+    loaded = {name: (home, name) for name, home in calibrant._MODULE_OF_NAME.items()}
     assert static == loaded
 
 

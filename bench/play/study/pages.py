@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # --- The text of consent in Markdown, as safe HTML and for a terminal; nothing in it is loaded or run -----------------
 MAX_CONSENT_CHARS = 40_000  # about 15 pages; parsing is quadratic in unclosed brackets: 1.5 s at this length
 FIRST_HEADING = 3  # first level of headings in consent, below the page's own
-OF_INSTRUCTIONS = 2  # first level of headings in instructions
+INSTRUCTIONS_HEADING = 2  # first level of headings in instructions
 MAX_HEADING = 6
 MAX_COLUMNS = 100  # largest width of lines in a terminal, in characters
 
@@ -45,6 +45,8 @@ def consent_html(text: str, first_heading: int = FIRST_HEADING) -> str:
     """Return the text as HTML; raw HTML becomes text, a link its text and address, a picture its description.
 
     Levels of headings follow their nesting, so that none is skipped.
+
+    first_heading: level of the outermost headings
     """
     parser = _parser()
     tokens = parser.parse(_printable(text))
@@ -58,7 +60,7 @@ def consent_html(text: str, first_heading: int = FIRST_HEADING) -> str:
 
 
 def consent_text(text: str) -> str:
-    """Return the text as lines for a terminal of the present width, without colours and control characters."""
+    """Return the text as lines for a terminal of its current width, without colours and control characters."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -149,7 +151,7 @@ def task_text(stops: Sequence[game.Stop], pools: Mapping[str, game.PlayPool], mi
 
 
 def start_text(plan: game.Plan, participant: str, terms: game.Terms, pools: Mapping[str, game.PlayPool]) -> str:
-    """Return the task before a group is assigned: the longest one if groups differ."""
+    """Return the task as stated before a group is assigned: that of the group with most stops if groups differ."""
     assigned: list[game.Assignment | None] = [game.Assignment(group, 0) for group in terms.groups]
     plans = sorted((plan(participant, group) for group in assigned or [None]), key=len)
     texts = [task_text(stops, pools, terms.minutes) for stops in plans]
@@ -157,7 +159,7 @@ def start_text(plan: game.Plan, participant: str, terms: game.Terms, pools: Mapp
 
 
 def limit_text(seconds: int) -> str:
-    """Return the sentence on a study's limit; empty without one."""
+    """Return the sentence on a study's time limit; empty without a limit."""
     if not seconds:
         return ""
     duration = plural(seconds, "seconds") if seconds % 60 else plural(seconds // 60, "minutes")
@@ -233,7 +235,7 @@ def check_page(page: QuestionPage, file: str) -> list[dict[str, Any]]:
 
 
 def translated_questions(questions: Sequence[Mapping[str, Any]], page: QuestionPage, file: str) -> list[dict[str, Any]]:
-    """Return the translated texts of questions; recorded answers stay those of the first language.
+    """Return the translated texts of questions; answers are recorded in the first language.
 
     `CalibrantError` if the file has other questions, or another number of options.
     """
@@ -279,15 +281,18 @@ def _number_text(question: Mapping[str, Any]) -> str:
 
 
 def answers_event(stop: game.QuestionsStop, answers: object) -> dict[str, Any]:
-    """Return the event of answers to a page; `WordsError` as `check_answers`.
+    """Return the event that records answers to a page; `WordsError` as in `check_answers`.
 
-    It holds the ids of wrongly answered checks and, for instructions, whether all answers are correct.
+    It has the ids of checks with a wrong answer and, for instructions, whether no check has one.
     """
     return _judged_event(stop, check_answers(stop.questions, answers))
 
 
 def _judged_event(stop: game.QuestionsStop, answers: Mapping[str, Any], *, is_late: bool = False) -> dict[str, Any]:
-    """Return the event of checked answers. is_late: whether the time was up, so that answers may be missing."""
+    """Return the event that records checked answers.
+
+    is_late: whether the time was up; answers may be missing then, and a check without an answer is not judged
+    """
     event: dict[str, Any] = {ANSWERS: answers} | ({TIME_UP: True} if is_late else {})
     checks = [q for q in stop.questions if game.CORRECT in q and not (is_late and q["id"] not in answers)]
     if checks:
@@ -303,11 +308,12 @@ def _is_correct(question: Mapping[str, Any], value: object) -> bool:
     return bool(value == question[game.CORRECT])
 
 
-GRACE_SECONDS = 5.0  # for answers sent as the time ends: pages retry a request after 0.3, 0.6, 1.2 and 2.4 s
+GRACE_SECONDS = 5.0
+"""How long after the limit answers are accepted: a page retries a request after 0.3, 0.6, 1.2 and 2.4 s."""
 
 
 class PagePlayer(Visit):
-    """One participant on a page of questions; with a limit, unfinished answers are stored on disk."""
+    """One participant on a page of questions; if the page or the study has a limit, drafts of answers are stored."""
 
     def __init__(
         self,
@@ -325,36 +331,38 @@ class PagePlayer(Visit):
 
     @property
     def draft(self) -> dict[str, Any]:
-        """Unsubmitted answers, by question."""
+        """The last stored answers that are not submitted, by question; empty if there are none."""
         events = self.folder.events(self.participant, self.item)
         return next((dict(record.event["draft"]) for record in reversed(events) if "draft" in record.event), {})
 
     def write(self, answers: object) -> None:
-        """Replace the draft by the well-formed ones of these answers."""
+        """Replace the draft by those of these answers that are well-formed, if there is a limit."""
         draft = _allowed_answers(self.stop.questions, answers)
         if self.is_timed and draft != self.draft:
             self._add({"draft": draft})
 
     def submit(self, answers: object) -> None:
-        """Record the answers; `WordsError` as `check_answers`."""
+        """Record the answers; `WordsError` as in `check_answers`."""
         self._add(answers_event(self.stop, answers))
 
     def close_if_late(self, answers: object = None) -> bool:
         """Record the answers so far if the time is up; return whether it is.
 
-        answers: the page's answers, used within GRACE_SECONDS after the limit
+        Instructions are an exception: unfinished answers to them are not recorded.
+
+        answers: sent by the page, and recorded up to GRACE_SECONDS after the limit; after that the draft is recorded
         """
         if self.seconds_left:
             return False
         is_in_time = answers is not None and self.balance > -GRACE_SECONDS
         recorded = _allowed_answers(self.stop.questions, answers) if is_in_time else self.draft
-        if not self.stop.checks_instructions:  # a draft does not count as an attempt at instructions
+        if not self.stop.checks_instructions:  # there a record would count as an attempt
             self._add(_judged_event(self.stop, recorded, is_late=True), is_late=True)
         return True
 
 
 def _allowed_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
-    """Return the well-formed answers."""
+    """Return those of these answers, by question, that are well-formed."""
     allowed: dict[str, Any] = {}
     for question in questions:
         value = answers.get(question["id"]) if isinstance(answers, Mapping) else None
@@ -364,7 +372,7 @@ def _allowed_answers(questions: Sequence[Mapping[str, Any]], answers: object) ->
 
 
 def check_answers(questions: Sequence[Mapping[str, Any]], answers: object) -> dict[str, Any]:
-    """Return the answers to a page; `WordsError` names a question without an answer or with a malformed one."""
+    """Return the answers to a page by question; `WordsError` for a missing or malformed one, with the question."""
     if not isinstance(answers, Mapping):
         raise WordsError("answers are an object by question")
     checked: dict[str, Any] = {}
@@ -406,10 +414,10 @@ def _is_allowed_number(question: Mapping[str, Any], value: object) -> bool:
     return is_within and abs(value) <= sys.float_info.max and (not question.get("whole") or value == int(value))
 
 
-# --- Languages: files that map the page's English texts, or patterns of them, to translations -------------------------
+# --- Languages: files that map English texts of the pages, or patterns of texts, to translations ----------------------
 LANGUAGES = Path(__file__).resolve().parents[1] / "languages"
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,4})?")
-_HOLE = re.compile(r"\{(\w+)(?::t)?\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)(?::t)?\}")  # {name}, or {name:t} for a text that is translated too
 
 
 class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -419,25 +427,25 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     texts: Annotated[dict[str, str], Meta(description="translation by English text; {name} stands for what varies")]
 
 
-def read_language(stated: str, folder: Path) -> game.Language:
-    """Return a language of the program, or of a file in a folder; `CalibrantError` for anything else."""
-    if stated == game.ENGLISH.code:
+def read_language(code_or_file: str, folder: Path) -> game.Language:
+    """Return the bundled language of a code, or that of a file in a folder; `CalibrantError` for anything else."""
+    if code_or_file == game.ENGLISH.code:
         return game.ENGLISH
-    path = folder / stated if stated.endswith(".toml") else LANGUAGES / f"{stated}.toml"
+    path = folder / code_or_file if code_or_file.endswith(".toml") else LANGUAGES / f"{code_or_file}.toml"
     if not _CODE.fullmatch(path.stem) or not path.is_file():
         listed = ", ".join(["en", *sorted(file.stem for file in LANGUAGES.glob("*.toml"))])
-        problem = f"no language {short_repr(stated)}; there are {listed}, or give a file of texts such as fr.toml"
+        problem = f"no language {short_repr(code_or_file)}; there are {listed}, or give a file of texts such as fr.toml"
         raise CalibrantError(f"study.lang: {problem}, beside the study")
     content = read_toml(path, LanguageFile)
     for text, translation in content.texts.items():
-        unknown = {*_HOLE.findall(translation)} - {*_HOLE.findall(text)}
+        unknown = {*_PLACEHOLDER.findall(translation)} - {*_PLACEHOLDER.findall(text)}
         if unknown:
             raise CalibrantError(f"{path.name}: {short_repr(text)} has no {{{min(unknown)}}}, its translation has")
     return game.Language(path.stem, content.name, json.dumps(content.texts, ensure_ascii=False))
 
 
 def add_title(language: game.Language, title: str, translation: str) -> game.Language:
-    """Return a language with translations of the titles of a study and of its practice."""
+    """Return a language to which translations of the titles of a study and of its practice are added."""
     texts = json.loads(language.texts)
     practice = {f"{title}: practice": f"{translation}: {texts.get('practice', 'practice')}"}
     return language._replace(texts=json.dumps({**texts, title: translation, **practice}, ensure_ascii=False))
@@ -452,5 +460,5 @@ def missing_texts(language: game.Language) -> list[str]:
 
 
 def in_language(name: str, code: str) -> str:
-    """Return the name of a study's file in another language: intro.md, intro.de.md."""
+    """Return the name that a study's file has in another language, such as intro.de.md for intro.md."""
     return str(Path(name).with_suffix(f".{code}{Path(name).suffix}"))
