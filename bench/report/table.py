@@ -547,13 +547,13 @@ class UnansweredCounts:
             num_items = sum(reasons.values())
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
             num_others = len(reasons) - 1
-            text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
+            is_proven = outcome == "impossible" and reason.startswith(EXHAUSTED)
+            text = in_one_line(reason)[: MAX_REASON_CHARS + is_proven * len(EXHAUSTED)] or "no reason recorded"
             more = f"; {plural(num_others, 'other reasons')}" if num_others else ""
             if system == PEOPLE_SYSTEM:
                 yield f"{system}: {num_items} answer{'s are' if num_items > 1 else ' is'} missing ({text}{more})"
                 continue
             items = plural(num_items, "items")
-            is_proven = outcome == "impossible" and text.startswith(EXHAUSTED)
             said = "nothing of the class fits ({})" if is_proven else _OUTCOMES[outcome]
             yield f"{in_one_line(system)}: {items}: {said.format(text + more)}"
 
