@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from math import gamma, pi, sqrt
 from pathlib import Path
@@ -26,7 +26,7 @@ import pytest
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
-from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of, bundled_sample
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.replayscm.paper import ATTRIBUTION, SPECS
 from calibrant.bench.suites.rescoring import PoolJudge
@@ -44,6 +44,8 @@ RIGHT = {"replayscm": "heldout_exact"}  # of the others: accuracy
 NUM_ITEMS = 12
 PEOPLE = tuple(f"human:p{k}" for k in range(7))
 SYSTEMS = ("a", "a (chosen)", "a ", "m")
+SHOWN = {"a ": "'a '"}  # the name beside `a`
+SYSTEM_OF_NAME = {SHOWN.get(name, name): name for name in SYSTEMS}
 REFUSAL = "I cannot help."
 SEVEN = ("earned", "lucky", "missed", "short", "uncounted", "invalid", "no_answer")
 DASH = "\N{EN DASH}"
@@ -99,6 +101,26 @@ class Answered:
     @property
     def metrics(self) -> Sequence[Metric]:
         return benchmark(self.name).metrics.columns
+
+    @cached_property
+    def attributed(self) -> list[Mapping[str, Any]]:
+        """The lines with their attributions, which `table --attribution` adds."""
+        bench = benchmark(self.name)
+        items = {item.id: item for item in bench.items.read_pool(self.pool).items}
+        return [
+            {**line, KEY: line.get(KEY) or bench.attribution(items[line["instanceId"]], {}, (), line)}
+            for line in self.lines
+        ]
+
+    @cached_property
+    def shares(self) -> list[dict[str, Any]]:
+        """The rows of `table --attribution`."""
+        return printed_rows("table", self.scores, "--attribution", "--pool", self.pool, "--json")
+
+    @cached_property
+    def page(self) -> list[list[str]]:
+        """The texts of the cells of every row of every table of the report's page."""
+        return _texts(_report(self, "html"), "html")
 
 
 def listed_predictions(name: str, ids: Sequence[str], gold: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -245,9 +267,6 @@ def row_groups(answered: Answered, *, by_stratum: bool) -> dict[tuple[str, str, 
     return groups
 
 
-SHOWN = {"a ": "'a '"}  # the name beside `a`
-
-
 # --- comparisons ---------------------------------------------------------------------------------------------------
 
 
@@ -257,11 +276,20 @@ def printed(*arguments: object) -> str:
     return done.stdout
 
 
+def printed_rows(*arguments: object) -> list[dict[str, Any]]:
+    """Return the rows that a command prints with --json: of a table, or a line each."""
+    text = printed(*arguments)
+    rows: list[dict[str, Any]] = (
+        json.loads(text)["rows"] if arguments[0] == "table" else [*map(json.loads, text.splitlines())]
+    )
+    return rows
+
+
 @pytest.mark.usefixtures("counted")
 def test_tables_state_the_expected_rates(answered: Answered) -> None:
     for by in ("pool", "stratum"):
         both = (answered.scores, answered.scores.with_name("again.jsonl"))
-        rows = json.loads(printed("table", *both, "--by", by, "--json"))["rows"]
+        rows = printed_rows("table", *both, "--by", by, "--json")
         groups = row_groups(answered, by_stratum=by == "stratum")
         stated = {(row["setting"], row.get("stratum") or "", row["system"]): row for row in rows}
         assert {row["system"] for row in rows} == {*(SHOWN.get(name, name) for name in SYSTEMS), "people (7)"}
@@ -300,28 +328,17 @@ def _views(answered: Answered) -> dict[str, Mapping[str, Metric]]:
     return {view.id: {metric.key: metric for metric in view.metrics} for view in views if view.id}
 
 
-def _attributed(answered: Answered) -> list[Mapping[str, Any]]:
-    """Return the lines with their attributions, which `table --attribution` adds."""
-    bench = benchmark(answered.name)
-    items = {item.id: item for item in bench.items.read_pool(answered.pool).items}
-    return [
-        {**line, KEY: line.get(KEY) or bench.attribution(items[line["instanceId"]], {}, (), line)}
-        for line in answered.lines
-    ]
-
-
 @pytest.mark.usefixtures("counted")
 def test_reports_state_the_expected_rates_and_intervals(answered: Answered) -> None:
     rows = list(csv.DictReader(io.StringIO(_report(answered, "csv"))))
-    systems = {SHOWN.get(name, name): name for name in SYSTEMS}
-    lines, views = _attributed(answered), _views(answered)
-    pages = {form: _texts(_report(answered, form), form) for form in ("md", "html")}
+    lines, views = answered.attributed, _views(answered)
+    pages = {"md": _texts(_report(answered, "md"), "md"), "html": answered.page}
     seen = Counter[str]()
     for row in rows:
         metrics = views.get(row["table"], {})
-        if row["source"] != "ours" or row["system"] not in systems or row["column"] not in metrics:
+        if row["source"] != "ours" or row["system"] not in SYSTEM_OF_NAME or row["column"] not in metrics:
             continue
-        metric, model = metrics[row["column"]], systems[row["system"]]
+        metric, model = metrics[row["column"]], SYSTEM_OF_NAME[row["system"]]
         if metric.skill_of or metric.key in ("chance", "best", "uniform"):
             continue
         chosen = [line for line in lines if line["model"] == model and _belongs(answered, line, row)]
@@ -373,7 +390,7 @@ def test_printed_tables_state_the_expected_rates(answered: Answered) -> None:
     num_before = COMPARED.total()
     for table, column, items in PRINTED.get(answered.name, ()):
         for row in (row for row in rows if (row["table"], row["column"], row["source"]) == (table, column, "ours")):
-            model = {SHOWN.get(name, name): name for name in SYSTEMS}.get(row["system"])
+            model = SYSTEM_OF_NAME.get(row["system"])
             chosen = [line for line in answered.lines if line["model"] == model]
             chosen = [line for line in chosen if items in (line["stratum"], line["setting"])]
             num_items = str(len({line["instanceId"] for line in chosen}))
@@ -396,7 +413,7 @@ def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
         r'<tr data-system="([^"]*)".*?class="accuracy">([^<]*)</span>(?: <span[^>]*>([^<]*)</span>)?', page
     )
     shown = {html.unescape(name): (share, reach) for name, share, reach in rows}
-    lines = _attributed(answered)
+    lines = answered.attributed
     earned = next(metric for metric in answered.metrics if metric.key == "earned")
     for system in SYSTEMS:
         listed = [line for line in lines if line["model"] == system]
@@ -405,7 +422,7 @@ def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
         assert rate.interval is not None
         name, (low, high) = SHOWN.get(system, system), rate.interval
         compare("first screen", shown[name], (rate.text(answered.right), f"{low:.2f}{DASH}{high:.2f}"))
-        row = next(text for text in _texts(page, "html") if text[0] == name and len(text) > 7)
+        row = next(text for text in answered.page if text[0] == name and len(text) > 7)
         share = expected(answered, listed, earned)
         reach = f"{low:.3f}{DASH}{high:.3f}"
         number = str(len({line["instanceId"] for line in listed}))
@@ -418,7 +435,7 @@ def test_first_screens_state_the_expected_rates(answered: Answered) -> None:
 @pytest.mark.usefixtures("counted")
 def test_shares_of_all_answers_add_up_to_1_wherever_they_stand(answered: Answered) -> None:
     """Refusals are NoAnswer, whatever was decided, and no rate leaves them out (docs/chance.md)."""
-    rows = json.loads(printed("table", answered.scores, "--attribution", "--pool", answered.pool, "--json"))["rows"]
+    rows = answered.shares
     given = list(map(json.loads, answered.predictions.read_text(encoding="utf-8").splitlines()))
     setting = {line["instanceId"]: line["setting"] for line in answered.lines}
     for row in rows:
@@ -427,7 +444,7 @@ def test_shares_of_all_answers_add_up_to_1_wherever_they_stand(answered: Answere
             "causes of wrong answers", row["missed"] + row["short"], pytest.approx(row["misfit"] + row["open_error"])
         )
         if not row["system"].startswith("people"):
-            model = {SHOWN.get(name, name): name for name in SYSTEMS}[row["system"]]
+            model = SYSTEM_OF_NAME[row["system"]]
             refusals: dict[str, list[bool]] = {}
             for line in given:
                 if (line["model"], setting[line["id"]]) == (model, row["setting"]):
@@ -447,7 +464,7 @@ def test_shares_of_all_answers_add_up_to_1_wherever_they_stand(answered: Answere
 @pytest.mark.usefixtures("counted")
 def test_pictures_and_figures_of_a_page_are_those_shares(answered: Answered) -> None:
     """Bars are whole, their counts are of all items, and what is missed is what the table calls so."""
-    rows = json.loads(printed("table", answered.scores, "--attribution", "--pool", answered.pool, "--json"))["rows"]
+    rows = answered.shares
     page = _report(answered, "html")
     lines = re.findall(r'<tr data-system="([^"]*)" data.*?aria-label="[^"]*: ([^":;]*) of ([\d.]+)[";].*?</tr>', page)
     for _, text, number in lines:
@@ -481,10 +498,7 @@ def test_pictures_and_figures_of_a_page_are_those_shares(answered: Answered) -> 
 def test_lists_boards_and_difficulty_state_the_expected_rates(answered: Answered) -> None:
     systems = [name for name in SYSTEMS if name != "m"]  # a board counts what `m` left out as wrong
     judge, table = PoolJudge(answered.pool), read_outcomes([answered.scores], [answered.pool])
-    rows = [
-        json.loads(line)
-        for line in printed("list", answered.pool, "--scores", answered.scores, "--limit", "0", "--json").splitlines()
-    ]
+    rows = printed_rows("list", answered.pool, "--scores", answered.scores, "--limit", "0", "--json")
     for system in systems:
         lines = [line for line in answered.lines if line["model"] == system]
         rate = expected(answered, lines, answered.right)
@@ -512,7 +526,7 @@ def test_samples_state_the_expected_rates(answered: Answered) -> None:
     groups = row_groups(answered, by_stratum=False)
     key = "heldout_exact" if answered.name == "replayscm" else benchmark(answered.name).metrics.rights[0][0]
     for row in (row for row in rows if row["way"] == "mean"):
-        system = next(name for name in SYSTEMS if SHOWN.get(name, name) == row["system"])
+        system = SYSTEM_OF_NAME[row["system"]]
         rate = expected(answered, groups[row["setting"], "", system], answered.right)
         assert rate is not None
         compare("samples", row[key]["value"], float(rate.mean))
@@ -522,19 +536,21 @@ def test_samples_state_the_expected_rates(answered: Answered) -> None:
     assert COMPARED["samples"]
 
 
-def _tied(folder: Path) -> tuple[list[dict[str, Any]], Path, list[dict[str, Any]]]:
+@pytest.fixture(scope="module")
+def tied(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], Path, list[dict[str, Any]]]:
     """Return the rows of `table`, and a run whose method has equally good answers, with its records."""
+    folder = tmp_path_factory.mktemp("tied")
     pool = folder / "block.jsonl"
     lines = (CHECKOUT / "bench/replayscm/data/sample_block.jsonl").read_text(encoding="utf-8").splitlines()
     pool.write_text("\n".join(lines[:11]) + "\n", encoding="utf-8")
     printed("run", "exact", pool, "--out", folder / "runs", "--workers", "1")
     records = [json.loads(line) for line in (folder / "runs" / "records.jsonl").read_text().splitlines()]
-    return json.loads(printed("table", folder / "runs", "--json"))["rows"], folder / "runs", records
+    return printed_rows("table", folder / "runs", "--json"), folder / "runs", records
 
 
 @pytest.mark.usefixtures("counted")
-def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tmp_path: Path) -> None:
-    rows, runs, records = _tied(tmp_path)
+def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tied: Any, tmp_path: Path) -> None:
+    rows, runs, records = tied
     shares = []
     for record in records:
         parts = (record.get("ties") or {}).get("scores") or [{"times": 1, "score": record["score"]}]
@@ -561,53 +577,11 @@ def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tmp_pa
 
 
 @pytest.mark.usefixtures("counted")
-def test_lists_state_what_ties_do_to_the_rate(tmp_path: Path) -> None:
-    rows, runs, _ = _tied(tmp_path)
-    done = called("list", tmp_path / "block.jsonl", "--scores", runs)
+def test_lists_state_what_ties_do_to_the_rate(tied: Any) -> None:
+    rows, runs, _ = tied
+    line = ("list", runs.with_name("block.jsonl"), "--scores", runs)
+    done = called(*line)
     share = {row["system"]: row["heldout_exact"] for row in rows}["exact"]
     assert f"10 answers listed as its tie rule chose; of all equally good ones {share:.3f} are right" in done.stderr
-    listed = [
-        json.loads(line)
-        for line in printed("list", tmp_path / "block.jsonl", "--scores", runs, "--limit", "0", "--json").splitlines()
-    ]
+    listed = printed_rows(*line, "--limit", "0", "--json")
     compare("list, ties", pytest.approx(share), sum(row["right_of_ties"] for row in listed) / len(listed))
-
-
-def test_people_are_counted_once_in_tab_and_heading(tmp_path: Path) -> None:
-    """A report of two benchmarks, with three participants and a model: two systems, wherever they are counted."""
-    files = []
-    for name, answer in (("causim", "{}"), ("logic", '{"model": []}')):
-        pool = CHECKOUT / "bench" / POOLS[name]
-        ids = [item.id for item in benchmark(name).items.read_pool(pool).items[:2]]
-        lines = [{"id": key, "model": model, "response": answer} for key in ids for model in (*PEOPLE[:3], "m")]
-        (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        files.append(tmp_path / f"{name}.jsonl")
-        printed("score", pool, tmp_path / "p.jsonl", "--out", files[-1], "--workers", "1")
-    printed("report", *files, "--no-times", "--out", tmp_path / "report.html")
-    texts = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", (tmp_path / "report.html").read_text("utf-8"))).split())
-    assert "All 2 systems" in texts
-    assert "2 systems on 2 benchmarks" in texts
-
-
-def test_a_run_and_its_records_scored_again_are_two_systems_of_the_same_coverage(tmp_path: Path) -> None:
-    pool, runs, scored = bundled_sample("blickets"), tmp_path / "runs", tmp_path / "scored.jsonl"
-    printed("run", "static", pool, "--limit", 2, "--out", runs, "--workers", 1)
-    printed("score", pool, runs / "records.jsonl", "--out", scored)
-    rows = json.loads(printed("table", runs, scored, "--json"))["rows"]
-    names = {name: [row for row in rows if row["system"] == name] for name in ("static", "static (scored)")}
-    (num_total,) = {row["coverage"] for row in json.loads(printed("table", runs, "--json"))["rows"]}
-    assert num_total == 2 / len(benchmark_of(pool).items.read_pool(pool).items)
-    for of_name in names.values():
-        assert sum(row["n"] for row in of_name) == 2
-        assert {row["coverage"] for row in of_name} == {num_total}
-
-
-def test_a_name_that_ends_like_ours_is_a_system_of_its_own(tmp_path: Path) -> None:
-    """Two models with the same answer; nothing is a tie rule's, so no line explains one."""
-    pool = CHECKOUT / "docs/examples/switches.jsonl"
-    lines = [{"id": "lamp", "model": name, "response": '{"mechanisms": {"X3": "X1"}}'} for name in ("a", "a (chosen)")]
-    (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    printed("score", pool, tmp_path / "p.jsonl", "--out", tmp_path / "s.jsonl")
-    done = called("table", tmp_path / "s.jsonl")
-    assert [line.split("  ")[1] for line in done.stdout.splitlines()[1:3]] == ["a", "a (chosen)"]
-    assert "tie rule" not in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from calibrant.bench.answers.frame import AnswerFrame
 from calibrant.bench.answers.rates import paired_differences
 from calibrant.bench.causalab import report as causalab_report
 from calibrant.bench.causalab.report import LabGuide
-from calibrant.bench.core.registry import benchmark_of, bundled_sample
+from calibrant.bench.core.registry import benchmark, benchmark_of, bundled_sample
 from calibrant.bench.core.scoring import EvaluatorCache
 from calibrant.bench.pages.charts import looks
 from calibrant.bench.replayscm import chance_and_best
@@ -30,7 +31,8 @@ from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.comparisons import differences
 from calibrant.bench.report.overview import contract
 from calibrant.bench.runs.records import FILE_NAME, read_records
-from tests.support.commands import called
+from tests.bench.answers.test_agreement import PEOPLE, POOLS, printed, printed_rows
+from tests.support.commands import CHECKOUT, called, jsonl
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)
@@ -138,3 +140,44 @@ def test_no_member_is_sampled_where_a_draw_is_right_in_more_than_half(
     task, heldout = chance_and_best._canonical(benchmark_of(pool).items.read_pool(pool).items[0])
     assert chance_and_best._largest_share(Posterior(task), heldout, share) == share
     assert bool(calls) == is_sampled
+
+
+# --- What counts as a system, wherever systems are counted ------------------------------------------------------------
+def test_people_are_counted_once_in_tab_and_heading(tmp_path: Path) -> None:
+    """A report of two benchmarks, with three participants and a model: two systems, wherever they are counted."""
+    files = []
+    for name, response in (("causim", "{}"), ("logic", '{"model": []}')):
+        pool = CHECKOUT / "bench" / POOLS[name]
+        ids = [item.id for item in benchmark(name).items.read_pool(pool).items[:2]]
+        lines = [{"id": key, "model": model, "response": response} for key in ids for model in (*PEOPLE[:3], "m")]
+        jsonl(tmp_path / "p.jsonl", *lines)
+        files.append(tmp_path / f"{name}.jsonl")
+        printed("score", pool, tmp_path / "p.jsonl", "--out", files[-1], "--workers", "1")
+    printed("report", *files, "--no-times", "--out", tmp_path / "report.html")
+    texts = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", (tmp_path / "report.html").read_text("utf-8"))).split())
+    assert "All 2 systems" in texts
+    assert "2 systems on 2 benchmarks" in texts
+
+
+def test_a_run_and_its_records_scored_again_are_two_systems_of_the_same_coverage(tmp_path: Path) -> None:
+    pool, runs, scored = bundled_sample("blickets"), tmp_path / "runs", tmp_path / "scored.jsonl"
+    printed("run", "static", pool, "--limit", 2, "--out", runs, "--workers", 1)
+    printed("score", pool, runs / "records.jsonl", "--out", scored)
+    rows = printed_rows("table", runs, scored, "--json")
+    names = {name: [row for row in rows if row["system"] == name] for name in ("static", "static (scored)")}
+    (num_total,) = {row["coverage"] for row in printed_rows("table", runs, "--json")}
+    assert num_total == 2 / len(benchmark_of(pool).items.read_pool(pool).items)
+    for of_name in names.values():
+        assert sum(row["n"] for row in of_name) == 2
+        assert {row["coverage"] for row in of_name} == {num_total}
+
+
+def test_a_name_that_ends_like_ours_is_a_system_of_its_own(tmp_path: Path) -> None:
+    """Two models with the same answer; nothing is a tie rule's, so no line explains one."""
+    pool = CHECKOUT / "docs/examples/switches.jsonl"
+    lines = [{"id": "lamp", "model": name, "response": '{"mechanisms": {"X3": "X1"}}'} for name in ("a", "a (chosen)")]
+    jsonl(tmp_path / "p.jsonl", *lines)
+    printed("score", pool, tmp_path / "p.jsonl", "--out", tmp_path / "s.jsonl")
+    done = called("table", tmp_path / "s.jsonl")
+    assert [line.split("  ")[1] for line in done.stdout.splitlines()[1:3]] == ["a", "a (chosen)"]
+    assert "tie rule" not in done.stderr
