@@ -54,7 +54,7 @@ _PRINTED_PERCENT = {"stochastic": 2, "order-2-of-4": 3}  # rows of Table 7
 def all_played(
     agents: Sequence[str], suites: Sequence[str], episodes: int, *, seed: int = SEED, jobs: int = 1
 ) -> list[blickets_paper.PlayedEpisode]:
-    """Every agent on the same items of every suite: suite after suite, agent after agent, item after item."""
+    """Return the episodes of each agent on the same items of each suite, ordered by suite, then agent, then item."""
     pairs = [(agent, suite) for suite, agent in product(suites, agents)]
     return [episode for part in played_pairs(pairs, episodes, seed=seed, jobs=jobs) for episode in part]
 
@@ -85,7 +85,7 @@ HEADINGS = (
 
 
 def agent_table(episodes: Iterable[blickets_paper.PlayedEpisode]) -> Table:
-    """Rows by suite and agent, in the order in which they first occur; after each suite what the paper prints of it."""
+    """Return a table of agents by suite, in order of first occurrence, with the paper's rows after each suite."""
     groups: dict[str, dict[str, list[blickets_paper.PlayedEpisode]]] = {}
     for episode in episodes:
         groups.setdefault(episode.suite, {}).setdefault(episode.agent, []).append(episode)
@@ -291,7 +291,11 @@ def difference_of_means(steps: Sequence[int], stated: float) -> Iterator[str]:
 
 
 def paper_findings() -> Iterator[Finding]:
-    """Misprints, comparisons that selection decides, firings outside their class, and accuracy without a switch."""
+    """Yield findings on the paper's tables.
+
+    They are about misprints, comparisons that selection decides, firings outside their class, and the accuracy of
+    systems that never switched.
+    """
     source, odds = blickets_paper.paper().source, blickets_paper.paper().posterior_odds
     yield from printed.misprinted_tests((test.test for test in blickets_paper.paper().tests), source)
     yield printed.posterior_odds_finding(odds.name, printed.TwoByTwo(*odds.counts), odds.odds, source)
@@ -349,7 +353,7 @@ TABLES = ("standing", "learners", "paper", "findings", "setup")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, count, print; 0, or 2 if a library is missing."""
+    """Print the tables or the findings that the options name. Return 0, or 2 if a library is missing."""
     options = _arguments().parse_args(arguments)
     try:
         sys.stdout.write(_findings() if options.table == "findings" else _tables(options))

@@ -95,7 +95,7 @@ MethodResults: TypeAlias = dict[tuple[str, str], MethodResult]  # by suite and r
 def method_results(
     folder: Path, suites: Iterable[str], rows: Sequence[str], seeds: int, records: Records, jobs: int = 1
 ) -> MethodResults:
-    """Each row on each suite; the seeds are 0, 1, ... `PoolError` names a file that is not there."""
+    """Return the results of each row on each suite, over seeds 0, 1, ...; `PoolError` names a missing file."""
     configs = {suite: read_configs(folder / f"{suite}.jsonl") for suite in suites}
     keys = [(suite, row) for suite in configs for row in rows]
     slowest_first = sorted(keys, key=lambda key: (key[1] not in SOLVERS, -PLANS[key[0]].nodes))
@@ -208,7 +208,7 @@ class Relabelled:
 
 
 def relabelled_suite(suite: str, seed: int, count: int) -> Relabelled:
-    """Items of a suite, each label computed again where that can be done."""
+    """Return the labels of drawn items of a suite, compared with those that `recompute_labels` gives for them."""
     start = perf_counter()
     items = list(generate_labelled(PLANS[suite], seed, count))
     compared: dict[str, int] = {}
@@ -261,9 +261,9 @@ def recompute_labels(item: LabItem) -> dict[str, float]:
 
 @cache
 def weighted_graphs(nodes: int, *, sink: bool) -> npt.NDArray[np.int64]:
-    """(graphs, nodes, nodes): every acyclic weighted graph, row = child, in which the last node has a parent.
+    """Return every acyclic weighted graph in which the last node has a parent: (graphs, nodes, nodes), row = child.
 
-    sink: and no child
+    sink: whether the last node has no child
     """
     pairs = [(child, parent) for child in range(nodes) for parent in range(nodes) if child != parent]
     candidates = [pair for pair in pairs if not (sink and pair[1] == nodes - 1)]
@@ -345,7 +345,7 @@ class _Played:
 
 
 def _fewest_left(item: LabItem, members: Sequence[Mechanism]) -> Iterator[int]:
-    """Verdicts that at best are left after no setting, one, and so on to as many as there are properties."""
+    """Yield the smallest number of verdicts that k settings can leave, for k = 0, 1, ... up to all that may be used."""
     start = [_start(item, member) for member in members]
     layer: list[tuple[_Played, list[_Played]]] = [(_start(item, item.sealed.mechanism), start)]
     best = len({member.verdict for member in start})
@@ -387,7 +387,7 @@ def _start(item: LabItem, mechanism: Mechanism) -> _Played:
 
 
 def _mattering(item: LabItem) -> int:
-    """Edges into the frequency: every property of the reactor crystal is shown, and none of them moves it further."""
+    """Return the number of edges that matter: those into the frequency, since the reactor shows every property."""
     assert set(item.task.reactor) == set(item.task.properties)
     return sum(child == FREQUENCY for _, child in item.sealed.mechanism.edges)
 
@@ -460,13 +460,13 @@ LINEAR_OTHERS = ("4nodes_freqparent", "6nodes_freqparent", "6nodes_golden")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, average, print; 0, or 2 if a file cannot be read."""
+    """Print the part that the arguments name, and return its exit code."""
     options = _arguments().parse_args(arguments)
     return {"rows": _rows, "labels": _labels, "findings": _findings}[options.what](options)
 
 
 def _rows(options: argparse.Namespace) -> int:
-    """0, or 2 if a file cannot be read."""
+    """Print the tables of methods on all suites. Return 0, or 2 if a file cannot be read."""
     try:
         rows = tuple(row for row in ROWS if row != TO_SIX_DECIMALS)
         linear = method_results(options.folder, LINEAR, rows, options.seeds, options.records, options.jobs)
@@ -485,7 +485,7 @@ def _rows(options: argparse.Namespace) -> int:
 
 
 def _findings(options: argparse.Namespace) -> int:
-    """0, or 2 if a file cannot be read."""
+    """Print the findings on the released files. Return 0, or 2 if a file cannot be read."""
     try:
         for finding in released_findings(options.folder, options.seeds):
             print(f"{finding.kind}, {finding.verdict}: {finding.where}: {finding.claim}")
@@ -496,7 +496,7 @@ def _findings(options: argparse.Namespace) -> int:
 
 
 def _labels(options: argparse.Namespace) -> int:
-    """0 if no label differs, 1 if one does; what differs goes to standard error."""
+    """Print the table of recomputed labels, and differences on standard error. Return 0, or 1 if a label differs."""
     tasks = (options.suites, repeat(options.seed), repeat(options.count))
     if options.jobs == 1:
         reports = list(map(relabelled_suite, *tasks))

@@ -21,7 +21,7 @@ from calibrant.solvers.causim.canonical import ModelNames, rename_task, value_ro
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Count, print; 0, or 2 if a source has no answers."""
+    """Print the paper's tables with rows on these answers. Return 0, or 2 if a source cannot be read."""
     parser = argparse.ArgumentParser(
         prog="python -m calibrant.bench.lab.causim", description="Answers beside printed rows."
     )

@@ -134,7 +134,7 @@ class Measurement:
 
     @cached_property
     def numbers(self) -> tuple[object, ...]:
-        """Numbers in the order of the case's fields."""
+        """Return the family's numbers, in the order of the case's fields."""
         family = self.family
         edges = family.edges().values()
         return (
@@ -147,7 +147,7 @@ class Measurement:
 
     @property
     def agrees(self) -> bool:
-        """Whether every number is the known one."""
+        """Return whether every number is the known one."""
         case = self.case
         return self.numbers == (case.optimum, case.at_optimum, case.members, case.clauses, case.edges)
 

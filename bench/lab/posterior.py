@@ -121,7 +121,10 @@ CHUNKS = {2: 10, 3: 50, 4: 150, 5: 40}
 
 
 def draw_chunk(num_parents: int, chunk: int) -> Counter[tuple[int, int]]:
-    """(table, size) of the mechanisms of one chunk, for sizes in ANY_SIZE; the fallback never occurs there."""
+    """Return (bits of the truth table, size) -> number of mechanisms drawn in one chunk, with a size in ANY_SIZE.
+
+    With these sizes the sampler never needs its fallback.
+    """
     parents = tuple(f"X{i + 1}" for i in range(num_parents))
     stratum = replace(NAMED_STRATA[0], sizes=ANY_SIZE)
     rng = Random(f"formula weights:{num_parents}:{chunk}")
@@ -147,7 +150,7 @@ def by_class(counts: Counter[tuple[int, int]], num_parents: int) -> Counter[tupl
 
 
 def drawn_classes(num_parents: int) -> Drawn:
-    """All chunks of one number of parents together."""
+    """Return the counts of all chunks for one number of parents, summed over classes of functions."""
     counts = sum((draw_chunk(num_parents, chunk) for chunk in range(CHUNKS[num_parents])), Counter[tuple[int, int]]())
     return Drawn(num_parents, dict(by_class(counts, num_parents)))
 

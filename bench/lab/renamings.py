@@ -108,7 +108,7 @@ class Invariance:
 
     @cached_property
     def moved(self) -> dict[str, list[str]]:
-        """The metrics whose rates differ in some digit, with all their values."""
+        """Return metric -> all its values, for metrics whose rates differ in some digit."""
         listed = {key: sorted({rates[key] for rates in self.rates}) for key in self.rates[0]}
         return {key: values for key, values in listed.items() if len(values) > 1}
 

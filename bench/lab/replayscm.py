@@ -94,7 +94,7 @@ class EnumeratedClass:
         return sum(int(bit) << i for i, bit in enumerate(row[v] for row in rows for v in free))
 
     def expected_bits(self, posterior: F64) -> F64:
-        """[c] bits that each candidate is expected to tell."""
+        """Return the bits of information that each candidate is expected to give, by candidate."""
         noise = experiments_candidates.binary_entropy(float(self.rate))
         bits = []
         for likelihood, cells in zip(self.likelihoods, self.cells, strict=True):
@@ -135,7 +135,10 @@ def enumerate_class(rate: Fraction) -> EnumeratedClass:
 
 
 def _reading_law(scm_class: MechanismClass, members: Sequence[Mechanisms], do: dict[str, int]) -> tuple[F64, int]:
-    """[d, y] probability of each reading, by running every SCM under every pattern of flips; and the free cells."""
+    """Return the probability of each reading under each SCM, and the number of cells that may flip.
+
+    Every SCM is run under every pattern of flips; the array is [members, readings].
+    """
     arrays, num_contexts = experiments_candidates.MemberArrays(scm_class, members), 1 << len(ROOTS)
     free = [NAMES.index(v) for v in scm_class.endogenous if v not in do]
     targets = np.full(num_contexts, sum(1 << NAMES.index(v) for v in do), np.uint64)

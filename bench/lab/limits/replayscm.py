@@ -106,7 +106,7 @@ def _stratum(num_variables: int, num_units: int | None = None) -> Stratum:
 
 
 def sampled(num_variables: int, seed: int, setting: str = "hidden-order") -> Problem:
-    """With its gold; the stratum `large_n12`, drawn for so many variables."""
+    """Return a problem with its gold, drawn from the stratum `large_n12` with another number of variables."""
     return disclose_problem(sample_problem(_stratum(num_variables), seed), setting)
 
 
@@ -184,7 +184,7 @@ def _shares(num_variables: int, seed: int) -> Ask:
 
 
 def _estimate(num_variables: int, seed: int) -> Ask:
-    """With its usual effort, whether or not the count is in reach."""
+    """Return a call that estimates, with the usual effort, the number of members that fit a third of the worlds."""
     task = _task(num_variables, seed)
     worlds = task.training.worlds[: -(-len(task.training.worlds) // 3)]
     fewer = replace(task, training=Panel(task.training.variables, worlds))
@@ -332,7 +332,7 @@ def _write_answers(pool: Path) -> Path:
 
 
 def _done(line: list[str]) -> str | None:
-    """Why a command refused; None if it ended with an answer, also one that a check fails."""
+    """Run a command; return why it refused, or None if it ended with an answer, even one that fails a check."""
     output = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(output):
         code = main(line)

@@ -119,7 +119,10 @@ def _measure(ask: Ask, max_seconds: float) -> tuple[float, str]:
 
 
 def _apart(ask: Callable[[], tuple[float, str]], max_seconds: float) -> tuple[float, str]:
-    """In a copy of this process, which the system ends after twice the time; `CalibrantError` if it ends otherwise."""
+    """Return what a function gives in a copy of this process, so that it cannot end this one.
+
+    The system kills the copy after 2 * `max_seconds` of processor time; `CalibrantError` if it ends without a reply.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -155,7 +158,7 @@ def _within(ask: Ask, most_seconds: float) -> str | None:
 
 @contextmanager
 def _interrupt_after(after: float) -> Iterator[None]:
-    """After so much processor time `TimeoutError`, as soon as Python has control again."""
+    """Raise `TimeoutError` in the context after so many seconds of processor time, once Python has control again."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeoutError
@@ -188,7 +191,10 @@ def plot(sweep: Sweep, points: Sequence[Point]) -> str:
 
 
 def table(sweep: Sweep, points: Sequence[Point]) -> str:
-    """Sizes down, curves across: median, and the slowest problem in brackets; below it why curves stop."""
+    """Return a Markdown table with a row per size and a column per curve, and below it why curves stop.
+
+    A cell has the median, and the slowest problem in brackets.
+    """
     xs = sorted({point.x for point in points})
     cells = {(point.curve, point.x): _cell(point) for point in points}
     names = [curve.name for curve in sweep.curves]

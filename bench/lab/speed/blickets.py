@@ -100,7 +100,7 @@ def toggles(objects: Sequence[str], number: int, rng: Random) -> list[Action]:
 
 
 def _static_items(num_objects: int, number: int) -> list[BlicketItem]:
-    """Detectors with one rule, every rule in turn."""
+    """Return detectors with one rule each, so that the rules, in random order, take turns."""
     task = Task(tuple("ABCDEFGH"[:num_objects]), 75)
     rules = list(all_rules(num_objects))
     Random(num_objects).shuffle(rules)
@@ -111,7 +111,7 @@ def _static_items(num_objects: int, number: int) -> list[BlicketItem]:
 
 
 def _playing(name: str, items: Sequence[BlicketItem]) -> Work:
-    """Learning and submitting, without the grade."""
+    """Return the work of an agent that plays the items and submits, without grading."""
     player, rng = agent(name), Random(0)
 
     def play_all() -> None:
@@ -122,14 +122,14 @@ def _playing(name: str, items: Sequence[BlicketItem]) -> Work:
 
 
 def _grid(options: Options) -> Work:
-    """With grades, and with what would have fired."""
+    """Return the work of agents that play the grid's suites, with grades and whether behaviour DB4 fired."""
     episodes = _scale(GRID_EPISODES, options)
     agents = [member.name for member in GRID]
     return lambda: all_played(agents, GRID_SUITES, episodes), len(agents) * len(GRID_SUITES) * episodes
 
 
 def _audit(options: Options) -> Work:
-    """From lines of text to counts."""
+    """Return the work of an audit of text logs, from lines of text to counts."""
     rng = Random(8)
     lines = [text_log(rng.choice(all_rules(8)), TRACE_MOVES, rng) for _ in range(_scale(TRACES, options))]
     return lambda: attribute_runs(text_runs(lines)), len(lines)

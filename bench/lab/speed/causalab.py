@@ -78,19 +78,19 @@ def _readings(number: int) -> Work:
 
 
 def _scores(number: int) -> Work:
-    """From decoded JSON to every metric."""
+    """Return the work of scoring one hypothesis repeatedly, from decoded JSON to all metrics."""
     (item,) = _items("7nodes", 1)
     scorer, raw = Scorer(item.sealed.mechanism), state_mechanism(item.sealed.mechanism)
     return lambda: [scorer.score(hypothesis(raw)) for _ in range(number)], number
 
 
 def _solving(items: Sequence[LabItem]) -> Work:
-    """With the settings it makes, and with the replay of its answer."""
+    """Return the work of solving the items, with the settings that the solver makes and the replay of its answer."""
     return lambda: [solve(LabEpisode(item)) for item in items], len(items)
 
 
 def _counting(items: Sequence[LabItem]) -> Work:
-    """Before any setting, with any bases: the most that there are."""
+    """Return the work of counting the mechanisms before any setting and with any bases: their largest number."""
     return lambda: [weighted_dags(evidence_of(item.task), bounded=False).count for item in items], len(items)
 
 

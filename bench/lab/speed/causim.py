@@ -87,7 +87,7 @@ def _count(item: CausimItem) -> object:
 
 
 def _generate() -> None:
-    """Versions of 1 to NODES nodes of a program of each topology, a question of each type about each."""
+    """Generate programs of 1 to NODES nodes for each topology, and a question of each type about each program."""
     for topology in TOPOLOGIES:
         items = list(generated_items(SEED, topology, 1, nodes=NODES, num_questions=1))
         assert len(items) == len(TYPES) * NODES
@@ -116,9 +116,9 @@ def sweeps() -> tuple[Sweep, ...]:
 
 
 def _answers(topology: str, stride: int, nodes: int, seed: int) -> Ask:
-    """Questions about a counterfactual.
+    """Return a call that counts the answers to a counterfactual; it returns why it failed, or None.
 
-    each: 1 if all nodes are seen, 2 if every other one
+    stride: 1 if the evidence shows all nodes, 2 if it shows every other node
     """
     try:
         item = _counterfactual(topology, nodes, seed)

@@ -183,7 +183,7 @@ def by_stratum(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
 
 
 def _group(problems: Iterable[Problem], key: Callable[[Problem], str]) -> Mapping[str, list[Problem]]:
-    """In the order in which the keys occur."""
+    """Return key -> problems, with keys in order of first occurrence."""
     groups: dict[str, list[Problem]] = {}
     for problem in problems:
         groups.setdefault(key(problem), []).append(problem)
@@ -199,7 +199,7 @@ _MARK = {True: "yes", False: "NO", None: ""}
 
 
 def machine() -> dict[str, str]:
-    """Processor and versions; without them a rate means nothing."""
+    """Return the processor and versions, without which a rate means nothing."""
     versions = {name: version(name) for name in PACKAGES}
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return {"calibrant": program_version(), "processor": _processor(), "python": python, **versions}
@@ -234,7 +234,7 @@ COLUMNS = ("case", "rival", "per second", "first is x faster", "x published", "t
 
 
 def _table(topic: str, rows: Sequence[Row]) -> Table:
-    """Cases in sections; columns in which nothing stands are left out."""
+    """Return a table with a section per case, without columns that are empty in all rows."""
     cells = [_cells(row) for row in rows]
     used = [i for i in range(len(COLUMNS)) if any(line[i] for line in cells)]
     table = Table(title=topic, title_justify="left")
@@ -267,7 +267,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    """Three significant digits, more only where they are whole."""
+    """Return a number with three significant digits, or all digits before the point; empty for None."""
     if value is None:
         return ""
     if value >= 100 or value == int(value):

@@ -85,7 +85,7 @@ def _copies(problems: Sequence[Problem]) -> Iterator[Problem]:
 
 
 def _evaluate(pool: Path, problems: Sequence[Problem]) -> tuple[float, float, Path]:
-    """Seconds of the adapter and of all, and the log."""
+    """Evaluate the problems in Inspect; return processor seconds in the adapter, those in all, and the log."""
     from inspect_ai import Task, eval
     from inspect_ai.util import registry_create
 

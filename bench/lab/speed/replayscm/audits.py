@@ -59,13 +59,18 @@ def _seconds(problem: Problem) -> float:
 
 
 def _spread(problems: Sequence[Problem], number: int) -> Sequence[Problem]:
-    """So many of them, evenly over the list, with the last."""
+    """Return a number of problems, at equal distances in the list and with the last."""
     number = min(number, len(problems))
     return [problems[(place + 1) * len(problems) // number - 1] for place in range(number)]
 
 
 def _against(rival: Path, problems: Sequence[Problem]) -> Iterator[Row]:
-    """In turns; the first round fills the caches of both and does not count."""
+    """Yield the row of an audit by this checkout against that by another, measured in turns.
+
+    The first round fills the caches of both and does not count.
+
+    rival: the other's Python
+    """
     case = f"{len(problems)} of them, by `calibrant audit`"
     if len(problems) < 2:
         yield Row(TOPIC, case, "the other state", note="left out: start-up is taken off, so it takes two instances")
@@ -99,7 +104,7 @@ def _against(rival: Path, problems: Sequence[Problem]) -> Iterator[Row]:
 
 
 def _cost(python: Path, problems: Sequence[Problem], folder: Path) -> float:
-    """Processor seconds of auditing the problems, start-up included."""
+    """Return the processor seconds of an audit of the problems, with start-up."""
     path = folder / "audited.jsonl"
     write_pool(Pool("audited", tuple(problems)), path)
     return command_cost(python, "audit", str(path), "--json", "--workers", "1", folder=folder).processor

@@ -84,7 +84,10 @@ def _sample(scale: float) -> Iterator[Task]:
 
 
 def _agreement(case: str, tasks: Iterable[Task]) -> Row:
-    """Whole choices, under every root set that the evidence leaves, by MaxSAT, as solved, and by all subsets."""
+    """Return a row on whether optimal choices of parent sets equal those found among all subsets.
+
+    They are compared under every root set that the evidence leaves, found by MaxSAT and as the solver finds them.
+    """
     compared = problems = differences = 0
     for task in tasks:
         problems += 1
@@ -170,7 +173,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _generate(chosen: Stratum, seed: int, scale: float) -> Task:
-    """By the whole generator; by the sampler, which is quick, where figures mean nothing."""
+    """Return a task by the whole generator; by the quick sampler at a scale other than 1, where no figure counts."""
     return (generate(chosen, seed).problem if scale == 1 else sample_problem(chosen, seed)).task
 
 
@@ -267,7 +270,7 @@ def _row(case: str, max_parents: int, times: Sequence[float], **counts: float) -
 
 
 def milliseconds(problems: Sequence[Problem], rounds: int) -> tuple[list[float], list[float]]:
-    """Per problem, with all and with fewer parents; the two are timed in turns."""
+    """Return the milliseconds of each problem with MAX_PARENTS and with FEWER_PARENTS, timed in turns."""
     full, fewer = [], []
     for problem in problems:
         calls = [partial(solve, problem.task, max_parents=k) for k in (MAX_PARENTS, FEWER_PARENTS)]

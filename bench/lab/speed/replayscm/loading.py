@@ -88,7 +88,7 @@ def _results(problem: Problem, rng: Random, num_bytes: int) -> dict[str, Any]:
 
 
 def _block(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
-    """Lines of block-style YAML; scalars are written as JSON, which YAML can read."""
+    """Yield lines of block-style YAML; scalars are written as JSON, which YAML can read."""
     entries = value.items() if isinstance(value, Mapping) else (("-", item) for item in value)
     for key, item in entries:
         start = key if key == "-" else f"{key}:"
@@ -132,6 +132,6 @@ def _comparison(source: Path, folder: Path, num_bytes: int) -> Comparison:
 
 
 def plain_yaml(path: Path) -> object:
-    """Rival: what everybody writes first."""
+    """Load YAML as most programs do: a rival."""
     with path.open(encoding="utf-8") as file:
         return yaml.load(file, Loader=yaml.CSafeLoader)

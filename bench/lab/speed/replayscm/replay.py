@@ -81,7 +81,7 @@ class CLoop:
         self._function.restype = None
 
     def replay(self, programs: Programs, packed: PackedPanels) -> Counts:
-        """[candidates, panels, 4]: scored cells, wrong cells, scored worlds, exact worlds."""
+        """Return scored cells, wrong cells, scored worlds and exact worlds, as an array [candidates, panels, 4]."""
         num_vars, num_words = packed.observed.shape
         num_panels = len(packed.panel_masks)
         counts = np.empty((len(programs), num_panels, 4), np.int64)
@@ -170,7 +170,7 @@ class Case:
         self.programs = compile_formulas(self.candidates, problem.task.variables)
 
     def as_single(self) -> Comparison:
-        """Ways to replay a single candidate; a kernel call has its overhead for itself."""
+        """Compare ways to replay a single candidate, where the overhead of a kernel call is not shared."""
         candidate = self.candidates[0]
         program = compile_formulas([candidate], self.problem.task.variables)
         rivals = [
@@ -184,7 +184,7 @@ class Case:
         return Comparison(TOPIC, f"{self.setting}, one candidate", "candidate", rivals, counts=counts)
 
     def many(self, c_loop: CLoop | None) -> Comparison:
-        """Ways to replay the batch; items are candidates, so that slow rivals may do a sample."""
+        """Compare ways to replay the batch, per candidate, so that slow rivals may replay a sample."""
         batch = len(self.candidates)
         sample = self.candidates[:SAMPLE]
         rivals = [
@@ -211,7 +211,7 @@ class Case:
         return Comparison(TOPIC, case, "candidate", rivals, submissions(self.setting), counts)
 
     def from_formulas(self) -> Comparison:
-        """From the formulas of the batch to its counts."""
+        """Compare ways to get from the formulas of the batch to its counts."""
         batch, order = len(self.candidates), self.candidates[0].order
         disclosure = self.problem.task.disclosure
         parents = {variable: disclosure.admissible_parents(variable) for variable in order}
@@ -264,7 +264,7 @@ def _parsing_comparison(setting: str, problems: list[Problem]) -> Comparison:
 
 
 def parse_nested(text: str) -> Tree:
-    """Rival: the textbook reader of s-expressions, by regular expression and recursion; it checks nothing."""
+    """Parse an s-expression by a regular expression and recursion, without checks: a rival from textbooks."""
     tree, _ = _read_tokens(_TOKEN.findall(text), 0)
     return tree
 

@@ -130,7 +130,7 @@ class _Speaker:
         return f"The worlds leave this model:\n```json\n{json.dumps(answer, indent=1)}\n```\n"
 
     def _formulas(self, variable: str) -> Iterator[str]:
-        """Formulas over the variables before this one, none twice."""
+        """Yield formulas over the variables before this one, without repetitions."""
         sizes_used: set[int] = set()
         names, rng, size = self._parents[variable], self._rng, 3
         while True:
@@ -207,7 +207,7 @@ def _comparison(setting: str, stratum: str, problem: Problem) -> Comparison:
 
 
 def _medians(setting: str, collected: list[Row]) -> Iterator[Row]:
-    """Per way of scoring the median over strata of how many times the published rate was reached."""
+    """Yield a row for each way of scoring: its rate in multiples of the published one, median over strata."""
     for name in dict.fromkeys(row.rival for row in collected):
         reached = [row.times_published for row in collected if row.rival == name and row.times_published is not None]
         if reached:
@@ -223,7 +223,7 @@ def _target(name: str) -> float | None:
 
 
 def spellings(problem: Problem, count: int) -> list[dict[str, Any]]:
-    """Answers that all mean the gold SCM, with the arguments of its operators in random orders."""
+    """Return answers that all mean the gold SCM, with the arguments of its operators in random orders."""
     rng = Random(SEED)
     gold = gold_of(problem)
     return [
@@ -276,7 +276,7 @@ def bulk_rows(options: Options) -> Iterator[Row]:
 
 
 def _beginning(source: Path, part: Path, max_bytes: int) -> int:
-    """Copy the first lines of a file; return how many."""
+    """Copy the first lines of a file to another; return their number."""
     with source.open("rb") as lines, part.open("wb") as beginning:
         number = 0
         for line in islice(lines, max_bytes):

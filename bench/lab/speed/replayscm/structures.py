@@ -75,7 +75,7 @@ def is_installed(name: str) -> bool:
 
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """Linear algebra of the libraries on one thread, if the library that arranges that is there."""
+    """Run the libraries' linear algebra on one thread in the context, if threadpoolctl is installed."""
     with one_thread() if find_spec("threadpoolctl") else nullcontext():
         yield
 
@@ -92,7 +92,7 @@ def score_rivals(kind: str) -> list[ScoreRival]:
 
 
 def hill_climbers(frame: Frame, max_parents: int) -> list[Rival]:
-    """Greedy searches with BDeu over the pooled rows, from the table on."""
+    """Return rivals that search greedily by BDeu over the pooled rows, timed from the table to the graph."""
     observed = without_interventions(frame)
     free = free_constraints(frame.num_vars, max_parents=max_parents)
     calls: dict[str, Callable[[], object]] = {
@@ -112,7 +112,7 @@ def tabu_searchers(frame: Frame, max_parents: int) -> list[Rival]:
 
 
 def interventional_searchers(frame: Frame, targets: Sequence[Sequence[int]]) -> list[Rival]:
-    """Greedy searches that know the interventions."""
+    """Return rivals that search greedily and know the interventions."""
     return [Rival("gies", lambda: gies_graph(frame, targets))] if is_installed("gies") else []
 
 
@@ -133,7 +133,7 @@ def exact_searchers(frame: Frame, max_parents: int) -> list[Rival]:
 
 
 def resampled_climbers(frame: Frame, max_parents: int, rows: Sequence[Any]) -> list[Rival]:
-    """Hill climbing on each resample (positions of rows), as often as resamples are given."""
+    """Return rivals that climb once on each resample. rows: resamples, each as positions of rows."""
     observed = without_interventions(frame)
     free = free_constraints(frame.num_vars, max_parents=max_parents)
     calls: dict[str, Callable[[], object]] = {
@@ -188,7 +188,7 @@ def _pgmpy(frame: Frame, kind: str) -> LocalScore:
 
 
 def _causal_learn_bdeu(frame: Frame) -> LocalScore:
-    """Without its structure prior: it adds the log odds of one parent in expectation."""
+    """Return causal-learn's BDeu without the structure prior that it adds, under which one parent is expected."""
     bdeu = library("causallearn.score.LocalScoreFunction").local_score_BDeu
     rows = table(frame)
     num_others = frame.num_vars - 1
@@ -253,7 +253,7 @@ def _comparisons(panel: Panel, frame: Frame, replicates: int) -> Iterator[Compar
 
 
 def _scores(frame: Frame) -> Iterator[Comparison]:
-    """Local scores; of mbde on the rows as they are, of the others as if nobody had set anything."""
+    """Yield comparisons of local scores: mbde with the interventions, the other scores as if nothing had been set."""
     pooled = without_interventions(frame)
     families = all_families(frame.num_vars)
     few = sample_families(families, SOME)
@@ -320,7 +320,7 @@ def all_families(num_vars: int) -> list[tuple[int, int]]:
 
 
 def sample_families(families: Sequence[tuple[int, int]], number: int) -> Sequence[tuple[int, int]]:
-    """At most that many families at equal distances: all children, and parent sets of all sizes."""
+    """Return at most `number` families, at equal distances in the list."""
     return families[:: -(-len(families) // number)]
 
 
@@ -341,7 +341,7 @@ def rival_scores(rival: ScoreRival, frame: Frame, families: Sequence[tuple[int, 
 
 
 def dictionary_score(frame: Frame, child: int, parents: int) -> float:
-    """Rival: mbde with one imaginary row, from counts in dictionaries."""
+    """Return mbde with one imaginary row, from counts in dictionaries: a rival."""
     cells: Counter[tuple[int, int]] = Counter()
     for value, clamped in zip(frame.values.tolist(), frame.clamped.tolist(), strict=True):
         if not clamped >> child & 1:

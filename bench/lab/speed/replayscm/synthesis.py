@@ -71,7 +71,7 @@ def _random_formula(leaves: Sequence[str], rng: Random) -> Formula:
 
 
 def least_size(table: PartialTable) -> tuple[int, int]:
-    """Least size, and the states that the solver looked at."""
+    """Return the least size, and the number of states that the solver visited."""
     budget = Budget()
     outcome = least_formula(table, NAMES[: table.num_vars], budget=budget)
     assert isinstance(outcome, Found)
@@ -79,7 +79,7 @@ def least_size(table: PartialTable) -> tuple[int, int]:
 
 
 def enumerated_size(table: PartialTable) -> tuple[int, int]:
-    """Rival: least size by enumeration of all functions in the order of size, and how many of them that took."""
+    """Return the least size by enumeration of functions in order of size, and how many it reached: a rival."""
     mask = full_mask(table.num_vars)
     layers: list[list[int]] = [[], [projection(i, table.num_vars).bits for i in range(table.num_vars)]]
     reached = set(layers[1])
