@@ -123,6 +123,11 @@ _TABLES: tuple[_OtherFormat, ...] = (
         "Graphviz; write its edges as source,target,sign",
         _any_line(r"(?:strict\s+)?(?:di)?graph\b[^,=]*\{"),
     ),
+    (
+        "a list of logic models",
+        "calibrant family PRIOR DATA --of FILE",
+        lambda lines: "<-" in lines[0] and _is_headed_truth_table(lines),
+    ),
     ("a table of values", "calibrant fit FILE --target NAME", _is_headed_truth_table),
 )
 # formats that are refused; the first match counts

@@ -69,6 +69,7 @@ MIDAS = "TR:a,DA:c,DV:c\n1,0,0\n1,10,1\n"
         ("source,target,sign\na,b,1\n", "it looks like a table of edges; what reads it: calibrant family FILE DATA"),
         ("a activates b\n", "it looks like a prior network as SIF; what reads it: calibrant family FILE DATA"),
         ("a,b,c\n0,0,1\n0,1,-\n", "it looks like a table of values; what reads it: calibrant fit FILE --target NAME"),
+        ("b<-a,c<-b,c<-!a\n1,1,0\n", "a list of logic models; what reads it: calibrant family PRIOR DATA --of FILE"),
         ('"","a","b"\n"1",0,1\n', "it looks like a table of values; what reads it: calibrant fit FILE --target NAME"),
         ("node a\n{\n logic = b;\n}\n", "MaBoSS (`Node A {`); what reads it: MaBoSS; its rates are not read here"),
     ],
