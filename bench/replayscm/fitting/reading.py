@@ -32,7 +32,7 @@ from calibrant.bench.replayscm.fitting.columns import (
 )
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
-from calibrant.bench.replayscm.fitting.remarks import refuse_other_files, table_remarks
+from calibrant.bench.replayscm.fitting.remarks import describe_values, refuse_other_files, table_remarks
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.parse_limits import advise_row, describe_blanks, describe_no_text
@@ -326,7 +326,7 @@ def _check_columns(
     refused_kinds = ("measured", "many") if purpose == "networks" else ("measured", "many", "categories")
     wide = [column for column in columns if column.kind in refused_kinds]
     if wide:
-        described = ", ".join(f"{readable_repr(c.name)} ({_describe(c, raws)})" for c in wide[:MAX_NAMED])
+        described = ", ".join(f"{readable_repr(c.name)} ({describe_values(c, raws)})" for c in wide[:MAX_NAMED])
         more = f" and {len(wide) - MAX_NAMED} more" if len(wide) > MAX_NAMED else ""
         noun = "column" if len(wide) == 1 else "columns"
         allowed = "two values" if purpose == "formulas" else "at most 64 values, words or whole numbers,"
@@ -354,14 +354,6 @@ def _check_columns(
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise CalibrantError(f"{source} has two columns {readable_repr(repeated)} after --binarize; rename one of them")
-
-
-def _describe(column: Column, raws: Mapping[str, RawColumn]) -> str:
-    raw = raws.get(column.name)
-    words = [word for word in (raw.words if raw else ()) if word]
-    examples = ", ".join([*map(readable_repr, words[:3]), *(["..."] if len(words) > 3 else [])])
-    kinds = {"measured": "measured", "many": "more than 64 values", "categories": "more than two values"}
-    return f"{kinds[column.kind]}: {examples}"
 
 
 # --- Sources ----------------------------------------------------------------------------------------------------------

@@ -62,3 +62,12 @@ def _words_of_numbers(column: Column, raws: Mapping[str, RawColumn]) -> list[str
     if column.kind != "categories" or column.name not in raws:
         return []
     return [word for word in column.words if measure_of(word) is None]
+
+
+def describe_values(column: Column, raws: Mapping[str, RawColumn]) -> str:
+    """Return the kind of a column that is refused, with its first words."""
+    raw = raws.get(column.name)
+    words = [word for word in (raw.words if raw else ()) if word]
+    examples = ", ".join([*map(readable_repr, words[:3]), *(["..."] if len(words) > 3 else [])])
+    kinds = {"measured": "measured", "many": "more than 64 values", "categories": "more than two values"}
+    return f"{kinds[column.kind]}: {examples}"
