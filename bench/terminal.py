@@ -222,7 +222,8 @@ def _respelled(error: Exception, arguments: Sequence[str], command: Any) -> list
             near, command = list(command.commands), command.commands.get(word)
             is_known = command is not None
         elif word.startswith("--") and word.partition("=")[0] in str(error):
-            near = [name for parameter in command.params for name in parameter.opts]
+            # arguments have names too, without dashes
+            near = [name for parameter in command.params for name in parameter.opts if name.startswith("-")]
             is_known = word.partition("=")[0] in near
         else:
             near, is_known = _names_beside(word, error)

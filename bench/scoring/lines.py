@@ -133,6 +133,7 @@ def refuse_verdicts(paths: Iterable[Path]) -> None:
         raise CalibrantError(f"{path}: verdicts of `calibrant score`, without answers; give the predictions it scored")
 
 
+_RECORDS = " but a record of `calibrant run`; give the folder that it stands in, there called records.jsonl"
 _REMEDY = "; predictions are scored first: calibrant score POOL PREDICTIONS --out VERDICTS"
 
 
@@ -169,7 +170,8 @@ def scored_lines(path: Path, *, with_excluded: bool = False) -> Iterator[ScoredL
             if excluded is None or with_excluded:
                 yield ScoredLine(context_of_line(line) if excluded is None else excluded, line, raw)
         except (msgspec.ValidationError, CalibrantError):
-            raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote{_REMEDY}") from None
+            remedy = _RECORDS if "protocol" in line and "config" in line else _REMEDY
+            raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote{remedy}") from None
     if not number:
         raise CalibrantError(f"{path}: no verdicts in it; `calibrant score --out` writes them")
 

@@ -571,3 +571,5 @@ def test_a_file_that_score_did_not_write_is_no_source_for_a_table(
     file = jsonl(tmp_path / "x.jsonl", {"instanceId": "I0"})
     refusal = refused(capsys, "table", file)
     assert refusal.startswith(f"{file}: line 1: not a line that `calibrant score` wrote; predictions are scored first")
+    record = jsonl(tmp_path / "moved.jsonl", {"instance": "I0", "protocol": "exact", "config": {}})
+    assert "but a record of `calibrant run`; give the folder" in refused(capsys, "table", record)

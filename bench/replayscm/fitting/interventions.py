@@ -277,11 +277,21 @@ def _stands_at(cell: str, word: str, position: int, ends: str) -> bool:
 
 
 def name_columns(words: Iterable[str], names: Collection[str]) -> list[bool]:
-    """Return of each word whether it is names of columns, or one of them."""
+    """Return of each word whether it is names of columns, or one of them, as they are or as in `do(X=1)`."""
+    # a name may have blanks, so words are split at them and not
+    splits = (f"[{SEPARATORS}]+", f"[{SEPARATORS.replace(' ', '')}]+")
+    bare = [re.sub(r"^do\((.*)\)$", r"\1", word) for word in words]
+    parts = [[re.split(split, word) for split in splits] for word in bare]
     return [
-        bool(word) and (word in names or all(part in names for part in re.split(f"[{SEPARATORS}]+", word) if part))
-        for word in words
+        bool(word)
+        and (word in names or any(all(_set_name(part) in names for part in split if part.strip()) for split in listed))
+        for word, listed in zip(bare, parts, strict=True)
     ]
+
+
+def _set_name(text: str) -> str:
+    """Return the name in `X` or `X=1`."""
+    return text.partition("=")[0].strip()
 
 
 def _unknown_name(rest: str, head: Head) -> str:

@@ -59,13 +59,13 @@ def test_steps_that_submit_nothing_are_no_answer(tmp_path: Path, name: str) -> N
     bench = benchmark_of(pool)
     item = bench.items.read_pool(pool).items[0]
     verdicts = tmp_path / "verdicts.jsonl"
-    action: dict[str, Any] = {
+    actions: dict[str, dict[str, Any]] = {
         "blickets": {"place": "A"},
         "causalab": {"set": "ph", "value": 3},
         "replayscm_episodes": {"do": {}},
-    }[name]
+    }
     episode = bench.play.open(item)
-    episode.act(action)
+    episode.act(actions[name])
     steps = json.loads(msgspec.json.encode(episode.steps))
     lines = [{"instanceId": item.id, "model": str(i), "steps": made} for i, made in enumerate((steps[:-1], steps))]
     file = tmp_path / "predictions.jsonl"

@@ -159,6 +159,7 @@ def test_a_command_that_would_have_to_be_escaped_is_not_named(capsys: pytest.Cap
         ("show POOL ID --run VERDICTS", "give the predictions it scored", ""),
         ("show POOL ID --run VERDICTS --gold", "give the predictions it scored", ""),
         ("table POOL", "a pool of items", "calibrant run exact POOL --out runs"),
+        ("difficulty POOL --runs OTHER_RUN", "No such option: --runs", "calibrant difficulty --help"),
         ("report POOL", "a pool of items", "calibrant run exact POOL --out runs"),
         ("list POOL --class lucky", "give --scores", "calibrant list --help"),
         ("list POOL --scores OTHER_RUN", "no answer in", ""),

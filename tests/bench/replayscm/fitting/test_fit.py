@@ -210,6 +210,7 @@ def test_rows_of_data_in_memory_are_counted_from_one() -> None:
         ("A,Y\n0,1\nx,1\nz,0\nx,0\n", (), "; networks take up to 64 values (--score bde); a word for no value is"),
         ("A,B,set\n0,1,\n0,1,\"A,B\"\n0,1,A\n1,1,B\n0,1,B\n", (), "if 'set' names the columns set in each row, "
          "give do (--do 'set')"),
+        ("A,B c,set\n0,1,\n0,1,\"do(A=0, B c=1)\"\n0,1,do(A=0)\n1,1,none\n", (), "if 'set' names the columns set in"),
         ("A,B,KO\n0,1,WT\n1,1,B\n0,0,\n1,0,A+B\n0,1,B\n", (), "if 'KO' names the columns set in each row"),
         ("A,B,KO\n0,1,WT\n1,1,B\n", ("--do", "KO"), "if 'WT' stands for nothing set, give --missing WT"),
         ("A,Y\n0,1\n", ("--target", "Z"), "t.csv has no column 'Z'; known: A, Y"),
