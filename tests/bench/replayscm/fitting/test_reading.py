@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import calibrant
+from calibrant.bench.replayscm.fitting import columns as columns_module
 from calibrant.bench.replayscm.fitting import reading
 from calibrant.bench.replayscm.fitting.reading import read_table
 from calibrant.dsl.errors import CalibrantError
@@ -353,6 +356,30 @@ def test_rows_with_gaps_are_left_out_where_asked(tmp_path: Path) -> None:
         "missing: 2 cells (1 A, 1 Y)",
         "Y = A",
     ]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["0", "1", ""]), min_size=3, max_size=3), min_size=2, max_size=9),
+    st.sampled_from([1, 2, 4_096]),
+)
+def test_copies_are_those_of_a_plain_comparison_however_few_patterns_are_screened(
+    rows: list[list[str]], num_screened: int
+) -> None:
+    columns = {name: [row[k] for row in rows] for k, name in enumerate("ABC")}
+    assume(all({"0", "1"} <= set(cells) for cells in columns.values()))
+    expected, originals = [], list[str]()
+    for name, cells in columns.items():
+        for other in originals:
+            equal = [a == b for a, b in zip(cells, columns[other], strict=True) if a and b]
+            if len(equal) > 1 and (all(equal) or not any(equal)):
+                expected.append(f"{'duplicate' if all(equal) else 'complement'} {name} of {other}")
+                break
+        else:
+            originals.append(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns_module, "MAX_SCREENED", num_screened)
+        notes = read_table(columns).notes
+    assert [note for note in notes if note.startswith(("duplicate", "complement"))] == sorted(expected)
 
 
 def test_all_notes_are_printed_on_request(tmp_path: Path) -> None:
