@@ -61,11 +61,11 @@ def recognize(content: bytes, name: str = "") -> str:
     return by_content or ("" if stranger is not None else _ENDINGS.get(Path(name).suffix.lower(), ""))
 
 
-def add_kind(error: RefusedError, content: bytes, own: tuple[str, ...]) -> RefusedError:
+def add_kind(error: RefusedError, content: bytes, own_kinds: tuple[str, ...]) -> RefusedError:
     """Return the error on a file, with what it looks like and what reads it if it is of another kind than its own.
 
     An error in the first line says nothing more, so its problem is left out.
-    own: how descriptions of its own kind begin
+    own_kinds: how descriptions of its own kind begin
     """
     try:
         text = decode_text(content, "")
@@ -74,7 +74,7 @@ def add_kind(error: RefusedError, content: bytes, own: tuple[str, ...]) -> Refus
     kind = text_formats.describe_other_format(text)
     if kind is None and (network_format := _proven_format(content)):
         kind = f"a network ({network_format})", "calibrant network FILE"
-    if kind is None or kind[0].startswith(own):
+    if kind is None or kind[0].startswith(own_kinds):
         return error
     described = text_formats.looks_like(*kind)
     return error.with_problem(described if error.line in (None, 1) else f"{error.problem}; {described}")

@@ -306,9 +306,9 @@ def _marked_names(network: BooleanNetwork) -> list[str]:
     """Return a line for each name without a rule that is another node's with marks around it, as of another syntax."""
     bare = {name: re.sub(r"^\W+|\W+$", "", name) for name in network.no_rule}
     return [
-        f"{name} has no rule and is a node of its own, beside {other}; the marks are no operators of {network.format}"
-        for name, other in bare.items()
-        if other != name and other in network.nodes
+        f"{name} has no rule and is a node of its own, beside {node}; the marks are no operators of {network.format}"
+        for name, node in bare.items()
+        if node != name and node in network.nodes
     ]
 
 

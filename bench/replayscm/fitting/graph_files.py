@@ -121,10 +121,10 @@ def _read_tetrad(text: str, source: str) -> Arcs:
     edges = [
         edge.groups() for line in text.splitlines() if (edge := re.match(r"\s*\d+\. (.+?) (\S{3}) (.+?)\s*$", line))
     ]
-    other = next((" ".join(edge) for edge in edges if edge[1] != "-->"), None)
-    if other is not None:
+    no_arc = next((" ".join(edge) for edge in edges if edge[1] != "-->"), None)
+    if no_arc is not None:
         raise CalibrantError(
-            f"{source}: {readable_repr(other)} is no arc -->; a network has arcs in one direction alone"
+            f"{source}: {readable_repr(no_arc)} is no arc -->; a network has arcs in one direction alone"
         )
     return [(start, end) for start, _, end in edges]
 

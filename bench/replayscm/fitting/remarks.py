@@ -21,17 +21,19 @@ def refuse_other_files(name: str, first: str, file: Iterable[str]) -> None:
     """Raise `CalibrantError` for a text that is no table. first: its first line with a text; file: its lines."""
     start = first.lstrip()
     if re.match(r'\{"|\[\s*[\[{]', start):
-        kind = "JSON lines" if start[0] == "{" else "a JSON list"
-        raise CalibrantError(f"{name} is {kind}, no CSV; of a pool, see its items by: calibrant list {name}, then show")
+        json_kind = "JSON lines" if start[0] == "{" else "a JSON list"
+        raise CalibrantError(
+            f"{name} is {json_kind}, no CSV; of a pool, see its items by: calibrant list {name}, then show"
+        )
     if start.startswith("<"):
         raise CalibrantError(f"{name}: XML, no CSV; calibrant network reads SBML and GINML")
     if any(mark in first for mark in ",;\t|"):
         return
     from calibrant.dsl.networks.text_formats import describe_other_format, looks_like  # most tables do without
 
-    other = describe_other_format("".join(islice(file, MAX_PROBED_LINES)))
-    if other is not None and not other[0].endswith("truth table"):  # of cells between blanks, which is said better
-        raise CalibrantError(f"{name}: {looks_like(*other)}")
+    kind = describe_other_format("".join(islice(file, MAX_PROBED_LINES)))
+    if kind is not None and not kind[0].endswith("truth table"):  # of cells between blanks, which is said better
+        raise CalibrantError(f"{name}: {looks_like(*kind)}")
 
 
 def table_remarks(
