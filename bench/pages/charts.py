@@ -16,11 +16,12 @@ from unicodedata import east_asian_width
 from calibrant.bench.terminal import printable
 
 Face: TypeAlias = Literal["plain", "bold", "mono"]
-Tick: TypeAlias = tuple[float | str, str]  # position along an axis, label
+Tick: TypeAlias = tuple[float | str, str]
+"""Position on an axis, in pixels or as text for SVG, and label."""
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
-# widths in em of DejaVu Sans, the widest of the usual system fonts; other capitals have .73, other letters .64
+# widths of letters in em, in DejaVu Sans, the widest of the usual system fonts; for other letters see _other_width
 _LETTER_EMS: Final = {
     letter: width
     for letters, width in (
@@ -31,7 +32,7 @@ _LETTER_EMS: Final = {
     )
     for letter in letters
 }
-_BOLD, _MONO_EM = 1.13, 0.61  # factor of bold letters; em of every monospaced letter
+_BOLD, _MONO_EM = 1.13, 0.61  # width of bold letters in widths of plain ones; width of monospaced letters in em
 
 
 def text_width(text: str, pixels: float = 12, face: Face = "plain") -> float:
@@ -69,9 +70,8 @@ def _px(position: float | str) -> str:
 def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str:
     """Return an SVG element; phones shrink it to 9 px letters, then scroll. label: the finding, for screen readers."""
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    size += (
-        f' style="--least:{LEAST_SCALE * width:.0f}px"'  # read by the design's pages alone; elsewhere it shrinks freely
-    )
+    # pages of the design read this minimum width; elsewhere the figure has none
+    size += f' style="--least:{LEAST_SCALE * width:.0f}px"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(printable(label))}"'
         f" {size}>{''.join(marks)}</svg>"
@@ -80,14 +80,14 @@ def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str
 
 # --- scales and axes --------------------------------------------------------------------------------------------------
 
-LEAST_SCALE = 0.76  # of a figure on a phone: letters of 12 px shrink to 9
+LEAST_SCALE = 0.76  # smallest scale of a figure, on phones: letters of 12 px shrink to 9 px
 TICK_LINE = 14.0  # pixels between lines of labels below an axis
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Map from values in [low, high] to pixels in [start, end]. whole: ticks at integers alone, for counts."""
+    """Map from values in [low, high] to pixels in [start, end]. whole: whether ticks are at integers only."""
 
     low: float
     high: float
@@ -106,7 +106,7 @@ class Scale:
         return log10(max(value, 1e-12)) if self.logarithmic else value
 
     def ticks(self, max_ticks: int = 4) -> list[tuple[float, str]]:
-        """Return (pixel, label) of about `max_ticks` round values: powers of ten, or steps of 1, 2 or 5 times one."""
+        """Return (pixel, label) of about `max_ticks` powers of ten, or multiples of 1, 2 or 5 times a power of ten."""
         return [(self.at(value), _number_text(value)) for value in self._round_values(max_ticks)]
 
     def _round_values(self, max_ticks: int) -> list[float]:
@@ -148,11 +148,11 @@ def side_axis(ticks: Iterable[tuple[float, str]], x: float, right: float) -> Ite
 
 def foot_axis(ticks: Sequence[Tick], y: float) -> Iterator[str]:
     """Yield labels below y; if neighbours would touch, they alternate between two heights."""
-    turns = 2 if _touch(ticks) else 1
+    num_heights = 2 if _touch(ticks) else 1
     depth = max((text.count("\n") + 1 for _, text in ticks), default=1)
     for index, (x, text) in enumerate(ticks):
         for line, part in enumerate(text.split("\n")):
-            yield text_at(part, x, y + 15 + TICK_LINE * (line + depth * (index % turns)), "soft", "middle")
+            yield text_at(part, x, y + 15 + TICK_LINE * (line + depth * (index % num_heights)), "soft", "middle")
 
 
 def foot_height(ticks: Sequence[Tick]) -> float:
@@ -162,6 +162,7 @@ def foot_height(ticks: Sequence[Tick]) -> float:
 
 
 def _touch(ticks: Sequence[Tick]) -> bool:
+    """Return whether labels of neighbouring ticks would touch in one line; positions as text are not compared."""
     extents = [(x, widest(text.split("\n"))) for x, text in ticks if not isinstance(x, str)]
     return any(x2 - x1 < (width1 + width2) / 2 + 4 for (x1, width1), (x2, width2) in pairwise(extents))
 
@@ -169,11 +170,15 @@ def _touch(ticks: Sequence[Tick]) -> bool:
 # --- looks ------------------------------------------------------------------------------------------------------------
 
 COLOURS = ("scale-3", "bad", "warn", "gold", "scale-4", "edge", "scale-2", "ink", "soft")  # tokens, in order of use
-RADIUS = 3.6  # of a mark, pixels
+RADIUS = 3.6  # radius of a mark, pixels
 
 
 def _polygon(corners: int, turn: float = 0.0, inner: float = 1.0, size: float = 1.2) -> tuple[tuple[float, float], ...]:
-    """Return a regular polygon, or a star for inner < 1, the radius of inner corners; turn: in units of a corner."""
+    """Return the corners of a regular polygon around (0, 0), or of a star if inner < 1.
+
+    turn: rotation in multiples of the angle between two corners; inner: radius of a star's inner corners, relative to
+    that of its outer ones; size: radius of outer corners
+    """
     num_points = corners if inner == 1 else 2 * corners
     radii = [size * (inner if k % 2 and inner != 1 else 1) for k in range(num_points)]
     angles = [2 * pi * (k / num_points + turn / corners) for k in range(num_points)]
@@ -217,7 +222,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def symbol(look: Look, x: float, y: float, *, is_hollow: bool = False, radius: float = RADIUS, more: str = "") -> str:
-    """Return a mark. more: further attributes, then inner elements such as `title`."""
+    """Return a mark around (x, y). more: further attributes, then inner elements such as `title`."""
     fill = "var(--paper)" if is_hollow else f"var(--{look.colour})"
     style = f'style="fill:{fill};stroke:var(--{look.colour})"'
     attributes, _, inside = more.partition("<")
@@ -246,11 +251,11 @@ def legend_width(names: Iterable[str]) -> float:
 
 # --- panels of lines and points ---------------------------------------------------------------------------------------
 
-SEVERAL, ALONE = (250.0, 190.0), (480.0, 320.0)  # (width, height) of one of several panels, of a single one, pixels
+SEVERAL, ALONE = (250.0, 190.0), (480.0, 320.0)  # (width, height) of each of several panels, of a single one, pixels
 RIGHT, TOP, FOOT = 12.0, 26.0, 26.0  # margins of the plotted area, pixels; FOOT: for the axis label below the ticks
-COLUMNS = 3
-LEGEND_LINE = 18.0
-NOTE_LINE, NOTE_STEPS = 13.0, 40  # height of a note, pixels; half lines that it may be moved up or down
+COLUMNS = 3  # largest number of panels side by side
+LEGEND_LINE = 18.0  # height of a line of the legend, pixels
+NOTE_LINE, NOTE_STEPS = 13.0, 40  # height of a note, pixels; number of half lines that it may be moved up or down
 
 LineKind: TypeAlias = Literal["joined", "points", "dots", "levels", "reference"]
 
@@ -258,8 +263,9 @@ LineKind: TypeAlias = Literal["joined", "points", "dots", "levels", "reference"]
 class Mark(NamedTuple):
     """A point of a line.
 
-    low, high: ends of its vertical interval, None for none; x_low, x_high: of its horizontal interval
-    note: text beside it; title: tooltip; item: id that a click opens; shape: empty for its line's; radius: pixels
+    low, high: ends of its vertical interval, None if it has none; x_low, x_high: ends of its horizontal interval
+    note: text beside it; title: tooltip; item: id of the item that a click opens; radius: pixels
+    shape: name in SHAPES, or empty for that of its line
     """
 
     x: float
@@ -278,7 +284,7 @@ class Mark(NamedTuple):
 class Line(NamedTuple):
     """Points of one system, joined in their order.
 
-    printed: whether it is a paper's, drawn with hollow marks; arrow: whether its end has an arrow head
+    printed: whether a paper prints the values, which are drawn as hollow marks; arrow: whether it ends in an arrow head
     kind: joined (by a line), points, dots (small, faint), levels (intervals without marks), reference (a dotted line)
     """
 
@@ -322,7 +328,7 @@ class Axis(NamedTuple):
 
 
 class PanelLayout(NamedTuple):
-    """Size of each panel, margins for labels at its left and bottom, and its horizontal and vertical scale."""
+    """Size of each panel, margins for labels at its left and bottom, horizontal scale and vertical scale."""
 
     width: float
     height: float
@@ -359,7 +365,7 @@ def panels_svg(
         parts += _panel(panel, x, y._replace(label=y.label if index % columns == 0 else ""), look, layout)
         parts.append("</g>")
     height = layout.height * -(-len(visible) // columns)
-    entries = {name: _key(name, visible, look) for name in names if name} if with_legend else {}
+    entries = {name: _legend_mark(name, visible, look) for name in names if name} if with_legend else {}
     width = max(layout.width * columns, legend_width(entries) if entries else 0.0)
     marks, legend_height = legend(entries, width, height)
     return figure(width, height + legend_height + 8, label, [*parts, *marks])
@@ -427,7 +433,10 @@ def _arrow_head(start: tuple[float, float], end: tuple[float, float], colour: st
 
 
 def _notes(panel: Panel, layout: PanelLayout) -> Iterator[str]:
-    """Yield notes beside their marks, those of one mark joined, at the nearest height where they overlap nothing."""
+    """Yield the notes beside their marks, at the nearest height where they overlap neither marks nor other notes.
+
+    Notes on marks at one position are joined into one text.
+    """
     across, up = layout.across, layout.up
     notes: dict[tuple[float, float], list[str]] = {}
     taken: list[tuple[float, float, float]] = []
@@ -455,7 +464,7 @@ def _notes(panel: Panel, layout: PanelLayout) -> Iterator[str]:
         yield text_at(text, start, height + 4, "note-text")
 
 
-def _key(name: str, panels: Sequence[Panel], look: Mapping[str, Look]) -> str:
+def _legend_mark(name: str, panels: Sequence[Panel], look: Mapping[str, Look]) -> str:
     """Return the mark of a name in the legend: a line for references and levels; hollow if all lines are printed."""
     lines = [line for panel in panels for line in panel.lines if line.name == name]
     if all(line.kind == "reference" for line in lines):
@@ -467,11 +476,11 @@ def _key(name: str, panels: Sequence[Panel], look: Mapping[str, Look]) -> str:
 
 # --- bars -------------------------------------------------------------------------------------------------------------
 
-BAR_ROW, BAR = 26.0, 18.0  # pixels: distance of horizontal bars, and their height
+BAR_ROW, BAR = 26.0, 18.0  # distance between the tops of horizontal bars, and height of a bar, in pixels
 
 
 class Part(NamedTuple):
-    """Part of a divided bar: its colour token, plain or in stripes."""
+    """How a part of a divided bar is filled: with the colour of a token, plain or in stripes."""
 
     token: str
     is_striped: bool = False
@@ -480,7 +489,10 @@ class Part(NamedTuple):
 def stacked_svg(
     panels: Mapping[str, Mapping[str, Sequence[float]]], parts: Mapping[str, Part], label: str, axis_label: str = ""
 ) -> str:
-    """Return panels of horizontal bars, each divided by the shares of its parts. panels: title -> name -> values."""
+    """Return panels of horizontal bars of equal length, each divided by the shares of its parts.
+
+    panels: title -> name of a bar -> values of its parts, in the order of `parts`; parts: name -> how it is filled
+    """
     margin = widest(name for bars in panels.values() for name in bars) + 20
     length = 420.0 if len(panels) == 1 else 180.0
     columns = max(1, min(COLUMNS, len(panels)))
@@ -547,7 +559,10 @@ class BarRow(NamedTuple):
 
 
 def bar_rows(rows: Sequence[BarRow], label: str, *, length: float = 150, high: float | None = None) -> str:
-    """Return horizontal bars; negative ones extend to the left. high: value of the full length, default the largest."""
+    """Return horizontal bars; negative ones extend to the left.
+
+    length: of a full bar, pixels; high: value of a full bar, by default the largest
+    """
     margin, behind = widest(row.name for row in rows) + 24, widest(row.text for row in rows) + 14
     longest = high or max((abs(row.value) for row in rows), default=1.0) or 1.0
     zero = margin + (length + behind if any(row.value < 0 for row in rows) else 0)
@@ -567,7 +582,7 @@ def bar_rows(rows: Sequence[BarRow], label: str, *, length: float = 150, high: f
 
 
 def bar_chart(labels: Sequence[str], values: Sequence[int], texts: Sequence[str], label: str) -> str:
-    """Return vertical bars on a logarithmic scale from 1, with texts above; a value of 0 has an empty outline."""
+    """Return vertical bars on a logarithmic scale from 1, with texts above; the bar of a value of 0 is an outline."""
     width, height = 30.0, 90.0
     step = max(width, widest(texts) + 6, widest(labels) + 6)
     scale = Scale(1, max(10, *values), height, 18, logarithmic=True)

@@ -20,29 +20,31 @@ from calibrant.dsl.text import has_unclear_comma, is_name, known_names, plural, 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 I16 = npt.NDArray[np.int16]
-Codes: TypeAlias = I16  # of patterns by columns; GAP where a cell is empty
+Codes: TypeAlias = I16
+"""[patterns, columns] code of each cell, GAP for an empty cell."""
 
-# --- Columns of a table of one's own: what a cell means, of which kind a column is, which of its values is 1 ----------
+# --- Columns of a user's table: values of cells, kinds of columns, and which of two values is 1 -----------------------
 # Words are compared as the user wrote them; numbers as exact decimals (`1`, `1.0` and `1e0` are one value). A column is
-# a list of different words and, for each row, which of them stands there, so that 10^6 rows take 4 MB a column.
+# a list of different words and, for each row, the index of its word, so that 10^6 rows take 4 MB a column.
 I32 = npt.NDArray[np.int32]
 Value: TypeAlias = str | Decimal
 Kind: TypeAlias = Literal["empty", "constant", "binary", "measured", "id", "many", "categories"]
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "<na>", "?"})  # of any case
-# of German, French and Spanish, spelled out: one letter may mean anything there
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "<na>", "?"})  # in lower case; cells may have any case
+# words for 1 and 0 in German, French and Spanish, without abbreviations, which may mean something else
 FOREIGN_WORDS = {
     1: ("ja", "wahr", "oui", "vrai", "sí", "si", "verdadero"),
     0: ("nein", "falsch", "non", "faux", "falso"),
 }
 WORDS_FOR_ONE = frozenset(["1", "true", "t", "yes", "y", "on", "present", "positive", "pos", *FOREIGN_WORDS[1]])
 WORDS_FOR_ZERO = frozenset(["0", "false", "f", "no", "n", "off", "absent", "negative", "neg", *FOREIGN_WORDS[0]])
-RESERVED = frozenset(["and", "or", "not", "xor", "iff", "if", "true", "false"])  # of any case: not bare in formulas
+RESERVED = frozenset(["and", "or", "not", "xor", "iff", "if", "true", "false"])
+"""Words, in any case, that a column's name needs backticks for in formulas."""
 MAX_CATEGORIES = 64
-MAX_NAMED = 8  # columns of a line
-MANY_CATEGORIES = 10  # above, a note
-GAP = -1  # a code
-# a number with a longer exponent is a word: exact arithmetic on 1e999999999 has no end
+MAX_NAMED = 8  # columns that a line names
+MANY_CATEGORIES = 10  # number above which a note on the column is printed
+GAP = -1  # code of a cell without a value
+# a number with a longer exponent counts as a word, because exact arithmetic on 1e999999999 would not end
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d?\.\d{3}", re.ASCII)
 _RULE = re.compile(r"(>=|<=|>|<)\s*(.+)", re.DOTALL)
@@ -56,30 +58,31 @@ RULES = "'>50', '>=50', '<50', '<=50', 'red|blue' (1 for these words) or 'median
 
 
 def quote_name(name: str) -> str:
-    """Return a column's name as it stands in formulas: bare if it is a word and no operator, else in backticks."""
+    """Return a column's name as formulas have it: bare if it is an identifier and no operator, else in backticks."""
     if is_name(name) and name.lower() not in RESERVED:
         return name
     return "`" + name.replace("`", "``") + "`"
 
 
 def number_of(word: str) -> Decimal | None:
-    """Return a word as an exact number; None if it is none."""
+    """Return a word as an exact number; None if it is no number."""
     return Decimal(word) if _NUMBER.fullmatch(word) else None
 
 
 def measure_of(word: str) -> Decimal | None:
-    """Return a word as a number, with a decimal point or comma; None if it is none."""
+    """Return a word as an exact number, with a decimal point or comma; None if it is no number."""
     return number_of(replace_decimal_comma(word))
 
 
-def _not_numbers(words: Sequence[str]) -> str | None:
-    """Return a word that is no number, or the first of those whose comma or point may stand for thousands in all.
+def _unclear_number(words: Sequence[str]) -> str | None:
+    """Return the first word that is no number, or else the first whose comma or point may separate thousands.
 
-    A point may if it stands before three digits in all words that have one, beside whole numbers of three digits.
+    A comma or point may separate thousands only if it may in all words that have one: it is followed by three digits.
+    For a point, some other word has to be a whole number of three digits. None if all words are clearly numbers.
     """
-    wrong = next((word for word in words if measure_of(word) is None), None)
-    if wrong is not None:
-        return wrong
+    no_number = next((word for word in words if measure_of(word) is None), None)
+    if no_number is not None:
+        return no_number
     commas = [word for word in words if "," in word]
     if commas and all(map(has_unclear_comma, commas)):
         return commas[0]
@@ -89,27 +92,27 @@ def _not_numbers(words: Sequence[str]) -> str | None:
 
 
 def value_of(word: str) -> Value:
-    """Return what a word is compared by."""
+    """Return the value by which a word is compared: its number if it is one, else the word."""
     number = number_of(word)
     return word if number is None else number
 
 
 def truth_of(word: str) -> int | None:
-    """Return 1 or 0 for a recognised word for it, None for any other."""
+    """Return 1 or 0 for a number or word that is known to mean it, None for any other."""
     number = number_of(word)
     if number is not None:
         return int(number) if number in (0, 1) else None
-    small = word.lower()
-    return 1 if small in WORDS_FOR_ONE else 0 if small in WORDS_FOR_ZERO else None
+    lower_word = word.lower()
+    return 1 if lower_word in WORDS_FOR_ONE else 0 if lower_word in WORDS_FOR_ZERO else None
 
 
 @dataclass(frozen=True, slots=True)
 class RawColumn:
     """A column as it was read.
 
-    words: different trimmed cells, in the order in which they first occur; `None` cells of frames are ""
-    cells: [rows] which word stands there
-    declared: further values that a frame's dtype states
+    words: different trimmed cells, in order of first occurrence; `None` cells of data frames are ""
+    cells: [rows] index of the word of each cell
+    declared: further values that the dtype of a data frame states
     """
 
     name: str
@@ -120,9 +123,10 @@ class RawColumn:
 
 @dataclass(frozen=True)
 class RawTable:
-    """Columns of words.
+    """A table as it was read: columns of words.
 
-    lines: [rows] how rows are numbered; lists: do column -> word -> parts, of frames' list cells
+    source: name of the file or frame, for messages; lines: [rows] number of each row, in messages
+    lists: column of --do -> index of a word -> its parts, for cells of data frames that are lists
     """
 
     source: str
@@ -134,12 +138,12 @@ class RawTable:
     remarks: tuple[str, ...] = ()
 
     def place(self, row: int, name: str) -> str:
-        """Return where a cell is, for messages."""
+        """Return the position of a cell, for messages."""
         return f"{self.source}, row {self.lines[row]} ({self.counting}), column {readable_repr(name)}"
 
 
 class BadCells:
-    """Cells that are refused, in the order in which they are found: the message of the first, and their number."""
+    """Invalid cells: the message on the first that was found, and the number of all by column."""
 
     def __init__(self) -> None:
         self._message = ""
@@ -147,16 +151,16 @@ class BadCells:
 
     @property
     def has_any(self) -> bool:
-        """Whether there is any; no message of later ones is needed."""
+        """Return whether there is an invalid cell, so that the messages on further ones are not used."""
         return bool(self._numbers)
 
     def add(self, column: str, number: int, message: str) -> None:
-        """Add so many cells of a column, the first of which the message is about."""
+        """Add a number of invalid cells of a column, with the message on the first of them."""
         self._message = self._message if self.has_any else message
         self._numbers[column] = self._numbers.get(column, 0) + number
 
     def check(self) -> None:
-        """Raise for the first cell, with the number of the others; nothing without any."""
+        """Raise `CalibrantError` about the first invalid cell, with the number of the others, if there is any."""
         more = sum(self._numbers.values()) - 1
         if more >= 0:
             others = f"; and {more:,} more in {plural(len(self._numbers), 'columns')}" if more else ""
@@ -171,10 +175,10 @@ class Column:
     num_missing: cells without a value, as they were read
     words: the user's word for each code: (word for 0, word for 1) of `binary`, the one word of `constant`, the levels
         in ascending order of `categories`; empty for other kinds
-    value: of `constant`, 0 or 1
-    codes: [rows] a code, -1 for a gap; of `binary` and `constant` the code is the bit; empty for other kinds
+    value: 0 or 1, the code of the only value of `constant`; None for other kinds
+    codes: [rows] code of each cell, GAP for none; 0 or 1 of `binary` and `constant`; empty for kinds that are not used
     code_of: returns the code of a word, None for a word that is no value of the column
-    by_alphabet: whether the word for 1 of `binary` is that only as the later one in code point order
+    by_alphabet: whether the word for 1 of `binary` was chosen only because it is later in code point order
     """
 
     name: str
@@ -188,28 +192,28 @@ class Column:
 
     @property
     def is_used(self) -> bool:
-        """Whether the column has codes."""
+        """Return whether the column has codes."""
         return self.kind in ("constant", "binary", "categories")
 
     @property
     def num_levels(self) -> int:
-        """Number of values; a constant column has two, one of which never occurs."""
+        """Return the number of values; a constant column has two, one of which never occurs."""
         return len(self.words) if self.kind == "categories" else 2
 
     def word(self, code: int) -> str:
-        """Return the user's word for a code; of a constant column the digit for the value that does not occur."""
+        """Return the user's word for a code; for the value that a constant column lacks, its digit."""
         if self.kind == "constant":
             return self.words[0] if code == self.value else str(code)
         return self.words[code]
 
     @property
     def digits_or_words(self) -> tuple[str, str]:
-        """Text of 0 and of 1 in tables: the user's words, digits of what --binarize made and of a constant column."""
+        """Return the texts of 0 and 1 in tables: digits for a constant column and one of --binarize, else the words."""
         is_worded = self.kind == "binary" and not (_is_digit(self.words) or _is_ruled(self.words))
         return (self.words[0], self.words[1]) if is_worded else ("0", "1")
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the column's description for JSON."""
         entries: dict[str, Any] = {"name": self.name, "kind": self.kind, "missing": self.num_missing}
         if self.kind == "binary":
             entries |= {"one": self.words[1], "zero": self.words[0]}
@@ -222,10 +226,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The different values of a raw column. values: in order of first occurrence, with their first spelling.
+    """The different values of a raw column.
 
-    of_word: [words] position of its value, -1 if the word is missing; recognised: 1 and 0 stand for all words
-    has_decimal_commas: all words are numbers, some with a comma for a point
+    values: in order of first occurrence; spellings: first word of each value
+    of_word: [words and one more] index of each word's value, GAP for a word without a value; the last is always GAP
+    recognised: whether all words are known to mean 1 or 0
+    has_decimal_commas: whether all words are numbers, some with a comma in place of a point
     """
 
     values: tuple[Value, ...]
@@ -235,24 +241,27 @@ class Values:
     has_decimal_commas: bool
 
     def value(self, word: str) -> Value:
-        """Return what a word of the column is compared by."""
+        """Return the value by which a word of the column is compared."""
         plain = replace_decimal_comma(word) if self.has_decimal_commas else word
         truth = truth_of(plain) if self.recognised else None
         return value_of(plain) if truth is None else Decimal(truth)
 
     def find(self, word: str) -> int | None:
-        """Return the position of a word's value; None if the column does not have it."""
+        """Return the index of a word's value; None if the column does not have it."""
         value = self.value(word)
         return self.values.index(value) if value in self.values else None
 
 
 def is_missing(word: str, missing: frozenset[str]) -> bool:
-    """Return whether a cell has no value. missing: further words without one; a number stands for all its spellings."""
+    """Return whether a word stands for a missing value.
+
+    missing: further such words; a number among them stands for all spellings of it
+    """
     return word.lower() in MISSING or (bool(missing) and any(_is_same(word, stated) for stated in missing))
 
 
 def _is_same(word: str, stated: str) -> bool:
-    """Return whether a word is one that --missing states, or the same number with a decimal point or comma."""
+    """Return whether a word equals one of --missing, or is the same number; a comma may be its decimal point."""
     if word == stated or has_unclear_comma(word) or has_unclear_comma(stated):
         return word == stated
     number = measure_of(word)
@@ -260,7 +269,7 @@ def _is_same(word: str, stated: str) -> bool:
 
 
 def check_missing_words(columns: Iterable[RawColumn], missing: frozenset[str], source: str) -> None:
-    """Raise `CalibrantError` for a word of --missing that no cell has: it is misspelled, or the table another one."""
+    """Raise `CalibrantError` for a word of --missing that no cell has: it may be misspelled, or the table be wrong."""
     words = {word for column in columns for word in column.words} if missing else set[str]()
     for stated in sorted(missing):
         if stated.lower() not in MISSING and not any(_is_same(word, stated) for word in words):
@@ -272,25 +281,25 @@ def values_of(column: RawColumn, missing: frozenset[str]) -> Values:
     """Return the different values of a column."""
     words = [None if is_missing(word, missing) else word for word in column.words]
     present = [word for word in words if word is not None]
-    has_commas = any("," in word for word in present) and _not_numbers(present) is None
+    has_commas = any("," in word for word in present) and _unclear_number(present) is None
     plain = list(map(replace_decimal_comma, present)) if has_commas else present
     empty = Values((), (), np.zeros(0, np.int32), all(truth_of(word) is not None for word in plain), has_commas)
-    places: dict[Value, int] = {}
+    indices: dict[Value, int] = {}
     spellings: list[str] = []
-    of_word = np.full(len(words) + 1, GAP, np.int32)  # one more: index -1 is a gap, too
+    of_word = np.full(len(words) + 1, GAP, np.int32)  # one more, so that index -1 gives a gap, too
     for k, word in enumerate(words):
         if word is None:
             continue
         value = empty.value(word)
-        if value not in places:
-            places[value] = len(places)
+        if value not in indices:
+            indices[value] = len(indices)
             spellings.append(word)
-        of_word[k] = places[value]
-    return replace(empty, values=tuple(places), spellings=tuple(spellings), of_word=of_word)
+        of_word[k] = indices[value]
+    return replace(empty, values=tuple(indices), spellings=tuple(spellings), of_word=of_word)
 
 
 def kind_of(values: Values, num_rows: int, num_missing: int, num_declared: int = 0) -> Kind:
-    """Return the kind of a column: the first rule that applies."""
+    """Return the kind of a column, by the first of these rules that applies."""
     number = len(values.values) if num_declared <= 2 else num_declared
     if number <= 2:
         return ("empty", "constant", "binary")[number]
@@ -303,7 +312,7 @@ def kind_of(values: Values, num_rows: int, num_missing: int, num_declared: int =
 
 
 def one_of(values: Values) -> int | None:
-    """Return which of two values is 1; None if they are words of which none is known for it."""
+    """Return the index of the one of two values that is coded as 1; None if they are words with no known meaning."""
     first, second = values.values
     if values.recognised:
         return int(first != 1)
@@ -315,7 +324,7 @@ def one_of(values: Values) -> int | None:
 
 
 def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None, source: str) -> Column:
-    """Return a column with its kind and codes. stated_word: the one that is 1, where the user states it."""
+    """Return a column with its kind and codes. stated_word: the word for 1 that the user states by --one."""
     values = values_of(raw, missing)
     places = values.of_word[raw.cells]
     num_missing = int((places == GAP).sum())
@@ -347,7 +356,7 @@ def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None
 
 @dataclass(frozen=True, slots=True)
 class _Codes:
-    """The code of a word by its value."""
+    """A function of a word that returns the code of its value, None for a word without a value of the column."""
 
     values: Values
     codes: Mapping[int, int]
@@ -358,7 +367,7 @@ class _Codes:
 
 
 def _declared_values(values: Values, declared: Sequence[str]) -> dict[Value, str]:
-    """Return all values that occur or are declared, with a spelling."""
+    """Return value -> spelling, for all values that occur or are declared."""
     spellings = dict(zip(values.values, values.spellings, strict=True))
     for word in declared:
         spellings.setdefault(values.value(word), word)
@@ -378,7 +387,7 @@ def _categories(name: str, values: Values, declared: Mapping[Value, str], places
 
 
 def binarize_column(raw: RawColumn, rule: str, missing: frozenset[str], table: RawTable) -> Column:
-    """Return the column of two values that a rule makes of another; gaps stay gaps."""
+    """Return the column of two values that a rule of --binarize makes of another column; gaps stay gaps."""
     values = values_of(raw, missing)
     places = values.of_word[raw.cells]
     rule = rule.strip()
@@ -403,9 +412,9 @@ def binarize_column(raw: RawColumn, rule: str, missing: frozenset[str], table: R
 
 
 def _check_numbers(raw: RawColumn, rule: str, values: Values, table: RawTable) -> None:
-    """Refuse words that are no numbers, or numbers that may be meant otherwise: the first, and how many cells are."""
+    """Raise `CalibrantError` if a rule compares words that are no numbers, or numbers with unclear separators."""
     present = [k for k, place in enumerate(values.of_word[:-1].tolist()) if place != GAP]
-    wrong = _not_numbers([raw.words[k] for k in present])
+    wrong = _unclear_number([raw.words[k] for k in present])
     if wrong is None:
         return
     stated = f"--binarize {readable_repr(rule)}: {readable_repr(wrong)} is no number"
@@ -423,7 +432,7 @@ def _check_numbers(raw: RawColumn, rule: str, values: Values, table: RawTable) -
 
 
 def _parse_rule(name: str, rule: str, values: Values, places: I32, source: str) -> tuple[str, Callable[[Value], bool]]:
-    """Return the name of the new column, and which values are 1."""
+    """Return the name of the column that a rule makes, and a function of a value that tells whether it becomes 1."""
     where = f"{source}, column {readable_repr(name)}, --binarize {readable_repr(rule)}"
     comparison = _RULE.fullmatch(rule)
     if comparison is None and rule != "median":
@@ -448,7 +457,10 @@ def _parse_rule(name: str, rule: str, values: Values, places: I32, source: str) 
 
 
 def _median(numbers: Sequence[Fraction], places: I32) -> Fraction:
-    """Return the median of the cells; of an even number the mean of the middle two."""
+    """Return the median of the cells, the mean of the middle two if their number is even; 0 without cells.
+
+    numbers: of each value; places: [rows] index of each cell's value, or GAP
+    """
     counts = np.bincount(places[places != GAP], minlength=len(numbers)) if len(numbers) else np.zeros(0, int)
     order = sorted(range(len(numbers)), key=numbers.__getitem__)
     ends = np.cumsum(counts[order])

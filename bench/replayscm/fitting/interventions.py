@@ -28,19 +28,20 @@ from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.text import known_names, nearest_names
 
 NOTHING_SET = frozenset(["none", "-", "obs", "observed", "observational", "0"])  # of any case
-MAX_POSITIONS = 5  # of a line
+MAX_POSITIONS = 5  # positions that a line of text explains
 SEPARATORS = ",;+| \t"
 FORMS = "X, do(X), X=1, do(X=1), several with , ; + | between; nothing set: empty, none, -, obs, 0"
-Setting = tuple[str, str | None]  # a column of the head, and the word that it was set to, where stated
+Setting = tuple[str, str | None]
+"""A column of the head, and the word to which it was set, None if the cell does not state it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
     """Columns that interventions can name.
 
-    names: of the head, without those of --do and --do-flags, in order
-    used: a name, also that of a column before it was binarized -> positions of used columns; left-out columns have none
-    columns: used columns; table: that they were read from
+    names: of the table's head in order, without columns of --do and --do-flags
+    used: name, also of a column before --binarize -> indices in `columns`; none for a column that is left out
+    columns: the used columns; table: the table from which they were read
     """
 
     names: Sequence[str]
@@ -50,7 +51,10 @@ class Head:
 
 
 class _UnreadError(Exception):
-    """A cell that names no column. describe: states why, in time that only the first such cell of 10^6 is worth."""
+    """A cell cannot be read as an intervention.
+
+    describe: returns the reason; it is slow, and called for the first of such cells alone
+    """
 
     def __init__(self, describe: Callable[[], str]) -> None:
         super().__init__()
@@ -65,9 +69,13 @@ def read_sets(
     head: Head,
     missing: frozenset[str],
 ) -> npt.NDArray[np.uint64]:
-    """Return which used columns were set in each row, bit k for column k; a gap that was set takes the stated value.
+    """Return for each row a mask of the used columns that were set in it, bit k for column k.
 
-    lists: do column -> word -> its parts, for cells of frames that are lists; flags: flag column -> column
+    Gaps of a column that was set are filled with the value that the cell states. `CalibrantError` for cells that
+    cannot be read, and if columns of --do and flags name different columns as set.
+
+    lists: column of --do -> index of a word -> its parts, for cells of data frames that are lists
+    flags: flag column -> column
     """
     masks = np.zeros(len(head.table.lines), np.uint64)
     bad = BadCells()
@@ -94,7 +102,10 @@ def fill_gaps(
     head: Head,
     missing: frozenset[str],
 ) -> dict[str, RawColumn]:
-    """Return those of some columns in which gaps were set to stated values, with these in them: two values at most."""
+    """Return those of some columns whose gaps were set to stated values, with these values in place of the gaps.
+
+    Columns that would have more than two values then are left out.
+    """
     filled: dict[str, RawColumn] = {}
     bad = BadCells()
     for raw in do_columns:
@@ -102,7 +113,7 @@ def fill_gaps(
             if name not in columns or value is None:
                 continue
             column = filled.get(name, columns[name])
-            is_gap = np.array([*(is_missing(word, missing) for word in column.words), True])  # index -1 is a gap, too
+            is_gap = np.array([*(is_missing(word, missing) for word in column.words), True])  # the last for index -1
             rows = (raw.cells == k) & is_gap[column.cells]
             if rows.any():
                 cells = np.where(rows, len(column.words), column.cells).astype(np.int32)
@@ -114,6 +125,7 @@ def fill_gaps(
 def _read_settings(
     raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str], bad: BadCells
 ) -> npt.NDArray[np.uint64]:
+    """Return for each row a mask of the columns that a column of --do states as set, and fill gaps in these."""
     masks = np.zeros(len(raw.words) + 1, np.uint64)
     stated: dict[int, list[tuple[int, int, str]]] = {}
     numbers = np.bincount(raw.cells + 1, minlength=len(masks))
@@ -137,14 +149,14 @@ def _read_settings(
 def _settings(
     raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str], bad: BadCells
 ) -> Iterator[tuple[int, str, str, str | None]]:
-    """Yield what the words of a column state: the word, its first place, a column, and its value where stated.
+    """Yield each setting in a column of --do: index of the word, first cell that has it, column set, stated value.
 
-    bad: takes cells that state nothing that is read
+    bad: cells that cannot be read are added to it
     """
     positions = _positions(raw, lists, head, missing)
     occurring, first_rows, numbers = np.unique(raw.cells, return_index=True, return_counts=True)
-    for place in np.argsort(first_rows).tolist():
-        k, row = int(occurring[place]), int(first_rows[place])
+    for index in np.argsort(first_rows).tolist():
+        k, row = int(occurring[index]), int(first_rows[index])
         word = raw.words[k] if k >= 0 else ""
         cells = [str(part) for part in lists[k]] if k in lists else [word]
         if k not in lists and (is_missing(word, missing) or (word.lower() in NOTHING_SET and word not in head.names)):
@@ -157,13 +169,16 @@ def _settings(
                 for setting in ([(positions(cell), None)] if positions else _parse(cell, head))
             ]
         except _UnreadError as error:
-            bad.add(raw.name, int(numbers[place]), "" if bad.has_any else f"{where}: {error.describe()}")
+            bad.add(raw.name, int(numbers[index]), "" if bad.has_any else f"{where}: {error.describe()}")
             continue
         yield from ((k, where, name, value) for name, value in settings if name)
 
 
 def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], head: Head, bad: BadCells) -> None:
-    """Compare cells with the values that they were set to; fill gaps."""
+    """Fill gaps with the values to which a word states that columns were set; other values are added to `bad`.
+
+    word: its index; settings: (column, code, word of the value)
+    """
     rows = raw.cells == word
     for column, code, value in settings:
         codes = head.columns[column].codes
@@ -178,7 +193,10 @@ def _apply(raw: RawColumn, word: int, settings: Sequence[tuple[int, int, str]], 
 
 
 def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, missing: frozenset[str]) -> Any:
-    """Return what names the column of a position in the head, if all cells are whole numbers; else None."""
+    """Return a function from a position in the head to a column's name, if all cells are whole numbers; else None.
+
+    The function returns None for 0, which stands for nothing set.
+    """
     words = [word for k, word in enumerate(raw.words) if k not in lists and not is_missing(word, missing)]
     numbers = [number_of(word) for word in words]
     if lists or not words or any(n is None or n != n.to_integral_value() for n in numbers):
@@ -203,7 +221,7 @@ def _positions(raw: RawColumn, lists: Mapping[int, Sequence[Any]], head: Head, m
 
 
 def remark_on_positions(do_columns: Sequence[RawColumn], head: Head, missing: frozenset[str]) -> Iterator[str]:
-    """Yield a line on each column that states positions, with the columns that these are."""
+    """Yield a line on each column of --do that has positions, with the names of the columns at these positions."""
     for raw in do_columns:
         name_at = _positions(raw, (head.table.lists or {}).get(raw.name, {}), head, missing)
         if name_at is None:
@@ -216,7 +234,7 @@ def remark_on_positions(do_columns: Sequence[RawColumn], head: Head, missing: fr
 
 
 def _parse(cell: str, head: Head) -> Iterator[Setting]:
-    """Yield what a cell names: columns, some with the word that they were set to."""
+    """Yield the settings that a cell states."""
     names = _settable_names(head)
     if cell in names:
         yield cell, None
@@ -253,7 +271,7 @@ def _parse(cell: str, head: Head) -> Iterator[Setting]:
 
 
 def _end_of_value(cell: str, start: int, names: Sequence[str]) -> int:
-    """Return where a word ends that no cell of its column has: blanks are part of it, unless a name follows them."""
+    """Return the end of a value that its column does not have; it has blanks, unless a column's name follows them."""
     for end in range(start, len(cell)):
         after = end + len(cell[end:]) - len(cell[end:].lstrip())
         is_next = any(_stands_at(cell, name, after, SEPARATORS + "=)") for name in names)
@@ -264,21 +282,24 @@ def _end_of_value(cell: str, start: int, names: Sequence[str]) -> int:
 
 
 def _settable_names(head: Head) -> list[str]:
-    """Return the names that a cell may have, longest first; `X=w` is X set to w, also where --binarize made it."""
+    """Return the names of columns that a cell may have, longest first.
+
+    A column `X=w` that --binarize made is left out, because in a cell `X=w` means that X was set to w.
+    """
     ruled = [name for name in head.used if name not in head.names]
     words = {name for name in ruled if "|" not in name and any(name.startswith(f"{origin}=") for origin in head.names)}
     return sorted({*head.used} - words, key=len, reverse=True)
 
 
 def _stands_at(cell: str, word: str, position: int, ends: str) -> bool:
-    """Return whether a word stands there, with an end of words after it."""
+    """Return whether a cell has a word at a position, followed by the cell's end or a character of `ends`."""
     end = position + len(word)
     return bool(word) and cell.startswith(word, position) and (end == len(cell) or cell[end] in ends)
 
 
 def name_columns(words: Iterable[str], names: Collection[str]) -> list[bool]:
-    """Return of each word whether it is names of columns, or one of them, as they are or as in `do(X=1)`."""
-    # a name may have blanks, so words are split at them and not
+    """Return for each word whether it consists of names of columns, as they are or as in `do(X=1)`."""
+    # a name may have blanks: each word is split both with and without splitting at blanks
     splits = (f"[{SEPARATORS}]+", f"[{SEPARATORS.replace(' ', '')}]+")
     bare = [re.sub(r"^do\((.*)\)$", r"\1", word) for word in words]
     parts = [[re.split(split, word) for split in splits] for word in bare]
@@ -308,7 +329,10 @@ def _unknown_name(rest: str, head: Head) -> str:
 
 
 def flag_columns(names: Sequence[str], pattern: str, source: str) -> dict[str, str]:
-    """Return flag column -> column, for a pattern with one `*`. names: without those of --do."""
+    """Return flag column -> column, for a pattern with one `*`, which stands for the column's name.
+
+    names: of all columns but those of --do
+    """
     if pattern.count("*") != 1:
         raise CalibrantError(f"--do-flags {readable_repr(pattern)}: one * is needed, as in 'I_*'")
     before, after = pattern.split("*")
@@ -330,7 +354,7 @@ def flag_columns(names: Sequence[str], pattern: str, source: str) -> dict[str, s
 def _read_flags(
     flags: Mapping[str, str], raws: Mapping[str, RawColumn], head: Head, missing: frozenset[str]
 ) -> npt.NDArray[np.uint64]:
-    """Return which used columns the flags state as set in each row."""
+    """Return for each row a mask of the used columns that flags state as set, bit k for column k."""
     masks = np.zeros(len(head.table.lines), np.uint64)
     bad = BadCells()
     for flag, name in flags.items():
