@@ -38,8 +38,7 @@ FOREIGN_WORDS = {
 }
 WORDS_FOR_ONE = frozenset(["1", "true", "t", "yes", "y", "on", "present", "positive", "pos", *FOREIGN_WORDS[1]])
 WORDS_FOR_ZERO = frozenset(["0", "false", "f", "no", "n", "off", "absent", "negative", "neg", *FOREIGN_WORDS[0]])
-RESERVED = frozenset(["and", "or", "not", "xor", "iff", "if", "true", "false"])
-"""Words, in any case, that a column's name needs backticks for in formulas."""
+RESERVED = frozenset(["and", "or", "not", "xor", "iff", "if", "true", "false"])  # names in backticks in formulas
 MAX_CATEGORIES = 64
 MAX_NAMED = 8  # columns that a line names
 MANY_CATEGORIES = 10  # number above which a note on the column is printed
@@ -253,10 +252,7 @@ class Values:
 
 
 def is_missing(word: str, missing: frozenset[str]) -> bool:
-    """Return whether a word stands for a missing value.
-
-    missing: further such words; a number among them stands for all spellings of it
-    """
+    """Return whether a word means a missing value. missing: further such words, of numbers in any spelling."""
     return word.lower() in MISSING or (bool(missing) and any(_is_same(word, stated) for stated in missing))
 
 

@@ -1,4 +1,4 @@
-"""Least formulas of truth tables: outputs of PLA files, and tables of qualitative comparative analysis."""
+"""Smallest formulas of truth tables: outputs of PLA files, and tables of qualitative comparative analysis."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from calibrant.solvers.formulas.fronts import Patterns
 from calibrant.solvers.formulas.least_formulas import MEASURES, NUM_VARS, Tree, infix_text
 from calibrant.solvers.formulas.minimal_sums import MAX_VARS, greedy_size
 
-FORMULAS_SHOWN = 12
+FORMULAS_SHOWN = 12  # largest number of formulas that are printed without --verbose
 NO_ITEM = "a truth table {} is no item; leave the option out"
 AS_CSV = "formulas of a PLA file make no item; write its rows as CSV and fit --target {}"
 
 
 def forms_entries(forms: truth_tables.LeastForms) -> dict[str, Any]:
-    """Return least formulas, ready for JSON."""
+    """Return the smallest formulas of a truth table for JSON."""
     size = None if forms.size is None else fronts.size_entry(forms.size)
     entries: dict[str, Any] = {"size": size, "formulas": forms.num_formulas, "functions": forms.num_functions}
     entries["listed"] = [text for text, _ in forms.formulas]
@@ -40,7 +40,7 @@ def _proof_of(forms: truth_tables.LeastForms) -> str:
     return "proven least" if forms.is_proven else f"best known, at least {fronts.size_text(forms.at_least)}"
 
 
-def _plain(forms: truth_tables.LeastForms) -> list[tuple[str, Tree]]:
+def _plain_first(forms: truth_tables.LeastForms) -> list[tuple[str, Tree]]:
     """Return the formulas, those without xor and iff first."""
     return sorted(forms.formulas, key=lambda pair: ("(xor " in pair[0] or "(iff " in pair[0], pair[0]))
 
@@ -55,8 +55,8 @@ def _forms_lines(forms: truth_tables.LeastForms, names: list[str], *, every: boo
     if forms.num_formulas is not None and forms.num_functions is not None:
         number = f"{plural(forms.num_formulas, 'formulas')} of {plural(forms.num_functions, 'functions')}"
     yield f"  size {size} ({fronts.MEASURE_NAMES[forms.measure]}), {_proof_of(forms)}; {number}"
-    plain = _plain(forms)
-    listed = plain if every else plain[:FORMULAS_SHOWN]
+    formulas = _plain_first(forms)
+    listed = formulas if every else formulas[:FORMULAS_SHOWN]
     for _, tree in listed:
         yield f"  {infix_text(tree, names)}"
     if (forms.num_formulas or 0) > len(listed):
@@ -65,9 +65,10 @@ def _forms_lines(forms: truth_tables.LeastForms, names: list[str], *, every: boo
 
 @dataclass(frozen=True)
 class OutputForms:
-    """Least formulas of one output over the inputs of a truth table.
+    """Smallest formulas of one output over the inputs of a truth table.
 
-    ones, zeros: rows with that value, others are free; forms: by measure, the one that is asked for first
+    ones, zeros: number of rows with this value; the other rows are free
+    forms: the formulas by each measure of size, those by the requested measure first
     """
 
     name: str
@@ -77,21 +78,21 @@ class OutputForms:
     forms: tuple[truth_tables.LeastForms, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the formulas for JSON, with the numbers of rows."""
         return {"ones": self.ones, "zeros": self.zeros, **{f.measure: forms_entries(f) for f in self.forms}}
 
     @property
     def reason(self) -> tuple[str, str]:
-        """The first of its least formulas."""
+        """Return the first of the smallest formulas and its proof; an empty text and why if there is no formula."""
         if not self.forms[0].formulas:
             return "", f"No formula of {self.name} within the budget."
-        return f"{self.name} = {self._infix(_plain(self.forms[0])[0][1])}", f"({_proof_of(self.forms[0])})"
+        return f"{self.name} = {self._infix(_plain_first(self.forms[0])[0][1])}", f"({_proof_of(self.forms[0])})"
 
     def _infix(self, tree: Tree) -> str:
         return infix_text(tree, list(map(quote_name, self.inputs)))
 
     def sections(self) -> Iterator[Section]:
-        """Yield the least formulas by measure."""
+        """Yield a section with the smallest formulas for each measure of size."""
         for forms in self.forms:
             if forms.size is None:
                 notes = [f"no formula within the budget; at least size {fronts.size_text(forms.at_least)}"]
@@ -99,12 +100,15 @@ class OutputForms:
                 continue
             numbers = "ties not counted" if forms.num_formulas is None else plural(forms.num_formulas, "formulas")
             notes = [next(self.lines()), f"size {fronts.size_text(forms.size)}, {_proof_of(forms)}; {numbers}"]
-            lines = [[self._infix(tree)] for _, tree in _plain(forms)]
+            lines = [[self._infix(tree)] for _, tree in _plain_first(forms)]
             title = f"{self.name}: {fronts.MEASURE_NAMES[forms.measure]}"
             yield Section(title, notes, ("formula",), lines, (), (0,), (forms.num_formulas or 0) - len(lines))
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
-        """Yield the values of the output and its least formulas; every: all that are listed."""
+        """Yield the numbers of rows by value, then the smallest formulas.
+
+        every: whether all formulas are given, not only FORMULAS_SHOWN
+        """
         num_rows = 1 << len(self.inputs)
         free = num_rows - self.ones - self.zeros
         values = f"{self.ones:,} of {plural(num_rows, 'rows')} are 1, {self.zeros:,} are 0, {free:,} are free"
@@ -116,9 +120,10 @@ class OutputForms:
 class ConfigurationTable:
     """Truth table of qualitative comparative analysis on crisp sets, for sufficiency.
 
-    codes: 1, 0 or ? for a remainder, of each row; bit i of a row is condition i
-    words: text of 0 and of 1, of each condition and last of the target
-    open_forms, zero_forms: least sums of products with remainders free (parsimonious) and as 0 (conservative)
+    codes: for each row 1, 0, or ? for a remainder; bit i of the row's index is the value of condition i
+    words: texts of 0 and of 1, for each condition and, last, for the target
+    cases: number of cases below which a row is a remainder; consistency: smallest share of ones of a row with code 1
+    open_forms, zero_forms: smallest sums of products with remainders free (parsimonious) and as 0 (conservative)
     """
 
     target: str
@@ -132,7 +137,7 @@ class ConfigurationTable:
     zero_forms: truth_tables.LeastForms
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; measures are consistency and coverage over all rows."""
+        """Return the analysis for JSON; measures are consistency and coverage over all rows."""
         entries: dict[str, Any] = {"target": self.target, "conditions": list(self.conditions), "codes": self.codes}
         entries["class"] = "sums of products of the conditions"
         for name, forms in (("open", self.open_forms), ("zero", self.zero_forms)):
@@ -141,7 +146,7 @@ class ConfigurationTable:
         return entries
 
     def _measures(self, tree: Tree) -> tuple[Fraction | None, Fraction | None]:
-        """Return consistency and coverage."""
+        """Return consistency (share of ones where the formula is 1) and coverage (share of ones that it covers)."""
         is_one = fronts.tree_values(tree, self.patterns.codes)
         true, false = int(self.patterns.ones[is_one].sum()), int(self.patterns.zeros[is_one].sum())
         total = int(self.patterns.ones.sum())
@@ -149,7 +154,7 @@ class ConfigurationTable:
 
     @property
     def reason(self) -> tuple[str, str]:
-        """The first parsimonious solution."""
+        """Return the first parsimonious solution and its measures; an empty text and why if there is none."""
         if not self.open_forms.formulas:
             return "", f"No sum of products of {self.target} within the budget."
         tree = self.open_forms.formulas[0][1]
@@ -158,7 +163,7 @@ class ConfigurationTable:
         return formula, f"is the parsimonious solution: consistency {consistency}, coverage {coverage}."
 
     def sections(self) -> Iterator[Section]:
-        """Yield both solutions with their measures, and the truth table."""
+        """Yield a section for each of both solutions, with measures, and one for the truth table."""
         names = list(map(quote_name, self.conditions))
         for label, forms in (("Remainders free (parsimonious)", self.open_forms),
                              ("Remainders 0 (conservative)", self.zero_forms)):  # fmt: skip
@@ -182,7 +187,10 @@ class ConfigurationTable:
         yield Section("Truth table", notes, columns, rows[:MAX_LINES], range(len(columns)), (), more)
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
-        """Yield the truth table's codes and both solutions with their measures; every: all that are listed."""
+        """Yield the numbers of rows by code, then both solutions with their measures.
+
+        every: whether all formulas are given, not only FORMULAS_SHOWN
+        """
         counts = {code: self.codes.count(code) for code in ("1", "0", truth_tables.FREE)}
         yield (
             f"{self.target}: rows of the truth table with consistency of at least {self.consistency} are 1; fewer than"
@@ -197,7 +205,7 @@ class ConfigurationTable:
             yield f"{label}:"
             size, *formulas = _forms_lines(forms, names, every=every)
             yield size
-            listed = _plain(forms)[: None if every else FORMULAS_SHOWN]
+            listed = _plain_first(forms)[: None if every else FORMULAS_SHOWN]
             for _, tree in listed:
                 values = [_decimal(v) for v in self._measures(tree)]
                 yield f"  {infix_text(tree, names)}: consistency {values[0]}, coverage {values[1]}"

@@ -1,4 +1,4 @@
-"""Tables of one's own: rows counted by pattern, and a table as an item, whose texts have the user's names."""
+"""Users' tables: rows counted by pattern, and a table as an item, whose texts have the user's names."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.text import known_names, plural
 
-# --- Tables of one's own: rows counted by pattern, with the code of each column, notes and interventions --------------
+# --- Users' tables: rows counted by pattern, with the code of each column, notes and interventions --------------------
 Gaps: TypeAlias = Literal["complete", "drop"]
 
-MAX_READING_LINES = 6  # of the terminal, on how a table was read
+MAX_READING_LINES = 6  # lines that are printed on how a table was read
 
 
 @dataclass(frozen=True)
 class RuledCells:
-    """A column of a file that --binarize makes others of. columns: those made, with the codes of all rows."""
+    """A column of a file from which --binarize makes columns. columns: those made, with the codes of all rows."""
 
     raw: RawColumn
     columns: tuple[Column, ...]
 
     def find_word(self, bits: Mapping[str, str]) -> str | None:
-        """Return the word of the first row with these bits, by column; None if no row has them, or one is ?."""
+        """Return the word of the first row with these bits, by column; None if no row has them, or a bit is unknown."""
         if "?" in bits.values():
             return None
         codes = [column.codes == int(bits[column.name]) for column in self.columns if column.name in bits]
@@ -66,9 +66,10 @@ class RuledCells:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Form of a line of a CSV file: its columns in order, those that name the columns set, its delimiter.
+    """Form of a line of a CSV file.
 
-    ruled: columns of the file that --binarize makes others of
+    header: names of its columns, in order; do: names of those that say which columns were set
+    ruled: name -> column from which --binarize makes others
     """
 
     header: tuple[str, ...]
@@ -77,10 +78,10 @@ class TableLayout:
     ruled: Mapping[str, RuledCells]
 
     def line(self, values: Mapping[str, str], targets: Sequence[str]) -> str:
-        """Return a line of these words, with what was set where the file has a column for it; others are empty."""
-        named = "+".join(targets)
+        """Return a line of the file. values: name of a column -> word, by default empty; targets: columns set."""
+        targets_word = "+".join(targets)
         text = StringIO()
-        cells = [named if name in self.do else values.get(name, "") for name in self.header]
+        cells = [targets_word if name in self.do else values.get(name, "") for name in self.header]
         csv.writer(text, delimiter=self.delimiter, lineterminator="").writerow(cells)
         return text.getvalue()
 
@@ -129,12 +130,12 @@ class Table(Framed):
 
     @cached_property
     def used(self) -> tuple[Column, ...]:
-        """Columns with codes."""
+        """Return the columns with codes."""
         return tuple(column for column in self.columns if column.is_used)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Raw names of used columns."""
+        """Return the names of the used columns, as the user has them."""
         return tuple(column.name for column in self.used)
 
     @property
@@ -143,17 +144,17 @@ class Table(Framed):
 
     @property
     def num_gaps(self) -> int:
-        """Number of gaps in used columns, of all rows."""
+        """Return the number of gaps in used columns, over all rows."""
         return int(((self.codes == GAP).sum(axis=1) * self.counts).sum())
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return self.num_rows
 
     @property
     def bits(self) -> dict[str, str]:
-        """Text of a column with two values: 0, 1 or `-` for a gap per row."""
+        """Return the name of each column with two values -> a text with 0, 1 or `-` (a gap) for each row."""
         digits = np.frombuffer(b"-01", np.uint8)
         texts: dict[str, str] = {}
         for k, column in enumerate(self.used):
@@ -163,16 +164,16 @@ class Table(Framed):
 
     @property
     def frame_columns(self) -> dict[str, list[str | None]]:
-        """The used columns in the user's words, None for a gap."""
+        """Return the name of each used column -> the user's word in each row, None for a gap."""
         columns = {}
         for k, column in enumerate(self.used):
-            words = [*(column.word(code) for code in range(column.num_levels)), None]  # a gap is -1, the last
+            words = [*(column.word(code) for code in range(column.num_levels)), None]  # GAP, -1, indexes the last
             columns[column.name] = [words[code] for code in self.codes[self.pattern_of_row, k].tolist()]
         return columns
 
     @property
     def targets(self) -> list[list[str]] | None:
-        """Columns that were set in each row, in the order of the table; None for a table without interventions."""
+        """Return the columns set in each row, in the order of the table; None if do and do_flags were not given."""
         if not self.has_targets:
             return None
         by_pattern = [list(self.targets_of(pattern)) for pattern in range(len(self.counts))]
@@ -184,7 +185,7 @@ class Table(Framed):
         return tuple(name for k, name in enumerate(self.names) if mask >> k & 1)
 
     def unknown_column(self, name: str, where: str, problem: str) -> CalibrantError:
-        """Return the error on a name of no used column: why it is left out, or the problem and the names that are."""
+        """Return the error on a name of no used column: why it was left out, or the problem and the known names."""
         if name in self.left_out:
             return CalibrantError(f"{where}: {self.left_out[name]}")
         return CalibrantError(f"{where} {problem}; {known_names(name, self.names)}")
@@ -195,7 +196,7 @@ class Table(Framed):
 
     @property
     def evidence(self) -> TableEvidence:
-        """The table as claims about it read it."""
+        """Return the table in the form in which claims about it are checked."""
         return TableEvidence(
             self.names,
             tuple(tuple(c.word(code) for code in range(c.num_levels)) for c in self.used),
@@ -205,12 +206,12 @@ class Table(Framed):
         )
 
     def is_set(self, position: int) -> npt.NDArray[np.bool_]:
-        """Return in which patterns a used column was set; [patterns]."""
+        """Return for each pattern whether a used column was set in it."""
         return (self.set_masks >> np.uint64(position) & np.uint64(1)).astype(np.bool_)
 
     @property
     def coding(self) -> dict[str, dict[str, str]]:
-        """Column -> the user's words for one and zero; of a constant column the one that occurs."""
+        """Return column -> the user's words for one and zero, in a constant column for the one that occurs."""
         return {
             c.name: {("zero", "one")[c.value]: c.words[0]}
             if c.value is not None
@@ -221,20 +222,20 @@ class Table(Framed):
 
     @property
     def unread_do(self) -> str:
-        """The first column that holds nothing but names of other columns, where do was not given; empty for none."""
+        """Return the first column whose cells all name other columns, if do and do_flags were not given; else empty."""
         if self.has_targets:
             return ""
         every = {column.name for column in self.columns}
-        worded = [
-            c for c in self.used if c.words and all(truth_of(word) is None for word in c.words)
-        ]  # head: 0, 1, ...
+        # without words for 0 and 1, which are also names of columns in a head such as 0, 1, ...
+        worded = [c for c in self.used if c.words and all(truth_of(word) is None for word in c.words)]
         return next((c.name for c in worded if all(name_columns(c.words, every - {c.name}))), "")
 
     def reading_lines(self, *, every: bool = False, networks: bool = False, target: str | None = None) -> Iterator[str]:
-        """Yield how the table was read: remarks, codes, gaps, what was left out; then notes with what to do.
+        """Yield lines on how the table was read: remarks, codes, gaps, what was left out, and notes with advice.
 
-        every: all notes, not as many as six lines hold; networks: what follows for networks, not for formulas
-        target: the column to explain; of it only its constancy is noted
+        every: whether all notes are given, not only as many as MAX_READING_LINES allows
+        networks: whether consequences are those for networks, not for formulas
+        target: the column to explain; a note on it is given only if it is constant
         """
         stated = [*self.remarks, *coding_lines(self.columns, networks=networks)]
         if self.unread_do:
@@ -322,7 +323,7 @@ class Table(Framed):
         return line, " ".join([request if blanks else "A line of the table.", *notes])
 
     def keep_rows(self, patterns: npt.NDArray[np.bool_]) -> Table:
-        """Return the table with the rows of these patterns; [patterns] which are kept."""
+        """Return the table with the rows of some patterns. patterns: for each pattern whether it is kept."""
         rows = patterns[self.pattern_of_row]
         rank = np.cumsum(patterns) - 1
         row_rank = np.cumsum(rows) - 1
@@ -352,7 +353,7 @@ class Table(Framed):
         return replace(remaining, remarks=(remark, *self.remarks), reading=reading)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the table's description for JSON."""
         return {
             "rows": self.num_rows,
             "columns": [column.to_dict() for column in self.columns],
@@ -369,7 +370,7 @@ class Table(Framed):
 
 
 def _is_on_target(note: str, target: str | None) -> bool:
-    """Return whether a note relates the target to others."""
+    """Return whether a note relates the target to other columns."""
     kind, _, rest = note.partition(" ")
     if target is None or kind == "constant":
         return False
@@ -378,7 +379,7 @@ def _is_on_target(note: str, target: str | None) -> bool:
 
 
 def _consequence(note: str, *, networks: bool, target: str | None) -> str:
-    """Return what follows from a note, and the option that goes on."""
+    """Return what follows from a note on a column, with the options that change it."""
     kind, _, rest = note.partition(" ")
     if kind == "constant" and rest == target:
         return "the column to explain has one value, so nothing is learned of it"
@@ -397,12 +398,12 @@ def _consequence(note: str, *, networks: bool, target: str | None) -> str:
 
 
 def _option(name: str) -> str:
-    """Return a name as it stands in an option of a shell."""
+    """Return a name as it is written in a shell command."""
     return name if name.replace("_", "").isalnum() else quote(name)
 
 
 def handle_gaps(table: Table, gaps: Gaps) -> Table:
-    """Return the table without rows that have gaps, if those are to be dropped; else as it is."""
+    """Return the table without rows that have gaps if `gaps` is "drop", else unchanged."""
     if gaps not in get_args(Gaps):
         raise CalibrantError(f"gaps is {readable_repr(gaps)}; allowed: {', '.join(get_args(Gaps))}")
     return table.without_gaps() if gaps == "drop" else table
@@ -437,15 +438,15 @@ def patterns_of(columns: Sequence[Column], masks: U64) -> tuple[Codes, U64, I64,
 
 # --- A table as an item, with legal names inside, and the user's own names in everything that is printed --------------
 ITEM = "table"
-MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
-MAX_SHOWN_ROWS = 2_000  # rows that a reason lists; of more, each different one by its first line
+MAX_PARENT_SETS = 5_000_000  # largest number of parent sets, over all variables: their search takes seconds
+MAX_SHOWN_ROWS = 2_000  # largest number of rows of which a reason lists all; else it lists each pattern once
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Legal names of columns and the raw ones, in the same order.
+    """Names of columns inside formulas (legal) and in the user's table (raw), in the same order.
 
-    masks: which columns some row sets, of all rows; values: legal name -> text of 0 and of 1
+    masks: the different sets of columns that are set in a row; values: legal name -> text of 0 and of 1
     """
 
     legal: Sequence[str]
@@ -454,9 +455,9 @@ class Naming:
     values: Mapping[str, tuple[str, str]]
 
     def graph(self, model: Scm, *, is_whole: bool) -> tuple[dict[str, str], list[tuple[str, str]]]:
-        """Return the formula of each column of a model, "" of a root, and its arcs, all under the user's names.
+        """Return column -> formula of a model, "" for a root, and its arcs, all under the user's names.
 
-        is_whole: with columns that no formula mentions
+        is_whole: whether roots that no formula mentions are included
         """
         texts = {v: self.text(infix(formula)) for v, formula in model.mechanisms.items()}
         arcs = [(self.to_raw(parent), self.to_raw(child)) for parent, child in model.mentions]
@@ -470,7 +471,7 @@ class Naming:
 
     @cached_property
     def _titles(self) -> Mapping[str, Sequence[str]]:
-        """Raw names of the columns set, by the title of their rows; a title that is a column's name stays that."""
+        """Return title of rows -> raw names of the columns set in them, without titles that equal a column's name."""
         sets = [natural(name for k, name in enumerate(self.legal) if mask >> k & 1) for mask in self.masks]
         titles = {_world_title(names): list(map(self.to_raw, names)) for names in sets if names}
         return {title: names for title, names in titles.items() if title not in self.legal}
@@ -488,21 +489,21 @@ class Naming:
         return self._changed.get(name, name)
 
     def text(self, text: str) -> str:
-        """Return a text with names as they stand in formulas."""
+        """Return a text with raw names, quoted as in formulas."""
         return self._replace(text, quote_name)
 
     def markup(self, page: str) -> str:
-        """Return HTML or SVG with raw names."""
+        """Return HTML or SVG with raw names, escaped."""
         return self._replace(page, lambda name: str(escape(name)))
 
     def with_values(self, text: str, form: Callable[[str], Any] = str) -> str:
-        """Return a text under legal names in which `X = 0` has the user's word for 0; form: spells the word."""
+        """Return a text with legal names in which `X = 0` and `X = 1` have the user's words. form: spells a word."""
         worded = [name for name, texts in self.values.items() if texts != ("0", "1")]
         pattern = rf"\b({'|'.join(worded)}) = ([01])(?!\w|\.\d)"
         return re.sub(pattern, lambda m: f"{m[1]} = {form(self.values[m[1]][int(m[2])])}", text) if worded else text
 
     def value(self, value: Any) -> Any:
-        """Return a value for JSON with raw names; inside longer texts they stand as in formulas."""
+        """Return a value for JSON with raw names, which inside longer texts are quoted as in formulas."""
         if isinstance(value, str):
             return self._changed.get(value) or self.text(value)
         if isinstance(value, Mapping):
@@ -530,7 +531,7 @@ def _world_title(assigned: Sequence[str]) -> str:
 
 
 def task_of(table: Table, disclosure: Disclosure) -> Task:
-    """Return the table as a task: rows with the same columns set are a world, in the order of the table."""
+    """Return the table as a task. The rows in which the same columns were set make a world; all keep their order."""
     names = natural(table.legal_names)
     order = [table.legal_names.index(name) for name in names]
     patterns = table.pattern_of_row if table.num_rows <= MAX_SHOWN_ROWS else np.arange(len(table.counts))
@@ -553,12 +554,13 @@ def task_of(table: Table, disclosure: Disclosure) -> Task:
 
 
 def problem_of(table: Table, task: Task) -> Problem:
+    """Return the table as an item without gold and held-out worlds."""
     sealed = Sealed(None, None, Panel(task.variables, ()), task.variables)
     return Problem(ITEM, task, sealed, columns=table.legal_names)
 
 
 def require_size(table: Table, task: Task, max_parents: int) -> None:
-    """Refuse a table of more parent sets than are gone through."""
+    """Raise `CalibrantError` if the columns have more than MAX_PARENT_SETS parent sets."""
     numbers = [len(task.disclosure.admissible_parents(v)) for v in task.disclosure.endogenous]
     sets = sum(comb(number, k) for number in numbers for k in range(max_parents + 1))
     if sets > MAX_PARENT_SETS:
@@ -569,13 +571,16 @@ def require_size(table: Table, task: Task, max_parents: int) -> None:
 
 
 def why_of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
-    """Return the reason in the words of the table: its name, its order of columns, the target last, lines to add."""
+    """Return the reason with a title for the table, its columns in order, and lines to add that would decide it.
+
+    target: the column to explain, which comes last; None if all are
+    """
     evidence = why.evidence
     legal = None if target is None else table.naming.to_legal(target)
     names = (*(name for name in table.legal_names if name != legal), *([] if legal is None else [legal]))
-    places = [evidence.variables.index(name) for name in names]
+    indices = [evidence.variables.index(name) for name in names]
     worlds = tuple(
-        msgspec.structs.replace(world, rows=tuple("".join(row[place] for place in places) for row in world.rows))
+        msgspec.structs.replace(world, rows=tuple("".join(row[k] for k in indices) for row in world.rows))
         for world in evidence.worlds
     )
     deciders = tuple(_with_line(decider, table) for decider in why.deciders)
@@ -588,7 +593,7 @@ def why_of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
 
 
 def _with_line(decider: Decider, table: Table) -> Decider:
-    """Return a world of one row with its line of the table."""
+    """Return a deciding world of one row, with the line that a user would add to the table for it."""
     naming = table.naming
     set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
     line, hint = table.row_line(decider.world["rows"][0], set_names)
