@@ -514,7 +514,7 @@ def test_predictions_come_from_standard_input_too(pool: Path) -> None:
     [
         ('{"instanceId": "I0", "response": "x", "instanceId": "I1"}', "key 'instanceId' occurs twice in one object"),
         ('{"id": "I0", "answer": {"mechanisms": {"X3": "X1", "X3": "X2"}}}', "key 'X3' occurs twice in one object"),
-        ("{", "not a JSON object in UTF-8"),
+        ("{", "not a JSON object in UTF-8: expecting property name enclosed in double quotes at character 2"),
         ("[]", "not a JSON object in UTF-8, but a list"),
         ("I0,first", "not a JSON object in UTF-8; a table is read if its name ends in .csv or .tsv"),
         ("[" * 100_000, "nested more than 200 deep"),
