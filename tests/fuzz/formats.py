@@ -245,7 +245,7 @@ def _score(rng: random.Random, scorer: PoolScorer, file: Path) -> str:
         )
         return f"refused: {error}"
     warnings = predictions.counts.warnings
-    repeated = [warnings[kind].number for kind in ("duplicate", "filters") if kind in warnings]
+    repeated = [warnings[kind].count for kind in ("duplicate", "filters") if kind in warnings]
     accounted = num_verdicts + len(predictions.skipped) + sum(repeated)
     require(
         accounted >= predictions.recognised.lines, f"{predictions.recognised.lines} lines, {accounted} accounted for"
