@@ -521,9 +521,10 @@ class Excluded:
 
 
 # --- Reasons why protocols gave no answer: a line for every system that exhausted its class or its budget -------------
-MAX_REASON_CHARS = 160  # length of a reason in a line
 EXHAUSTED = "exhausted: "  # start of a reason that is a proof
+MAX_REASON_CHARS = 160 + len(EXHAUSTED)  # length of a reason in a line
 _OUTCOMES = {
+    EXHAUSTED: "nothing of the class fits ({})",
     "impossible": "no answer, without a proof that there is none ({})",
     "out_of_budget": "unanswered within the budget ({})",
 }
@@ -546,16 +547,13 @@ class UnansweredCounts:
         for (system, outcome), reasons in sorted(self._reasons.items()):
             num_items = sum(reasons.values())
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
-            num_others = len(reasons) - 1
-            is_proven = outcome == "impossible" and reason.startswith(EXHAUSTED)
-            text = in_one_line(reason)[: MAX_REASON_CHARS + is_proven * len(EXHAUSTED)] or "no reason recorded"
-            more = f"; {plural(num_others, 'other reasons')}" if num_others else ""
+            text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
+            more = f"; {plural(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
             if system == PEOPLE_SYSTEM:
                 yield f"{system}: {num_items} answer{'s are' if num_items > 1 else ' is'} missing ({text}{more})"
                 continue
-            items = plural(num_items, "items")
-            said = "nothing of the class fits ({})" if is_proven else _OUTCOMES[outcome]
-            yield f"{in_one_line(system)}: {items}: {said.format(text + more)}"
+            said = _OUTCOMES[EXHAUSTED if reason.startswith(EXHAUSTED) else outcome].format(text + more)
+            yield f"{in_one_line(system)}: {plural(num_items, 'items')}: {said}"
 
 
 # --- Sampling error of rates that are means over a random sample of equally good answers ------------------------------

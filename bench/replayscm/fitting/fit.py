@@ -361,8 +361,7 @@ def fit(
     reading: how the table is read: do, do_flags, one, binarize, drop, missing, columns (docs/tables.md). Messages name
         options of the command: --binarize 'a:>0.5' is binarize="a:>0.5" here
     """
-    # names of columns are texts; those of a frame or of arrays may be numbers
-    target = target if target is None else str(target)
+    target = target if target is None else str(target)  # names of a frame's columns may be numbers
     roots = roots if roots is None or isinstance(roots, str) else [str(root) for root in roots]
     options = FormulaOptions(
         target, roots, max_parents, operators, errors, ties, rates, prior, graph, consistency, cases, assume

@@ -199,3 +199,16 @@ def test_what_a_graph_excludes_is_one_line(options: dict[str, Any], reason: str)
 def test_a_graph_has_no_pool(tmp_path: Path) -> None:
     with pytest.raises(calibrant.CalibrantError, match="--out: a graph of your own makes no item"):
         list(judge({"A": [0, 1], "B": [0, 1]}, "A -> B").write("t.csv", out=tmp_path / "t.jsonl"))
+
+
+def test_names_of_columns_may_be_numbers_and_other_arguments_are_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    fitted = calibrant.fit(pandas.DataFrame([[0, 1], [1, 0]]), target=1)  # type: ignore[arg-type]
+    assert isinstance(fitted, calibrant.Fit)
+    assert (fitted.target, fitted.outcome.value.size) == ("1", 2)
+    table: Any = {"a": [0, 1], "b": [0, 1]}
+    with pytest.raises(calibrant.CalibrantError, match=r"^unknown option 'drops'; did you mean drop\? known: do, "):
+        calibrant.fit(table, target="b", drops="a")  # type: ignore[call-overload,call-arg,unused-ignore]
+    table["a"] = 1
+    with pytest.raises(calibrant.CalibrantError, match=r"^the data, column 'a': 1 is no list of cells$"):
+        calibrant.fit(table, target="b")

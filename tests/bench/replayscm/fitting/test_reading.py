@@ -529,16 +529,3 @@ def test_a_column_of_what_was_set_has_no_code(option: str, reading: dict[str, An
     table = {"A": [0, 1, 1], "B": [0, 1, 0], "set": ["", "", "B"], "I_A": [0, 0, 0], "I_B": [0, 0, 1]}
     with pytest.raises(calibrant.CalibrantError, match=f"{option}: column '(set|I_A)' states what was set by hand"):
         calibrant.fit(table, target="B", **reading)
-
-
-def test_names_of_columns_may_be_numbers_and_other_arguments_are_named() -> None:
-    pandas = pytest.importorskip("pandas")
-    fitted = calibrant.fit(pandas.DataFrame([[0, 1], [1, 0]]), target=1)  # type: ignore[arg-type]
-    assert isinstance(fitted, calibrant.Fit)
-    assert (fitted.target, fitted.outcome.value.size) == ("1", 2)
-    table: Any = {"a": [0, 1], "b": [0, 1]}
-    with pytest.raises(CalibrantError, match=r"^unknown option 'drops'; did you mean drop\? known: do, "):
-        calibrant.fit(table, target="b", drops="a")  # type: ignore[call-overload,call-arg,unused-ignore]
-    table["a"] = 1
-    with pytest.raises(CalibrantError, match=r"^the data, column 'a': 1 is no list of cells$"):
-        calibrant.fit(table, target="b")
