@@ -540,20 +540,19 @@ class UnansweredCounts:
         """Count an answer if its outcome is impossible or out_of_budget."""
         if context.outcome in _OUTCOMES:
             system = PEOPLE_SYSTEM if participant_of(context.system) else context.system
-            self._reasons.setdefault((system, context.outcome), Counter())[context.reason] += 1
+            proof = context.outcome == "impossible" and context.reason.startswith(EXHAUSTED)
+            self._reasons.setdefault((system, EXHAUSTED if proof else context.outcome), Counter())[context.reason] += 1
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each system (people are one) and outcome: number of items and most frequent reason."""
         for (system, outcome), reasons in sorted(self._reasons.items()):
-            num_items = sum(reasons.values())
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
             text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
-            more = f"; {plural(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
+            text += f"; {plural(len(reasons) - 1, 'other reasons')}" if len(reasons) > 1 else ""
             if system == PEOPLE_SYSTEM:
-                yield f"{system}: {num_items} answer{'s are' if num_items > 1 else ' is'} missing ({text}{more})"
-                continue
-            said = _OUTCOMES[EXHAUSTED if reason.startswith(EXHAUSTED) else outcome].format(text + more)
-            yield f"{in_one_line(system)}: {plural(num_items, 'items')}: {said}"
+                yield f"{system}: {reasons.total()} answer{'s are' if reasons.total() > 1 else ' is'} missing ({text})"
+            else:
+                yield f"{in_one_line(system)}: {plural(reasons.total(), 'items')}: {_OUTCOMES[outcome].format(text)}"
 
 
 # --- Sampling error of rates that are means over a random sample of equally good answers ------------------------------
