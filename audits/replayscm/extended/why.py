@@ -172,7 +172,7 @@ def next_worlds(task: Task, evidence: Sequence[EvidenceWorld]) -> NextWorlds:
         return NextWorlds()
     if choice is None:
         return NextWorlds()
-    do = chooser.candidates[choice.place]  # constants that the world sets
+    do = chooser.candidates[choice.index]  # constants that the world sets
     value: dict[str, Any] = {"share": choice.value} if scm_class.noise.is_noiseless else {"bits": choice.value}
     estimate = EstimatedWorld(in_words=names.in_words(do, contexts), action=names.action(do, contexts), **value)
     return NextWorlds(estimate=estimate)

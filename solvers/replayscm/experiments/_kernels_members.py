@@ -1,4 +1,7 @@
-"""Kernels: mismatches of SCMs with hidden variables on observed parents, and keys of what they show of many worlds."""
+"""Kernels: mismatches of SCMs with hidden variables on observed rows, and keys of their readings of many worlds.
+
+Letters of shapes: d = SCMs, m = mechanisms, r = rows, c = worlds, n = observed variables, w = words of 64 rows.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ def count_mismatches(
     spans: I64,  # [c + 1] first row of each world, and the end
     wrong: I64,  # [d, c] out
 ) -> None:
-    """Count the cells of each world that differ from each member's mechanisms, judged on observed parents."""
+    """Count the cells of each world that differ from each SCM's mechanism applied to the observed values."""
     bit_one = np.uint64(1)
     zero = np.uint64(0)
     for d in range(order.shape[0]):
         for c in range(wrong.shape[1]):
-            number = 0
+            num_wrong = 0
             for r in range(spans[c], spans[c + 1]):
                 word = readings[r]
                 for i in range(order.shape[1]):
@@ -39,10 +42,10 @@ def count_mismatches(
                     is_one = tables[d, i] >> np.uint64(pattern) & bit_one != zero
                     if noisy[0] & bit != zero:
                         if is_one != (word & bit != zero):
-                            number += 1
+                            num_wrong += 1
                     elif is_one:
                         word |= bit
-            wrong[d, c] = number
+            wrong[d, c] = num_wrong
 
 
 @kernel
@@ -52,11 +55,11 @@ def reading_keys(
     tables: U64,  # [d, m]
     values: U64,  # [n, w] bit columns of all rows: targets and roots, 0 elsewhere
     clamped: U64,  # [n, w]
-    endogenous: I64,  # variables that a key is made of
-    num_rows: int,  # of each candidate: 64 // num_rows candidates a word, or several words a candidate
+    endogenous: I64,  # variables whose values make the key
+    num_rows: int,  # rows of a world: 64 // num_rows worlds share a word, or a world has several words
     keys: U64,  # [c, d] out
 ) -> None:
-    """Compute a key of what each member shows of each candidate, 64 rows at a time; without noise."""
+    """Compute a key of the reading of each SCM in each world, 64 rows at a time; without noise."""
     num_vars, num_words = values.shape
     per_word = max(1, 64 // num_rows)
     blocks = (num_rows + 63) // 64
@@ -64,14 +67,14 @@ def reading_keys(
     columns = np.empty((max(num_vars, 64), num_words), np.uint64)
     leaves = np.empty((32, num_words), np.uint64)
     for d in range(order.shape[0]):
-        # cell by cell: numba takes 2.5 s to compile the error that an assignment of arrays may raise
+        # cell by cell: numba would take 2.5 s to compile the error that assigning an array may raise
         for v in range(num_vars):
             for w in range(num_words):
                 columns[v, w] = values[v, w]
         for i in range(order.shape[1]):
             _mechanism_column(masks[d, i], tables[d, i], columns, leaves)
             v = order[d, i]
-            # hidden variables are not among the columns that are given, and are never clamped
+            # hidden variables have no given column and are never intervened on
             if v < num_vars:
                 for w in range(num_words):
                     columns[v, w] = leaves[0, w] & ~clamped[v, w] | values[v, w]
@@ -104,7 +107,7 @@ def _mechanism_column(
     columns: U64,  # [n, w]
     leaves: U64,  # [32, w] scratch; row 0 is the result
 ) -> None:
-    """Evaluate a truth table on columns: half of the rows of the table go with every parent (Shannon expansion)."""
+    """Evaluate a truth table on columns: each parent in turn halves the table (Shannon expansion)."""
     num_words = leaves.shape[1]
     zero = np.uint64(0)
     bit_one = np.uint64(1)
@@ -113,18 +116,18 @@ def _mechanism_column(
         leaves[0] = zero - (bits & bit_one)
         return
     num_parents = 0
-    rest = mask
-    while rest:
-        rest &= rest - 1
+    remaining = mask
+    while remaining:
+        remaining &= remaining - 1
         num_parents += 1
     half = 1 << num_parents
-    rest = mask
+    remaining = mask
     level = 0
-    while rest:
+    while remaining:
         u = 0
-        while not rest >> u & 1:
+        while not remaining >> u & 1:
             u += 1
-        rest ^= 1 << u
+        remaining ^= 1 << u
         half >>= 1
         for q in range(half):
             if level == 0:
@@ -145,12 +148,12 @@ def count_alike(
     keys: U64,  # [c, d] ascending along d
     alike: I64,  # [c] out
 ) -> None:
-    """Count pairs of equal keys of each row."""
+    """Count the pairs of equal keys in each row."""
     for c in range(keys.shape[0]):
-        number = 0
+        num_pairs = 0
         run = 0
         for d in range(1, keys.shape[1]):
-            # the i-th of a run, from 0, has i alike before it
+            # the i-th key of a run of equal keys, from 0, pairs with i keys before it
             run = run + 1 if keys[c, d] == keys[c, d - 1] else 0
-            number += run
-        alike[c] = number
+            num_pairs += run
+        alike[c] = num_pairs

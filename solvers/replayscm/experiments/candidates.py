@@ -1,4 +1,7 @@
-"""Candidate worlds for the next step: what members read in them, and the shares and bits that they leave."""
+"""Candidate worlds for the next step: readings of members in them, expected shares left, and expected bits.
+
+A *reading* is the observed rows of a world. A world *splits* members if two of them have different readings in it.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +34,17 @@ from calibrant.solvers.replayscm.noise.posterior import DECIDED, Posterior, free
 from calibrant.solvers.replayscm.noise.subset_tables import target_mask
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
-# --- Exact shares and bits: expected ones of a world, those of a behaviour, and the entropy of a posterior ------------
-# The share of a rate e is the sum over readings y of P(y)**2 / (e**2 + (1 - e)**2)**cells; on a grid of rates it is the
-# posterior mean. It is at most 1, and 1 iff all members have one law. The bits are H(Y) - cells * h(e), 0 in that case.
-#
-# Without noise, a verdict is decided iff all members agree. Under noise it is decided iff one behaviour has a posterior
-# of at least a threshold; the behaviours of drawn members are tried, each by one exact ratio. The top behaviour is
-# proven once the behaviours that were not tried have less than it together.
 # --- Expected share left and expected bits of a world: exact, by listing its readings ---------------------------------
-BITS_TOLERANCE = 1e-9  # differences of bits below this are rounding: the first candidate of equals is taken
+# The expected share left at a flip rate e is the sum over readings y of P(y)**2 / (e**2 + (1 - e)**2)**cells; on a grid
+# of rates it is the posterior mean. It is at most 1, and 1 iff all members give the readings the same distribution. The
+# expected bits are H(Y) - cells * h(e), 0 in that case.
+BITS_TOLERANCE = 1e-9  # differences of bits up to this are rounding: then the first candidate is taken
 
 
 def request_rows(
     scm_class: MechanismClass, constants: Mapping[str, int], contexts: Sequence[int]
 ) -> list[tuple[int, Mask]]:
-    """Return the fixed part and the clamped bits of each row of a requested world."""
+    """Return (fixed values, bits of the intervention's targets) for each row of a requested world."""
     clamped = target_mask(scm_class, constants)
     values = sum(bit << scm_class.observed.index(variable) for variable, bit in constants.items())
     root_indices = [scm_class.observed.index(root) for root in scm_class.roots]
@@ -57,10 +56,10 @@ def request_rows(
 
 
 def expected_bits(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> float:
-    """Return the bits that a world's reading is expected to tell about the SCM; `BudgetSpent` for too many readings.
+    """Return the expected information of a world's reading about the SCM, in bits; `BudgetSpent` for too many readings.
 
-    On a grid of rates the noise entropy is the mean over the rates' posterior. `ValueError` if each variable has an
-    unknown rate of its own.
+    On a grid of rates, the noise entropy is the mean over the posterior of the rates. `ValueError` if each variable has
+    an unknown rate of its own.
     """
     if posterior.scm_class.noise.kind is NoiseKind.EACH:
         raise ValueError("bits need a rate that is common to all variables")
@@ -79,21 +78,21 @@ def num_free_cells(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> in
 
 
 def binary_entropy(rate: float) -> float:
-    """Return the entropy of a flip, in bits."""
+    """Return the entropy of a flip of this rate, in bits."""
     return 0.0 if rate in (0, 1) else -rate * log2(rate) - (1 - rate) * log2(1 - rate)
 
 
 def best_by_bits(bits: Sequence[float]) -> int | None:
     """Return the first candidate within rounding of the most bits; None if no candidate has any."""
     top = max(bits, default=0.0)
-    # bits are 0 iff all members have one law, and rounding may hide that
+    # a top of 0 up to rounding: no candidate splits the members
     if top <= BITS_TOLERANCE:
         return None
     return next(index for index, value in enumerate(bits) if value >= top - BITS_TOLERANCE)
 
 
 # --- Entropy of a posterior over SCMs, in bits ------------------------------------------------------------------------
-NUM_DRAWS = 256  # the logarithms of posteriors spread over a few bits: a standard error of about 0.2
+NUM_DRAWS = 256  # logarithms of posteriors vary by a few bits: a standard error of about 0.2
 
 
 class Bits(NamedTuple):
@@ -124,17 +123,20 @@ def posterior_bits(posterior: Posterior, seed: str, num_draws: int = NUM_DRAWS) 
 
 
 def _log2(value: Fraction) -> float:
-    # numerator and denominator are taken apart: their quotient may underflow
+    # numerator and denominator separately: their quotient may underflow
     return log2(value.numerator) - log2(value.denominator)
 
 
-# --- Whether the evidence decides the verdict: the clean behaviour in stated worlds, by exact ratios ------------------
+# --- Whether the evidence decides the clean behaviour (rows without flips) in given worlds, by exact ratios -----------
+# Without noise, the behaviour is decided iff all members have the same one. Under noise it is decided iff one behaviour
+# has a posterior of at least a threshold. The behaviours of drawn members are tried, each by one exact ratio. The top
+# one is proven most probable once those that were not tried have no more posterior together.
 NUM_TRIED_DRAWS = 8  # a behaviour of share 0.99 is missed by all with probability 10**-16
 NUM_RANKED_DRAWS = 400  # a behaviour of share 0.05 is missed by all with probability 1e-9
-MAX_WEIGHED = 64  # behaviours that are weighed, the most frequent of those drawn: 5 ms each at 10 variables
+MAX_RANKED_BEHAVIOURS = 64  # behaviours whose share is computed, the most frequent ones: 5 ms each at 10 variables
 
 AskedWorlds = Sequence[tuple[Mapping[str, int], Sequence[int]]]
-"""Constants and contexts of the worlds whose clean rows are the verdict."""
+"""Constants and contexts of the worlds in which a behaviour is compared."""
 
 Behaviour = tuple[tuple[str, ...], ...]
 """Clean rows, by world."""
@@ -142,10 +144,10 @@ Behaviour = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class BehaviourVerdict:
-    """The top behaviour among those tried.
+    """The most probable behaviour among those tried.
 
     rows: its clean rows, by world; share: its exact posterior; is_decided: whether the share reaches `threshold`
-    upper: largest posterior that any behaviour can have, tried or not
+    upper: upper bound of the posterior of any behaviour, tried or not
     """
 
     rows: Behaviour
@@ -161,7 +163,7 @@ class BehaviourVerdict:
 
 
 def behaviour_share(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
-    """Return the posterior of a clean behaviour: the mass with its rows as hard evidence, over the mass."""
+    """Return the posterior of a clean behaviour: the mass with its rows as noise-free evidence, divided by the mass."""
     return _clean_mass(posterior, worlds, rows) / mass.exact_mass(posterior)
 
 
@@ -177,15 +179,15 @@ def behaviour_shares(
 
 
 def _clean_mass(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
-    """Return the mass with the rows of a clean behaviour as hard evidence."""
-    hard = [EvidenceWorld(do, tuple(texts), is_clean=True) for (do, _), texts in zip(worlds, rows, strict=True)]
-    return mass.exact_mass(posterior.condition(*hard))
+    """Return the mass with the rows of a clean behaviour as noise-free evidence."""
+    evidence = [EvidenceWorld(do, tuple(texts), is_clean=True) for (do, _), texts in zip(worlds, rows, strict=True)]
+    return mass.exact_mass(posterior.condition(*evidence))
 
 
 def decide_behaviour(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> BehaviourVerdict:
     """Return the verdict from NUM_TRIED_DRAWS draws; `ValueError` for an empty posterior."""
     sampler = mass.posterior_sampler(posterior)
-    # a miss by the draws can leave a verdict undecided, not wrong
+    # if the draws miss the top behaviour, the verdict is undecided, not wrong
     shares = behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(NUM_TRIED_DRAWS)])
     return _verdict(posterior, shares)
 
@@ -193,11 +195,11 @@ def decide_behaviour(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> 
 def rank_behaviours(
     posterior: Posterior, worlds: AskedWorlds, rng: Random, maps: Sequence[Mechanisms] = ()
 ) -> BehaviourVerdict:
-    """Return the verdict after weighing behaviours, most frequent first, until no other can be more probable.
+    """Return the verdict after computing shares, most frequent behaviours first, until none can be more probable.
 
-    At most MAX_WEIGHED are weighed; the verdict's bound covers the others. `ValueError` for an empty posterior.
+    At most MAX_RANKED_BEHAVIOURS shares are computed; `upper` covers the others. `ValueError` for an empty posterior.
 
-    maps: most probable SCMs, whose behaviours are weighed before those of drawn members
+    maps: most probable SCMs, whose behaviours come before those of drawn members
     """
     scm_class, sampler, total_mass = posterior.scm_class, mass.posterior_sampler(posterior), mass.exact_mass(posterior)
 
@@ -208,7 +210,7 @@ def rank_behaviours(
     first = dict.fromkeys(map(behaviour, maps))
     ranked = [*first, *sorted(counts.keys() - first.keys(), key=lambda rows: (-counts[rows], rows))]
     shares: dict[Behaviour, Fraction] = {}
-    for rows in ranked[:MAX_WEIGHED]:
+    for rows in ranked[:MAX_RANKED_BEHAVIOURS]:
         shares[rows] = _clean_mass(posterior, worlds, rows) / total_mass
         if max(shares.values()) >= 1 - sum(shares.values()):
             break
@@ -222,18 +224,18 @@ def _verdict(posterior: Posterior, shares: Mapping[Behaviour, Fraction]) -> Beha
     return BehaviourVerdict(top, shares[top], shares[top] >= threshold, threshold, upper)
 
 
-# --- Candidate worlds on members that are listed, by cells, and the shares of members that they leave -----------------
-# Noise-free. Two members are in one cell if every candidate shows them alike: no sequence of candidates tells them
-# apart.
+# --- Candidate worlds on members that are listed, and the expected shares of members left. Noise-free -----------------
+# Two members are in one cell if they have the same reading in every candidate: no sequence of candidates separates
+# them.
 Cells = frozenset[int]
 
 
 @dataclass(frozen=True)
 class ListedCandidates:
-    """Members by cell, and what each candidate shows of each cell.
+    """Members by cell, and the reading of each cell in each candidate.
 
-    members: in the order of the list; cell_of: [members] cell of each; weights: [cells] prior weight of each
-    outcomes: [candidates][cells] number of the reading: equal numbers iff equal readings
+    members: all members; cell_of: [members] cell of each; weights: [cells] sum of the members' prior weights
+    outcomes: [candidates][cells] index of the reading: equal iff the readings are
     """
 
     members: Sequence[Mechanisms]
@@ -250,13 +252,13 @@ class ListedCandidates:
         return frozenset(range(self.num_cells))
 
     def share(self, cells: Cells, candidate: int) -> Fraction:
-        """Return the share of these cells' weight that a candidate is expected to leave."""
+        """Return the expected share of these cells' weight that is left after the reading of a candidate."""
         parts = self.parts(cells, candidate).values()
         total_weight = self._weight(cells)
         return sum((self._weight(part) ** 2 for part in parts), start=Fraction(0)) / total_weight**2
 
     def parts(self, cells: Cells, candidate: int) -> dict[int, Cells]:
-        """Group the cells by the number of the reading that a candidate shows."""
+        """Return index of the reading in a candidate -> cells that have it."""
         grouped: dict[int, set[int]] = {}
         for cell in cells:
             grouped.setdefault(self.outcomes[candidate][cell], set()).add(cell)
@@ -271,14 +273,14 @@ def list_candidates(
     worlds: Sequence[tuple[Mapping[str, int], Sequence[int]]],
     limit: int = mass.MAX_LISTED_MEMBERS,
 ) -> ListedCandidates:
-    """Return the members and what candidate worlds show of them; `BudgetSpent` for more than `limit` members.
+    """Return the members and their readings in candidate worlds; `BudgetSpent` for more than `limit` members.
 
     worlds: constants and contexts of each candidate
     """
     scm_class = posterior.scm_class
     members = mass.list_members(posterior, limit)
     readings = [tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds) for member in members]
-    # members that all candidates show alike are one cell: no policy separates them
+    # members with equal readings in all candidates are one cell: no policy separates them
     cells: dict[tuple[tuple[str, ...], ...], int] = {}
     cell_of = [cells.setdefault(behaviour, len(cells)) for behaviour in readings]
     weights = [Fraction(0)] * len(cells)
@@ -286,8 +288,8 @@ def list_candidates(
         weights[cell] += member_weight(scm_class, member)
     outcomes = []
     for candidate in range(len(worlds)):
-        number_of: dict[tuple[str, ...], int] = {}
-        outcomes.append([number_of.setdefault(behaviour[candidate], len(number_of)) for behaviour in cells])
+        index_of: dict[tuple[str, ...], int] = {}
+        outcomes.append([index_of.setdefault(behaviour[candidate], len(index_of)) for behaviour in cells])
     return ListedCandidates(members, cell_of, weights, outcomes)
 
 
@@ -297,7 +299,7 @@ def member_weight(scm_class: MechanismClass, mechanisms: Mechanisms) -> Fraction
     return prod(weights, start=Fraction(1))
 
 
-# --- Rows of all candidate worlds as bit columns, 64 rows a word: what members read, and which of them read alike -----
+# --- Rows of all candidate worlds as bit columns, 64 rows a word: readings of members, and which of them are equal ----
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -309,10 +311,11 @@ WORD_BITS = 64
 class PackedCandidates:
     """Worlds of equally many rows, as bit columns of n variables over w words.
 
-    values: [n, w] constants of targets and values of roots, 0 elsewhere; clamped: [n, w] 1 where a variable is clamped
-    Row r of candidate c is bit (c % p) * num_rows + r of word c // p * b, for p candidates a word, or of the b words of
-    one candidate.
-    endogenous: observed variables whose values are read
+    values: [n, w] constants of targets and values of roots, 0 elsewhere
+    clamped: [n, w] 1 where a variable is intervened on; endogenous: observed variables whose values are read
+
+    Row r of candidate c is bit (c % p) * num_rows + r of word c // p for p candidates a word. A candidate of more than
+    64 rows has b words of its own, from word c * b on.
     """
 
     values: U64
@@ -322,9 +325,9 @@ class PackedCandidates:
     endogenous: I64
 
     def keys(self, members: TablePrograms) -> U64:
-        """Return [c, d] a key of what member d reads in candidate c: equal keys iff equal readings.
+        """Return a key of the reading of member d in candidate c: equal iff the readings are; [c, d].
 
-        Readings of more than 64 cells are hashed: among 32,640 pairs two collide with probability 2e-15.
+        Readings of more than 64 cells are hashed: a collision among 32,640 pairs has probability 2e-15.
         """
         keys = np.empty((self.num_candidates, len(members)), np.uint64)
         arrays = members.order, members.masks, members.tables
@@ -340,13 +343,13 @@ def pack_candidates(
 ) -> PackedCandidates:
     """Return the rows of all candidates, each in the same contexts.
 
-    index: number of each observed variable; contexts: bit i is the value of root i
+    index: index of each observed variable; contexts: bit i is the value of root i
     """
     root_indices = [index[root] for root in roots]
     root_words = [sum((context >> i & 1) << root for i, root in enumerate(root_indices)) for context in contexts]
     targets = np.array([sum(1 << index[v] for v in do) for do in candidates], np.uint64)
     constants = np.array([sum(bit << index[v] for v, bit in do.items()) for do in candidates], np.uint64)
-    # a clamped root shows its constant, whatever the context
+    # a root that is intervened on has its constant, whatever the context
     words = np.array(root_words, np.uint64)[None, :] & ~targets[:, None] | constants[:, None]
     clamped = np.broadcast_to(targets[:, None], words.shape)
     variables = range(len(index))
@@ -361,7 +364,7 @@ def pack_candidates(
 
 
 def _pack_column(words: U64, variable: int) -> U64:
-    """Return [w] the bits of one variable in all rows."""
+    """Return the bits of one variable in all rows, packed; [w]."""
     bits = (words >> np.uint64(variable) & np.uint64(1)).astype(np.uint8)
     num_candidates, num_rows = bits.shape
     per_word = max(1, WORD_BITS // num_rows)
@@ -372,11 +375,11 @@ def _pack_column(words: U64, variable: int) -> U64:
 
 
 def alike_shares(keys: U64) -> F64:
-    """Return [c] the share of pairs of different members that read a candidate alike.
+    """Return the share of pairs of different draws with equal readings in each candidate; [c].
 
-    It estimates the expected share without bias: a pairing of draws with themselves would add up to 1/256.
+    An unbiased estimate of the expected share left; pairs of a draw with itself would add up to 1 / draws.
 
-    keys: [c, d] key of every candidate and member
+    keys: [c, d] key of every candidate and draw
     """
     num_members = keys.shape[1]
     if num_members < 2:
@@ -387,7 +390,7 @@ def alike_shares(keys: U64) -> F64:
     return shares
 
 
-# --- Drawn members as arrays, and what they show of many worlds -------------------------------------------------------
+# --- Drawn members as arrays, and their readings of many worlds -------------------------------------------------------
 
 
 class MemberArrays:
@@ -409,11 +412,11 @@ class MemberArrays:
         return len(self.programs)
 
     def readings(self, words: U64, targets: U64, flips: U64 | None = None) -> U64:
-        """Return [d, r] the observed values of every row; flips: [d, r] cells to flip, none if None."""
+        """Return the observed values of every row; [d, r]. flips: [d, r] cells to flip, None for none."""
         return self.programs.replay(Rows(words, targets), flips) & self.observed
 
     def mismatches(self, reading: U64, targets: U64, spans: I64) -> I64:
-        """Return [d, c] how many free cells of the reading of world c differ from the mechanisms of member d.
+        """Return how many free cells of the reading of world c differ from the mechanisms of member d; [d, c].
 
         reading: [r] observed values; spans: [c + 1] first row of each world
         """
@@ -424,7 +427,7 @@ class MemberArrays:
         return wrong
 
     def draw_flips(self, rng: np.random.Generator, rates: Sequence[Fraction], num_rows: int) -> U64:
-        """Return [d, r] flips of the observed endogenous cells, independent, each member with its own rate."""
+        """Draw independent flips of the observed endogenous cells, each member with its own rate; [d, r]."""
         flips = np.zeros((len(self), num_rows), np.uint64)
         limits = np.array([float(rate) for rate in rates])[:, None]
         for v in self.noisy:
@@ -433,7 +436,7 @@ class MemberArrays:
 
 
 def _packed(function: LocalFunction, index: dict[str, int]) -> tuple[int, int]:
-    """Return the parent set and the table with the parents in the order of their numbers."""
+    """Return the parent set as a mask, and the bits of the table over the parents in ascending order."""
     parents = [index[u] for u in function.parents]
     ranked = sorted(range(len(parents)), key=parents.__getitem__)
     # the kernel reads parents ascending, mechanisms list them in any order
@@ -442,19 +445,19 @@ def _packed(function: LocalFunction, index: dict[str, int]) -> tuple[int, int]:
 
 
 def numpy_rng(rng: Random) -> np.random.Generator:
-    """Return a generator for arrays, seeded by a draw."""
-    # the bit generator is named, because `default_rng` may change with NumPy
+    """Return a NumPy generator seeded by a draw."""
+    # PCG64 by name: the generator of `default_rng` may change with NumPy
     return np.random.Generator(np.random.PCG64(rng.getrandbits(63)))
 
 
-# --- Members that prove that some candidate splits: two that fit all worlds and read it differently -------------------
+# --- Witnesses that some candidate splits: two members that fit all worlds and have different readings in it ----------
 
 
 @dataclass
 class Witnesses:
-    """Noise-free members that fit some worlds, with what they read in every candidate.
+    """Noise-free members that fit some worlds, with keys of their readings in every candidate.
 
-    index: number of each observed variable in the arrays; keys: [c, d] of these members; worlds: those that all fit
+    index: index of each observed variable in the arrays; keys: [c, d]; worlds: worlds that all these members fit
     """
 
     scm_class: MechanismClass
@@ -464,9 +467,9 @@ class Witnesses:
     worlds: list[EvidenceWorld]
 
     def split_after(self, worlds: Sequence[EvidenceWorld]) -> bool:
-        """Drop members that more worlds refute; return whether two of the others read a candidate differently."""
+        """Drop members that later worlds refute; return whether two of the others have different readings."""
         num_seen = len(self.worlds)
-        # members that were drawn for other worlds prove nothing
+        # members drawn for other evidence prove nothing
         if list(worlds[:num_seen]) != self.worlds:
             return False
         fitting = np.ones(self.keys.shape[1], np.bool_)
@@ -481,11 +484,11 @@ class Witnesses:
 
     @property
     def is_split(self) -> bool:
-        """Whether two members read some candidate differently."""
+        """Whether two members have different readings in some candidate."""
         return bool((self.keys != self.keys[:, :1]).any())
 
     def _fit(self, world: EvidenceWorld) -> npt.NDArray[np.bool_]:
-        """Return [d] whether each member replays a world."""
+        """Return whether each member replays a world; [d]."""
         observed_indices = [self.index[v] for v in self.scm_class.observed]
         words = np.array(
             [sum(int(bit) << i for bit, i in zip(row, observed_indices, strict=True)) for row in world.rows], np.uint64
@@ -515,11 +518,11 @@ def version_space(task: Task, scm_class: MechanismClass, worlds: Iterable[Eviden
 def candidate_rows(
     scm_class: MechanismClass, worlds: Sequence[tuple[Mapping[str, int], Sequence[int]]]
 ) -> tuple[Rows, npt.NDArray[np.int64]]:
-    """Return targets and roots of worlds that may be requested, as words over the variables in natural order.
+    """Return the rows of candidate worlds, as words over the variables in natural order, and each world's first row.
 
-    worlds: constants and contexts of each; the second part is [worlds + 1]: first row of each, then the number of rows
+    worlds: constants and contexts of each; first rows: [worlds + 1], the last entry is the number of rows
     """
-    # version spaces number variables in natural order, extended classes as the item lists them
+    # version spaces have variables in natural order, extended classes in the order of the item
     index = {v: i for i, v in enumerate(natural(scm_class.observed))}
     root_indices = [index[name] for name in scm_class.roots]
     words, targets, spans = [], [], [0]
@@ -528,7 +531,7 @@ def candidate_rows(
         values = sum(bit << index[v] for v, bit in constants.items())
         for context in contexts:
             word = sum((context >> i & 1) << root for i, root in enumerate(root_indices))
-            # a clamped root shows its constant, whatever the context
+            # a root that is intervened on has its constant, whatever the context
             words.append(word & ~clamped | values)
             targets.append(clamped)
         spans.append(len(words))

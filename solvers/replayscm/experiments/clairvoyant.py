@@ -1,20 +1,19 @@
 """The fewest worlds that leave the same members as all candidates together: covering programs, with lower bounds.
 
-Covering program: min sum of x over worlds, subject to rows with right sides 1 or 0, x and y not negative. If no
-column's weighted sum exceeds its cost (1 for a world, 0 for a y), the sum of weights times right sides is a bound, and
-so is its ceiling.
+Covering program: minimise the sum of x over worlds, subject to rows with right sides 1 or 0; x and the auxiliary
+columns y are not negative. By weak duality, if no column's weighted sum exceeds its cost (1 for a world, 0 for a y),
+the sum of weights times right sides is a lower bound, and so is its ceiling. Without HiGHS (extra `large`), MaxSAT by
+RC2 proves the same minimum, more slowly with many candidates.
 
-Without HiGHS (extra `large`), MaxSAT by RC2 proves the same minimum, more slowly where many worlds are candidates.
+Noise-free, without hidden variables, all contexts. Implicit hitting sets, in rounds: an integer program or MaxSAT has a
+smallest set of worlds that meets all requirements so far. If it leaves more members than all candidates do, some of the
+members that it leaves are drawn, and each adds the requirement that some world refutes it.
 
-Noise-free, without hidden variables, all contexts. Implicit hitting sets, in rounds: an integer program or MaxSAT
-finds a smallest set of worlds that meets all requirements so far; counting says whether it leaves as few members as all
-candidates do; if not, members are drawn that it leaves, and each adds the requirement that some world refutes it.
-
-For a variable v and a parent set U of the largest size, a pattern is the values of U, and a conflict a pattern that is
-shown with both values of v. If all candidates together show no conflict, every reachable (pattern, value) has to be
-shown by a chosen world with v free; else some pattern has to be shown with both values. In Ordered items the class is a
-product, so equal spaces means equal on every U. Otherwise U ranges over the non-descendants of v in the truth, where a
-change of v alone stays acyclic.
+Local requirements: for a variable v and a parent set U of the largest size, a pattern is the values of U, and a
+conflict is a pattern that occurs with both values of v. If all candidates together have no conflict, every reachable
+(pattern, value) has to occur in a chosen world that does not set v; else some pattern has to occur with both values. In
+Ordered items the class is a product over variables, so that equal spaces are equal on every U. Otherwise U ranges over
+the non-descendants of v in the truth, where a change of v alone stays acyclic.
 """
 
 from __future__ import annotations
@@ -45,16 +44,15 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 
-# --- Lower bounds of covering programs that anyone can add up: rational weights of rows -------------------------------
-DENOMINATOR = 10**6  # to which the solver's weights are rounded before they are made feasible
+# --- Lower bounds of covering programs that can be checked by addition: rational weights of rows ----------------------
+DENOMINATOR = 10**6  # largest denominator to which the solver's weights are rounded before they are made feasible
 
 
 @dataclass(frozen=True)
 class CoverRow:
-    """One requirement.
+    """Requirement of a covering program: for one of the alternatives, a world of each of its sets is chosen.
 
-    label: what it stands for; alternatives: pairs or single sets of worlds. One set: at least one of its worlds. Pairs:
-    for one of them, a world of either set.
+    label: meaning, in words; alternatives: one or more, each of one or two sets of worlds
     """
 
     label: str
@@ -62,23 +60,27 @@ class CoverRow:
 
     @property
     def is_plain(self) -> bool:
+        """Whether there is a single alternative of one set."""
         return len(self.alternatives) == 1 and len(self.alternatives[0]) == 1
 
     def is_met(self, chosen: frozenset[int]) -> bool:
-        """Return whether these worlds meet it."""
-        return any(all(part & chosen for part in parts) for parts in self.alternatives)
+        """Return whether these worlds meet the requirement."""
+        return any(all(worlds & chosen for worlds in sets) for sets in self.alternatives)
 
 
 @dataclass(frozen=True)
 class RowWeight:
-    """Dual weights of one requirement: of itself, and of each set of each alternative (empty where it is plain)."""
+    """Dual weights of one requirement.
+
+    weight: weight of its own row; parts: weights of the rows of each alternative's sets, empty if it is plain
+    """
 
     weight: Fraction
     parts: tuple[tuple[Fraction, ...], ...] = ()
 
 
 def certified_bound(rows: Sequence[CoverRow], weights: Sequence[RowWeight]) -> int:
-    """Return the bound that weights prove; `ValueError` if a weight is negative or a column exceeds its cost."""
+    """Return the lower bound that weights prove; `ValueError` if a weight is negative or a column exceeds its cost."""
     loads: dict[int, Fraction] = {}
     total = Fraction(0)
     for row, weight in zip(rows, weights, strict=True):
@@ -104,30 +106,33 @@ def certified_bound(rows: Sequence[CoverRow], weights: Sequence[RowWeight]) -> i
     heavy = [world for world, load in loads.items() if load > 1]
     if heavy:
         raise ValueError(f"world {min(heavy)} weighs {loads[min(heavy)]}, more than 1")
-    # numbers of worlds are integers, so the bound may be rounded up
+    # the number of worlds is an integer, so the bound is rounded up
     return ceil(total)
 
 
 def feasible_weights(
     rows: Sequence[CoverRow], single: Sequence[float], parts: Sequence[Sequence[Sequence[float]]]
 ) -> list[RowWeight]:
-    """Return rational weights near those of a solver in doubles, scaled so that no column exceeds its cost."""
+    """Return rational weights near a solver's doubles, scaled so that no column exceeds its cost.
+
+    single: [rows] weight of each requirement's own row; parts: weights of the rows of each alternative's sets
+    """
     rounded = []
     for row, weight, pieces in zip(rows, single, parts, strict=True):
         exact = tuple(tuple(_rational(piece) for piece in part) for part in pieces)
         bound = _rational(weight)
         if not row.is_plain:
-            # a column y costs 0: its row may weigh no more than the sets of each alternative together
+            # a column y costs 0: the row may weigh no more than the sets of each alternative together
             bound = min([bound, *(sum(part, start=Fraction(0)) for part in exact)])
         rounded.append(RowWeight(bound, () if row.is_plain else exact))
     loads: dict[int, Fraction] = {}
-    for row, weighed in zip(rows, rounded, strict=True):
-        pieces_of = ((weighed.weight,),) if row.is_plain else weighed.parts
+    for row, row_weight in zip(rows, rounded, strict=True):
+        pieces_of = ((row_weight.weight,),) if row.is_plain else row_weight.parts
         for alternative, part in zip(row.alternatives, pieces_of, strict=True):
             for worlds, piece in zip(alternative, part, strict=True):
                 for world in worlds:
                     loads[world] = loads.get(world, Fraction(0)) + piece
-    # one factor for all: world columns fall to at most 1, and columns y, of cost 0, stay feasible
+    # one factor for all: columns of worlds fall to at most 1, and columns y, of cost 0, stay feasible
     scale = max([Fraction(1), *loads.values()])
     return [
         RowWeight(w.weight / scale, tuple(tuple(piece / scale for piece in part) for part in w.parts)) for w in rounded
@@ -139,12 +144,11 @@ def _rational(weight: float) -> Fraction:
 
 
 # --- Fewest worlds that meet all requirements: an integer program by HiGHS, its relaxation for dual weights -----------
-# HiGHS returns integers as doubles, off by up to its tolerance of 1e-6
-CHOSEN = 0.5
+CHOSEN = 0.5  # value from which a world is chosen: HiGHS returns integers as doubles, off by up to 1e-6
 
 
 def fewest_worlds(rows: Sequence[CoverRow], num_worlds: int) -> list[int]:
-    """Return a smallest set of worlds that meets all rows; which of several depends on the engine."""
+    """Return a smallest set of worlds that meets all rows; which one in a tie depends on the engine."""
     return _fewest_by_program(rows, num_worlds) if has_highs() else _fewest_by_maxsat(rows)
 
 
@@ -182,58 +186,59 @@ def _fewest_by_maxsat(rows: Sequence[CoverRow]) -> list[int]:
 
 def dual_weights(rows: Sequence[CoverRow], num_worlds: int) -> list[RowWeight]:
     """Return rational weights of the rows, feasible, from the relaxation's duals; `MissingExtraError` without HiGHS."""
-    program, places = _program(rows, num_worlds, is_integer=False)
+    program, row_indices = _program(rows, num_worlds, is_integer=False)
     run(program)
     duals = program.getSolution().row_dual
-    single = [duals[first] for first, _ in places]
-    parts = [[[duals[place] for place in piece] for piece in pieces] for _, pieces in places]
+    single = [duals[own_row] for own_row, _ in row_indices]
+    parts = [[[duals[index] for index in indices] for indices in alternatives] for _, alternatives in row_indices]
     return feasible_weights(rows, single, parts)
 
 
 def _program(
     rows: Sequence[CoverRow], num_worlds: int, *, is_integer: bool
 ) -> tuple[Highs, list[tuple[int, list[list[int]]]]]:
-    """Return the program, and of each requirement its row and those of its alternatives' sets."""
+    """Return the program, and the row index of each requirement itself and of the sets of its alternatives."""
     require_highs()
     import highspy
 
     program = empty_program(random_seed=0)
     num_extra = sum(len(row.alternatives) for row in rows if not row.is_plain)
     for column in range(num_worlds + num_extra):
-        # the relaxation has no upper bounds: their duals would be missing from the rows' certificate
+        # no upper bounds in the relaxation: their duals would be missing in the certificate
         program.addVar(0.0, 1.0 if is_integer else highspy.kHighsInf)
         if column < num_worlds:
             program.changeColCost(column, 1.0)
         if is_integer:
             program.changeColIntegrality(column, highspy.HighsVarType.kInteger)
-    places: list[tuple[int, list[list[int]]]] = []
-    extra, number = num_worlds, 0
+    row_indices: list[tuple[int, list[list[int]]]] = []
+    next_column, next_row = num_worlds, 0
     for row in rows:
         if row.is_plain:
             _add(program, 1.0, sorted(row.alternatives[0][0]))
-            places.append((number, []))
-            number += 1
+            row_indices.append((next_row, []))
+            next_row += 1
             continue
-        columns = list(range(extra, extra + len(row.alternatives)))
-        extra += len(columns)
-        # some y is at least 1, and a y needs a world of each of its sets: y <= sum of x
+        columns = list(range(next_column, next_column + len(row.alternatives)))
+        next_column += len(columns)
+        # the y of the alternatives add up to at least 1, and y <= sum of x over each set of its alternative
         _add(program, 1.0, columns)
-        first, number = number, number + 1
-        pieces = []
+        own_row, next_row = next_row, next_row + 1
+        alternatives = []
         for column, alternative in zip(columns, row.alternatives, strict=True):
-            pieces.append(list(range(number, number + len(alternative))))
+            alternatives.append(list(range(next_row, next_row + len(alternative))))
             for worlds in alternative:
                 _add(program, 0.0, sorted(worlds), column)
-                number += 1
-        places.append((first, pieces))
-    return program, places
+                next_row += 1
+        row_indices.append((own_row, alternatives))
+    return program, row_indices
 
 
-def _add(program: Highs, at_least: float, columns: Sequence[int], less: int | None = None) -> None:
+def _add(program: Highs, at_least: float, columns: Sequence[int], subtracted: int | None = None) -> None:
+    """Add the row: sum of `columns`, minus the column `subtracted`, is at least `at_least`."""
     import highspy
 
-    indices = np.array([*columns, *_optional(less)], np.int32)
-    values = np.array([1.0] * len(columns) + [-1.0] * (less is not None))
+    indices = np.array([*columns, *_optional(subtracted)], np.int32)
+    values = np.array([1.0] * len(columns) + [-1.0] * (subtracted is not None))
     program.addRow(at_least, highspy.kHighsInf, len(indices), indices, values)
 
 
@@ -242,18 +247,18 @@ def _optional(column: int | None) -> Iterator[int]:
         yield column
 
 
-# --- The fewest worlds that leave the same members as all candidates together, for one who knows the truth ------------
+# --- The fewest worlds that leave the same members as all candidates together, given the true SCM ---------------------
 U64 = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
-REFUTED = "refute"  # label of a requirement from a drawn member
-DRAWS = 32  # members that are refuted at a time
-MAX_NEW_ROWS = 200  # unmet requirements that are added at a time, those of fewest worlds
+REFUTED = "refute"  # first word of the label of a requirement from a drawn member
+DRAWS = 32  # members drawn in each round
+MAX_NEW_ROWS = 200  # unmet requirements added in each round, those of fewest worlds
 
 
 @dataclass(frozen=True)
 class FewestWorlds:
-    """A minimum that a search proves: indices of the candidates, and the members that all candidates together leave."""
+    """Minimum proven by search; worlds: indices of candidates; floor: number of members that all candidates leave."""
 
     worlds: tuple[int, ...]
     floor: int
@@ -261,11 +266,12 @@ class FewestWorlds:
 
 @dataclass(frozen=True)
 class ClairvoyantMinimum:
-    """A proven minimum with its certificate.
+    """Proven minimum with its certificate.
 
-    worlds: indices of the candidates; floor: members that all candidates together leave
-    rows: local requirements, which every set that leaves the floor meets; weights: duals; bound: what these prove
-    num_refutations: requirements that came from drawn members, which are not among the rows
+    worlds: indices of the candidates; floor: number of members that all candidates together leave
+    rows: local requirements, which every set that leaves the floor meets; weights: dual weights of the rows
+    bound: lower bound that the weights prove
+    num_refutations: number of requirements from drawn members, which are not among the rows
     """
 
     worlds: tuple[int, ...]
@@ -277,14 +283,14 @@ class ClairvoyantMinimum:
 
     @property
     def is_certified(self) -> bool:
-        """Return whether the rational weights prove the minimum; else the integer program's search does."""
+        """Whether the rational weights prove the minimum; else only the search does."""
         return self.bound == len(self.worlds)
 
 
 class ClairvoyantSearch:
-    """The requirements and counts of one truth.
+    """Search for the minimum of one true SCM.
 
-    worlds: constants of each candidate; every world shows all contexts
+    worlds: constants of each candidate; every world has all contexts
     """
 
     def __init__(
@@ -306,13 +312,13 @@ class ClairvoyantSearch:
         """Return the minimum with its certificate; `MissingExtraError` without HiGHS, whose duals it needs."""
         require_highs()
         worlds, floor, rows, num_refutations = self._search()
-        rows = [row for row in rows if not row.label.startswith(REFUTED)]  # others check those without the draws
+        rows = [row for row in rows if not row.label.startswith(REFUTED)]  # without the random draws
         weights = dual_weights(rows, len(self.worlds)) if rows else []
         bound = certified_bound(rows, weights)
         return ClairvoyantMinimum(worlds, floor, tuple(rows), tuple(weights), bound, num_refutations)
 
     def _search(self) -> tuple[tuple[int, ...], int, list[CoverRow], int]:
-        """Return the worlds, the floor, the requirements that were needed, and how many came from drawn members."""
+        """Return the worlds, the floor, the requirements used, and the number of those from drawn members."""
         floor = self.count(range(len(self.worlds)))
         requirements = list(self.local_requirements())
         rows: list[CoverRow] = []
@@ -323,10 +329,10 @@ class ClairvoyantSearch:
             unmet = [row for row in requirements if not row.is_met(frozenset(chosen))]
             if unmet:
                 unmet.sort(key=lambda row: (sum(len(part) for parts in row.alternatives for part in parts), row.label))
-                # violated requirements alone, those that fewest worlds meet first: the program stays small
+                # only violated requirements, those of fewest worlds first: the program stays small
                 rows += unmet[:MAX_NEW_ROWS]
                 continue
-            # every program is a relaxation, so that the first solution at the floor is minimal (implicit hitting set)
+            # every program is a relaxation, so the first solution at the floor is a minimum
             if self.count(chosen) == floor:
                 return tuple(chosen), floor, rows, num_refutations
             refutations = self._refutations(chosen, rng)
@@ -335,7 +341,7 @@ class ClairvoyantSearch:
 
     def count(self, chosen: Sequence[int]) -> int:
         """Return how many members the start and these worlds leave."""
-        worlds = [self.start, *(self.evidence[place] for place in chosen)]
+        worlds = [self.start, *(self.evidence[index] for index in chosen)]
         return version_space(self.task, self.scm_class, worlds).count
 
     def local_requirements(self) -> Iterator[CoverRow]:
@@ -346,45 +352,45 @@ class ClairvoyantSearch:
         for variable in self.scm_class.endogenous:
             free = np.array([variable not in do for do in self.worlds])
             for parents in self._parent_sets(variable):
-                places = [self.index[u] for u in (*parents, variable)]
-                by_pattern = _met_patterns(words, places) & free[:, None]
-                at_start = _met_patterns(start, places)[0]
+                indices = [self.index[u] for u in (*parents, variable)]
+                by_pattern = _occurring_patterns(words, indices) & free[:, None]
+                at_start = _occurring_patterns(start, indices)[0]
                 label = f"{variable}({','.join(parents)})"
                 for alternatives, detail in _requirements(by_pattern, at_start):
                     merged.setdefault(alternatives, f"{label} {detail}")
-        # equal requirements of different sets are one row, named after the first
+        # equal requirements of different sets are one row, labelled by the first
         for alternatives, label in merged.items():
             yield CoverRow(label, alternatives)
 
     def _parent_sets(self, variable: str) -> Iterator[tuple[str, ...]]:
         candidates = self.scm_class.admissible_parents(variable)
-        # a set with descendants would make a cycle: what it seems to need is not necessary, and would prove nothing
+        # a set with descendants would close a cycle, so its requirement is not necessary
         if self.scm_class.disclosure.order is None:
-            below = self._descendants(variable)
-            candidates = tuple(u for u in candidates if u not in below)
-        # largest sets only: what is shown of a set is shown of its subsets
+            descendants = self._descendants(variable)
+            candidates = tuple(u for u in candidates if u not in descendants)
+        # largest sets only: worlds that show all patterns of a set show those of its subsets
         yield from combinations(candidates, min(self.scm_class.max_parents, len(candidates)))
 
     def _descendants(self, variable: str) -> set[str]:
-        below, waiting = set[str](), [variable]
+        descendants, waiting = set[str](), [variable]
         while waiting:
             parent = waiting.pop()
-            children = [v for v, f in self.truth.items() if parent in f.parents and v not in below]
-            below.update(children)
+            children = [v for v, f in self.truth.items() if parent in f.parents and v not in descendants]
+            descendants.update(children)
             waiting += children
-        return below
+        return descendants
 
     def _refutations(self, chosen: Sequence[int], rng: Random) -> list[CoverRow]:
-        """Return a requirement for each of some drawn members that the chosen worlds leave: a world that refutes it."""
-        evidence = [self.start, *(self.evidence[place] for place in chosen)]
+        """Draw members that the chosen worlds leave; return for each the requirement of a world that refutes it."""
+        evidence = [self.start, *(self.evidence[index] for index in chosen)]
         space = version_space(self.task, self.scm_class, evidence)
-        (roots,) = space.root_sets  # one: the roots are disclosed in all items that this is for
+        (roots,) = space.root_sets  # one: the roots are disclosed
         members = draw(ConditionedSpace(ParentSets(space, None), roots), rng, DRAWS)
         rows, spans = candidate_rows(self.scm_class, [(do, self.contexts) for do in self.worlds])
         readings = members.outcomes(rows)
         truth = np.array([self._word(row) for world in self.evidence for row in world.rows], np.uint64)
         differs = np.logical_or.reduceat(readings != truth, spans[:-1], axis=1)
-        # a drawn member that some candidate refutes has to be refuted by the answer: any such world will do
+        # the answer has to refute every drawn member that some candidate refutes
         refuted = {frozenset(np.flatnonzero(row).tolist()) for row in differs if row.any()}
         return [
             CoverRow(f"{REFUTED} member {sorted(worlds)[:3]}", ((worlds,),)) for worlds in sorted(refuted, key=sorted)
@@ -394,18 +400,18 @@ class ClairvoyantSearch:
         return sum(1 << self.index[v] for v, bit in zip(self.scm_class.observed, row, strict=True) if bit == "1")
 
 
-def _met_patterns(words: U64, places: Sequence[int]) -> Flags:
-    """[w, 2**(k + 1)] which values of some variables each world shows, the last one the highest bit."""
+def _occurring_patterns(words: U64, variables: Sequence[int]) -> Flags:
+    """Return which values of some variables occur in each world, bit i is variables[i]; [w, 2**len(variables)]."""
     patterns = np.zeros(words.shape, np.int64)
-    for i, place in enumerate(places):
-        patterns |= (words >> np.uint64(place) & np.uint64(1)).astype(np.int64) << i
-    met = np.zeros((len(words), 1 << len(places)), np.bool_)
-    met[np.arange(len(words))[:, None], patterns] = True
-    return met
+    for i, variable in enumerate(variables):
+        patterns |= (words >> np.uint64(variable) & np.uint64(1)).astype(np.int64) << i
+    occurs = np.zeros((len(words), 1 << len(variables)), np.bool_)
+    occurs[np.arange(len(words))[:, None], patterns] = True
+    return occurs
 
 
 def _requirements(by_pattern: Flags, at_start: Flags) -> Iterator[tuple[tuple[tuple[frozenset[int], ...], ...], str]]:
-    """Yield the requirements of one variable and parent set, with the pattern that each is about."""
+    """Yield the requirements of one variable and parent set, each with words for its label."""
     size = by_pattern.shape[1] // 2
     reachable = by_pattern.any(axis=0) | at_start
     conflicts = reachable[:size] & reachable[size:]
@@ -417,7 +423,7 @@ def _requirements(by_pattern: Flags, at_start: Flags) -> Iterator[tuple[tuple[tu
         return
     alternatives = []
     for pattern in np.flatnonzero(conflicts).tolist():
-        # both values of one pattern refute the set; values that the start shows need no world
+        # both values of one pattern refute the parent set; values that occur at the start need no world
         keys = [key for key in (pattern, pattern + size) if not at_start[key]]
         alternatives.append(tuple(frozenset(np.flatnonzero(by_pattern[:, key]).tolist()) for key in keys))
     yield tuple(alternatives), "conflict"

@@ -37,11 +37,9 @@ from calibrant.solvers.replayscm.hidden.mass import MAX_LISTED_MEMBERS, count_me
 from calibrant.solvers.replayscm.noise.best_map import BestMap, TiedMaps, best_map, tied_maps
 from calibrant.solvers.replayscm.noise.posterior import MAX_LISTED_CELLS, Posterior, cell_marginals, free_bits
 
-# --- Answers after the evidence: the most probable map, the most probable behaviour, a forecast -----------------------
-# 256: a share is off by at most 0.031 (one standard error)
-NUM_BEHAVIOUR_DRAWS = 256
-# 4,096: a probability is off by at most 0.008 (one standard error)
-NUM_FORECAST_DRAWS = 4_096
+# --- Answers after the evidence: the most probable map (SCM with formulas), the most probable behaviour, a forecast ---
+NUM_BEHAVIOUR_DRAWS = 256  # a share has a standard error of at most 0.031
+NUM_FORECAST_DRAWS = 4_096  # a probability has a standard error of at most 0.008
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,10 @@ class MapChoice:
 
 @dataclass(frozen=True)
 class ExtendedAnswer:
-    """An answer object of the task, and how it was found.
+    """An answer object of the task, with its provenance.
 
-    submission: what `submit` takes; posterior_share: of a map; provenance: exact, or from how many draws
-    choice: of a most probable map, among equals by a tie rule
+    submission: the answer object; posterior_share: posterior of a map, None for other answers
+    provenance: "exact", or the number of draws, in words; choice: the map with its posterior, None for other answers
     """
 
     submission: Mapping[str, object]
@@ -86,7 +84,7 @@ def answer_exact(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[Extende
 
 
 def answer_posterior(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -> Outcome[ExtendedAnswer]:
-    """Return a drawn member of the most frequent clean behaviour; the first drawn of equals."""
+    """Return a drawn member of the most frequent clean behaviour, the one drawn first in a tie."""
     scm_class = task_class(task)
     posterior = Posterior(scm_class).condition(*worlds)
     rng = Random(f"{item_id}|posterior")
@@ -114,7 +112,7 @@ def answer_forecast(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -
     scm_class = task_class(task)
     posterior = Posterior(scm_class).condition(*worlds)
     assert task.extension is not None
-    # exact up to 2**7 masses a row, for all rows or none: the provenance names one method
+    # exact for all rows or for none, as the provenance names one method; a row takes up to 2**7 masses
     forecast: list[list[dict[str, float]]] = []
     requests = [
         request_rows(scm_class, world.constants, [int(context[::-1] or "0", 2) for context in world.contexts])
@@ -125,7 +123,7 @@ def answer_forecast(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -
         if not posterior.mass:
             return Impossible(f"no SCM has positive posterior; class: {scm_class.describe()}")
         if all(len(free_bits(posterior, clamped)) <= MAX_LISTED_CELLS for rows in requests for _, clamped in rows):
-            # worlds repeat rows: in one that clamps a root, half of the contexts coincide
+            # worlds repeat rows: where a root is intervened on, half of the contexts coincide
             memo: dict[tuple[int, int], dict[str, float]] = {}
             for rows in requests:
                 for row in rows:
@@ -176,7 +174,7 @@ def member_formulas(roots: Sequence[str], member: Mechanisms) -> dict[str, Formu
     return {v: formula_for(f.table, f.parents or roots[:1], STANDARD_OPERATORS) for v, f in member.items()}
 
 
-# --- Policies of an episode: ask for worlds greedily or at random, until nothing splits or the verdict is decided -----
+# --- Policies of an episode: request worlds greedily or at random, until nothing splits or the behaviour is decided ---
 
 
 def episode_evidence(episode: Episode[Task, Reading]) -> list[EvidenceWorld]:
@@ -185,26 +183,26 @@ def episode_evidence(episode: Episode[Task, Reading]) -> list[EvidenceWorld]:
 
 
 class Policy(Protocol):
-    """Chooses the next world to ask for."""
+    """Chooser of the next world to request."""
 
     def choose(self, worlds: Sequence[EvidenceWorld], posterior: Posterior) -> Mapping[str, int] | None:
-        """Return the constants of the next world after these, None to ask for no more."""
+        """Return the constants of the next world after these; None to request no more."""
         ...
 
 
 class GreedyPolicy:
-    """Asks for the world that is expected to leave least, until no candidate splits."""
+    """Policy that requests the world with the least expected share left, until no candidate splits."""
 
     def __init__(self, chooser: WorldChooser) -> None:
         self._chooser = chooser
 
     def choose(self, worlds: Sequence[EvidenceWorld], posterior: Posterior) -> Mapping[str, int] | None:
         choice = self._chooser.choose(worlds)
-        return None if choice is None else self._chooser.candidates[choice.place]
+        return None if choice is None else self._chooser.candidates[choice.index]
 
 
 class RandomPolicy:
-    """Asks for candidates in random order without repetition, until no candidate splits."""
+    """Policy that requests candidates in random order without repetition, until no candidate splits."""
 
     def __init__(self, chooser: WorldChooser, item_id: str) -> None:
         self._chooser = chooser
@@ -213,7 +211,7 @@ class RandomPolicy:
         self._order = iter(rng.sample(chooser.candidates, len(chooser.candidates)))
 
     def choose(self, worlds: Sequence[EvidenceWorld], posterior: Posterior) -> Mapping[str, int] | None:
-        # before each world, not after one that removed nothing: that one would be a world more than greedy's stop
+        # tested before each world, as in the greedy policy: else it would take a world more to stop
         rng = Random(f"{self._item_id}|random|{len(worlds)}")
         return next(self._order, None) if self._chooser.has_split(worlds, posterior, rng) else None
 
@@ -225,7 +223,7 @@ POLICIES: Mapping[str, Callable[[WorldChooser, str], Policy]] = {
 
 
 def play_worlds(episode: Episode[Task, Reading], policy_name: str, item_id: str) -> list[EvidenceWorld]:
-    """Ask for worlds by a policy of POLICIES; return all evidence. The episode stays open for the submission."""
+    """Request worlds by a policy of POLICIES; return all evidence. The episode stays open for the submission."""
     if policy_name not in POLICIES:
         raise ValueError(f"unknown policy '{policy_name}'; known: {', '.join(POLICIES)}")
     task = episode.task
@@ -240,7 +238,7 @@ def play_worlds(episode: Episode[Task, Reading], policy_name: str, item_id: str)
     worlds = episode_evidence(episode)
     posterior = Posterior(scm_class).condition(*worlds)
     while not episode.closed and episode.left > 0:
-        # noise-free both policies end where nothing splits
+        # noise-free, both policies end where nothing splits
         if not scm_class.noise.is_noiseless and is_settled(
             posterior, verdict_worlds, Random(f"{item_id}|stop|{len(worlds)}")
         ):
@@ -260,9 +258,10 @@ def play_worlds(episode: Episode[Task, Reading], policy_name: str, item_id: str)
 
 
 def stop_worlds(task: Task) -> AskedWorlds:
-    """Return the worlds whose clean behaviour settles an episode: those to forecast, else no and single constants.
+    """Return the worlds whose clean behaviour ends an episode once it is decided.
 
-    Held-out worlds of a map are not disclosed; single constants in all contexts show nearly every mechanism.
+    These are the worlds to forecast. For a map, whose held-out worlds are not disclosed: the world without intervention
+    and those with one constant, in up to 16 contexts, which depend on nearly every mechanism.
     """
     scm_class, extension = task_class(task), task.extension
     assert extension is not None
@@ -277,9 +276,9 @@ def stop_worlds(task: Task) -> AskedWorlds:
 
 
 def is_settled(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> bool:
-    """Return whether one clean behaviour of these worlds has the threshold's share; noise-free whether one is left."""
+    """Return whether the clean behaviour in these worlds is decided; without noise, whether one member remains."""
     if posterior.scm_class.noise.is_noiseless:
-        # hidden variables: negation pairs members, so their number is never 1; the episode ends where nothing splits
+        # negated hidden variables pair members, so their number is never 1; the episode ends where nothing splits
         return posterior.num_members == 1 if not posterior.scm_class.hidden_parents else False
     return decide_behaviour(posterior, worlds, rng).is_decided
 
@@ -290,7 +289,8 @@ def _context_texts(contexts: Sequence[int], num_roots: int) -> Iterator[str]:
 
 
 # --- Regret of each world of an episode against the best candidate: expected shares, or bits under noise --------------
-# listing is exact and costs members x candidates; above it 256 members by pairs, under noise 64 drawn truths
+# members up to which regret is exact, by listing, at the cost of members x candidates; above, estimated from pairs of
+# drawn members, under noise from NUM_TRUTHS draws
 MAX_REGRET_MEMBERS = 2_000
 NUM_TRUTHS = 64
 NUM_GROUPS = 8  # groups of drawn members, for a standard error
@@ -301,11 +301,11 @@ ShownWorld: TypeAlias = tuple[Mapping[str, int], Sequence[int], Sequence[str]]
 
 @dataclass(frozen=True)
 class StepRegret:
-    """One world's loss.
+    """Regret of one requested world against the best candidate.
 
-    value: of the world that was asked for; best: of the best candidate (least share, most bits); regret: at least 0
-    is_exact: by listing; otherwise estimated from drawn truths
-    standard_error: of an estimated difference; the best of many estimates is overrated besides
+    value: expected share left, or expected bits under noise, of the requested world; best: that of the best candidate
+    is_exact: by listing; else estimated from draws
+    standard_error: standard error of an estimated difference; the best of many estimates is also overrated
     """
 
     value: float
@@ -321,7 +321,7 @@ class StepRegret:
 def step_regret(
     task: Task, posterior: Posterior, do: Mapping[str, int], contexts: Sequence[int], item_id: str, step: int
 ) -> StepRegret:
-    """Return the regret of asking for a world after the evidence of a posterior; contexts as they were shown."""
+    """Return the regret of requesting a world after the evidence of a posterior; contexts: as they were shown."""
     assert task.extension is not None
     assert task.extension.allowance is not None
     candidates = candidate_worlds(posterior.scm_class.observed, task.extension.allowance.max_targets)
@@ -337,7 +337,7 @@ def _share_regret(
     posterior: Posterior, candidates: Sequence[Mapping[str, int]], chosen: int, contexts: Sequence[int]
 ) -> StepRegret:
     listed = list_candidates(posterior, [(do, contexts) for do in candidates], MAX_REGRET_MEMBERS)
-    shares = [listed.share(listed.every_cell, place) for place in range(len(candidates))]
+    shares = [listed.share(listed.every_cell, index) for index in range(len(candidates))]
     return StepRegret(float(shares[chosen]), float(min(shares)), is_exact=True)
 
 
@@ -348,7 +348,7 @@ def _pair_regret(
     contexts: Sequence[int],
     seed: str,
 ) -> StepRegret:
-    """Estimate shares by pairs of drawn members that read alike."""
+    """Estimate shares by pairs of drawn members with equal readings."""
     rng = Random(seed)
     sampler = posterior_sampler(posterior)
     members = MemberArrays(posterior.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
@@ -357,7 +357,8 @@ def _pair_regret(
     keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(members.programs)
     shares = alike_shares(keys)
     best = int(shares.argmin())
-    # groups of members share no pair; pairs across groups, which the estimate has too, make it better than this
+    # groups share no pair, so their differences are independent; the estimate has pairs across groups too: the error is
+    # an upper estimate
     groups = [alike_shares(keys[:, first::NUM_GROUPS]) for first in range(NUM_GROUPS)]
     differences = np.array([group[chosen] - group[best] for group in groups])
     error = float(differences.std(ddof=1)) / NUM_GROUPS**0.5
@@ -373,26 +374,26 @@ def _bits_regret(
     seed: str,
 ) -> StepRegret:
     is_common = posterior.scm_class.noise.kind is not NoiseKind.EACH
-    # under noise no SCM is ever excluded, so the size of the class decides and not that of the evidence
+    # under noise the evidence excludes no SCM: the size of the class decides
     if is_common and Posterior(posterior.scm_class).num_members <= MAX_REGRET_MEMBERS:
         try:
             rows = [request_rows(posterior.scm_class, do, contexts) for do in candidates]
             bits = [expected_bits(posterior, world) for world in rows]
         except BudgetSpent:
-            # a world has more than 4,096 readings: estimated below
+            # some world has more than 4,096 readings: estimate below
             pass
         else:
             best = best_by_bits(bits)
             return StepRegret(bits[chosen], bits[chosen if best is None else best], is_exact=True)
     chooser = WorldChooser(task, posterior.scm_class, seed)
-    # the world asked for may not be among the compared ones; it is rated by the same draws as the best
-    chooser.places = sorted({*chooser.places, chosen})
+    # the requested world is rated by the same draws as the others
+    chooser.compared = sorted({*chooser.compared, chosen})
     by_draw = chooser.bits_by_draw(posterior, [contexts], Random(seed), NUM_TRUTHS)
     values = by_draw.mean(axis=0)
-    place, best_place = chooser.places.index(chosen), int(values.argmax())
-    # of the differences: both worlds are rated by the same drawn members
-    error = float((by_draw[:, best_place] - by_draw[:, place]).std(ddof=1)) / NUM_TRUTHS**0.5
-    return StepRegret(float(values[place]), float(values[best_place]), is_exact=False, standard_error=error)
+    position, best_position = chooser.compared.index(chosen), int(values.argmax())
+    # of the paired differences, since both worlds are rated by the same drawn members
+    error = float((by_draw[:, best_position] - by_draw[:, position]).std(ddof=1)) / NUM_TRUTHS**0.5
+    return StepRegret(float(values[position]), float(values[best_position]), is_exact=False, standard_error=error)
 
 
 def episode_regrets(
@@ -400,7 +401,7 @@ def episode_regrets(
 ) -> tuple[StepRegret, ...]:
     """Return the regret of every world after the start, each against the evidence before it.
 
-    posterior: of the empty evidence
+    posterior: posterior of the empty evidence
     """
     regrets = []
     for index, (do, contexts, rows) in enumerate(steps):
@@ -411,20 +412,20 @@ def episode_regrets(
 
 
 def is_worth_asking(task: Task, worlds: Sequence[EvidenceWorld], posterior: Posterior, item_id: str) -> bool:
-    """Return whether a further world is of use: a candidate splits, and under noise nothing is decided yet.
+    """Return whether a further world is useful: a candidate splits, and under noise no behaviour is decided yet.
 
-    Under noise every SCM keeps some mass, so that the members alone are split for ever. Noise-free the answer is exact
-    where members are few; above that a split among draws proves it, and greedy's own draws decide that there is none.
+    Under noise every SCM keeps some mass, so that candidates always split. Without noise and with few members the
+    result is exact; else a split among draws proves it, and without one the draws of the greedy rule decide.
 
-    worlds: after which the posterior is
+    worlds: evidence of the posterior
     """
     scm_class = posterior.scm_class
     chooser = WorldChooser(task, scm_class, item_id)
     if scm_class.noise.is_noiseless and count_members(posterior) <= MAX_LISTED_MEMBERS:
         members = MemberArrays(scm_class, list_members(posterior))
-        # all contexts: what an episode with drawn ones may show, sooner or later
-        every = range(1 << len(scm_class.roots))
-        rows = [row for do in chooser.candidates for row in request_rows(scm_class, do, every)]
+        # all contexts, since an episode with random contexts may show any of them
+        contexts = range(1 << len(scm_class.roots))
+        rows = [row for do in chooser.candidates for row in request_rows(scm_class, do, contexts)]
         words = np.array([word for word, _ in rows], np.uint64)
         targets = np.array([clamped for _, clamped in rows], np.uint64)
         readings = members.readings(words, targets)

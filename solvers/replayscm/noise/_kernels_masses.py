@@ -1,4 +1,4 @@
-"""Kernels: masses of evidence under noise, in doubles: to rank worlds by; reported masses are exact.
+"""Kernels: masses of evidence under noise in doubles, only to rank worlds; reported masses are exact.
 
 A mass is the sum over acyclic SCMs of prior weight times likelihood, where each free cell is flipped with one rate.
 Dimension letters: e = parent sets, of one variable after another, subsets before supersets; k = largest number of
@@ -24,12 +24,12 @@ F64 = npt.NDArray[np.float64]
 def pattern_of(word: np.uint64, mask: int) -> int:
     """Gather the bits of a word under a mask, lowest first."""
     pattern = 0
-    place = 0
+    position = 0
     while mask:
         low = mask & -mask
         if word & np.uint64(low):
-            pattern |= 1 << place
-        place += 1
+            pattern |= 1 << position
+        position += 1
         mask ^= low
     return pattern
 
@@ -38,16 +38,16 @@ def pattern_of(word: np.uint64, mask: int) -> int:
 def _factor(zeros: int, ones: int, flip: F64, stay: F64) -> float:
     """Return the likelihood of one pattern's cells, summed over both values of the function there; 2 without cells.
 
-    zeros, ones: how many of the cells read 0 and 1
+    zeros, ones: numbers of cells with value 0 and 1
     """
-    together: float = flip[ones] * stay[zeros] + flip[zeros] * stay[ones]
-    return together
+    likelihood: float = flip[ones] * stay[zeros] + flip[zeros] * stay[ones]
+    return likelihood
 
 
 @kernel
 def count_patterns(
     masks: I64,  # [e]
-    variables: I64,  # [e] whose parent set it is
+    variables: I64,  # [e] child of each parent set
     words: U64,  # [r]
     targets: U64,  # [r]
     counts: I32,  # [e, 2, 2**k] out: free cells by parent set, value and pattern
@@ -68,8 +68,8 @@ def log_masses(
     variables: I64,  # [m] index of each
     below: I64,  # [e, k] index of the set without its i-th smallest member, counted from its variable's start
     inside: I64,  # [e] mask of endogenous members: bit i is variables[i]
-    prior: F64,  # [e] weight of each function by its number of parents
-    counts: I32,  # [e, 2, 2**k] of the evidence
+    prior: F64,  # [e] prior weight of each function over the set
+    counts: I32,  # [e, 2, 2**k] free cells of the evidence, see count_patterns
     flip: F64,  # flip[j] = rate**j
     stay: F64,  # stay[j] = (1 - rate)**j
     words: U64,  # [r]
@@ -109,21 +109,23 @@ def log_masses(
                     if zeros + ones:
                         before = _factor(counts[e, 0, pattern], counts[e, 1, pattern], flip, stay)
                         after = _factor(counts[e, 0, pattern] + zeros, counts[e, 1, pattern] + ones, flip, stay)
-                        # a factor 0 (rate 0, or underflow) has made base[e] 0, and 0 / 0 is no number
+                        # a factor of 0 (rate 0, or underflow) has made base[e] 0; 0 / 0 would be NaN
                         weight = weight * (after / before) if before > 0.0 else 0.0
                         new[0, pattern] = 0
                         new[1, pattern] = 0
                 weights[e] = weight
                 top = max(top, weight)
-            # scaled by the largest: 320 cells, half of them 1, may weigh 2**-319 a variable, ten variables 2**-3190
+            # divide by the largest weight against underflow: 320 cells, half of them 1, may weigh 2**-319 for each
+            # variable, 2**-3190 for ten
             if top == 0.0:
                 scale = -np.inf
                 break
             scale += np.log(top)
             _invert(masks, below, starts[i], starts[i + 1], weights)
-            sums[i, :] = 0.0  # of the functions that depend on every member of their set, which the inversion leaves
+            # after the inversion, weights[e] is over the functions that depend on every member of the set
+            sums[i, :] = 0.0
             for e in range(starts[i], starts[i + 1]):
-                if weights[e] > 0.0:  # the inversion subtracts: rounding may leave a negative rest
+                if weights[e] > 0.0:  # the inversion subtracts, and rounding may make it negative
                     sums[i, inside[e]] += weights[e] * prior[e] / top
             # zeta transform, m 2**m additions: sums[i, S] becomes the weight of all sets whose members lie in S
             for j in range(num_vars):
@@ -145,16 +147,16 @@ def _num_bits(mask: int) -> int:
 @inline_kernel
 def _invert(masks: I64, below: I64, start: int, end: int, weights: F64) -> None:
     """Moebius inversion over subsets of one variable's sets, in place."""
-    together = 0
+    union = 0
     for e in range(start, end):
-        together |= masks[e]
-    while together:
+        union |= masks[e]
+    while union:
         # one variable at a time: k subtractions a set; the subset lacks the bit, so this pass leaves it unchanged
-        bit = together & -together
+        bit = union & -union
         for e in range(start, end):
             if masks[e] & bit:
                 weights[e] -= weights[start + below[e, _num_bits(masks[e] & (bit - 1))]]
-        together ^= bit
+        union ^= bit
 
 
 @inline_kernel
@@ -173,17 +175,17 @@ def _acyclic_total(sums: F64, totals: F64, product: F64) -> float:
         # R. W. Robinson (Counting labeled acyclic digraphs, 1973): sinks with sign (-1)**(|sinks| + 1); 3**m terms.
         # Subsets ascend, so that the product without the lowest sink is there already
         product[0] = -totals[placed]
-        rest = full - 1 ^ placed
-        # (x - rest) & rest: the next larger subset of rest, 0 after the last
-        sinks = (0 - rest) & rest
+        unplaced = full - 1 ^ placed
+        # (x - unplaced) & unplaced: the next larger subset of `unplaced`, 0 after the last
+        sinks = (0 - unplaced) & unplaced
         while sinks:
             low = sinks & -sinks
-            place = 0
-            while low >> place != 1:
-                place += 1
-            product[sinks] = -product[sinks ^ low] * sums[place, placed]
+            i = 0
+            while low >> i != 1:
+                i += 1
+            product[sinks] = -product[sinks ^ low] * sums[i, placed]
             totals[placed | sinks] += product[sinks]
-            sinks = (sinks - rest) & rest
-    # the alternating sum may round below 0, of which there is no logarithm
-    whole: float = max(totals[full - 1], 0.0)
-    return whole
+            sinks = (sinks - unplaced) & unplaced
+    # the alternating sum may round below 0, which has no logarithm
+    total: float = max(totals[full - 1], 0.0)
+    return total

@@ -1,11 +1,11 @@
 """The most probable SCM with formulas, of least total formula size; all that tie, counted, listed and drawn.
 
-For every parent set the best tables are those of fewest mismatches that depend on all of it; the smallest formula of
-these is looked up. Then dynamic programming over subsets of the endogenous variables: pairs of prior weight and
-mismatches that no other exceeds in both, each with its least size. For a uniform prior one pair is left: fewest
-mismatches, whatever the rate.
+For every parent set, the best tables are those of fewest mismatches that depend on all of it; the smallest formula of
+these is looked up. Then dynamic programming over subsets of the endogenous variables has the pairs of prior weight and
+mismatches that no other exceeds in both, each with its least size. Under a uniform prior a single pair remains: that of
+fewest mismatches, whatever the rate.
 
-`best_map` returns one of them by its tie rule; what a rate owes to that choice is what the others say.
+`best_map` returns one SCM by its tie rule; `tied_maps` has the others, which show how far a rate depends on that rule.
 """
 
 from __future__ import annotations
@@ -43,16 +43,19 @@ from calibrant.solvers.replayscm.noise.most_probable import (
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
 from calibrant.solvers.replayscm.noise.subset_tables import VariableRows, clean_patterns, pattern_counts
 
-# --- The most probable SCM with formulas; of several the one of least total formula size ------------------------------
-MAX_CATALOGUE_VARS = 4  # of which every function's least formula is listed
+# --- The most probable SCM with formulas; in a tie the one of least total formula size --------------------------------
+MAX_CATALOGUE_VARS = 4  # variables of functions whose least formulas are all listed
 MAX_OPEN_ROWS = 12  # open rows of a table: 2**12 completions are compared by size
 # a hidden variable of 3 parents has at most 109 columns, negations apart; two have 11,881 before worlds exclude most
 MAX_COLUMNS = 2_048  # combinations of hidden columns whose best posterior is computed, 5 ms each
-MAX_SIGNED_COLUMNS = 128  # of those with the maximum: searched for the smallest formulas, with their negations
+MAX_SIGNED_COLUMNS = 128  # columns that attain the maximum and are searched, with negations, for the smallest formulas
 
 
 class Option(NamedTuple):
-    """The best mechanism over one parent set; tables: bits of all functions of that size, that of the formula first."""
+    """Best mechanism over one parent set.
+
+    tables: bits of all best functions of the same formula size, that of the formula first
+    """
 
     weight: Fraction
     mismatches: int
@@ -63,7 +66,7 @@ class Option(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """A best assignment of a set of variables: weight, mismatches, total size, and the options chosen."""
+    """Best assignment of a set of variables: weight, mismatches, total size, and the option of each variable."""
 
     weight: Fraction
     mismatches: int
@@ -73,11 +76,12 @@ class Partial(NamedTuple):
 
 @dataclass(frozen=True)
 class BestMap:
-    """A most probable SCM.
+    """Most probable SCM.
 
-    formulas: by variable, hidden ones too; share: its posterior; num_columns: hidden columns that attain it
+    formulas: variable -> formula, hidden ones too; share: posterior; num_columns: hidden columns that attain it
     is_smallest: whether all of these were searched, so that no SCM of the same posterior has smaller formulas
-    weight: prior x probability of the rows; signed_columns: hidden columns under which SCMs as small attain it
+    weight: prior x probability of the rows
+    signed_columns: hidden columns under which SCMs of the same size attain the maximum
     """
 
     formulas: Mapping[str, Formula]
@@ -91,23 +95,21 @@ class BestMap:
 
 
 def best_map(posterior: Posterior, grammar: Grammar) -> BestMap:
-    """Return the most probable SCM, the smallest of several; `BudgetSpent` for too many hidden columns.
+    """Return the most probable SCM, in a tie the smallest under the first MAX_SIGNED_COLUMNS columns that attain it.
 
-    The smallest is sought under the first MAX_SIGNED_COLUMNS columns that attain the maximum.
-
-    `ValueError` if nothing has positive posterior.
+    `BudgetSpent` for too many hidden columns; `ValueError` if no SCM has positive posterior.
     """
     columns, is_complete = _best_columns(posterior, grammar)
     best: tuple[tuple[Fraction, int], Partial] | None = None
     attaining: dict[tuple[Fraction, int], list[tuple[HiddenColumn, ...]]] = {}
-    # a negated column has the same posterior and other formulas, which decide ties by size
+    # negated columns have the same posterior but other formulas, whose sizes decide ties
     for signed in (signed for pair in columns[:MAX_SIGNED_COLUMNS] for signed in product(*map(_signs, pair))):
         for partial in _column_front(posterior, grammar, signed):
             value = partial.weight * rate_factor(posterior, partial.mismatches)
             key = value, -partial.size
-            listed = attaining.setdefault(key, [])
-            if not listed or listed[-1] is not signed:  # two partials of a column may have one key
-                listed.append(signed)
+            columns_of_key = attaining.setdefault(key, [])
+            if not columns_of_key or columns_of_key[-1] is not signed:  # two partials of a column may have one key
+                columns_of_key.append(signed)
             if value and (best is None or key > best[0]):
                 best = key, partial
     if best is None:
@@ -124,19 +126,19 @@ def best_map(posterior: Posterior, grammar: Grammar) -> BestMap:
 
 
 def _best_columns(posterior: Posterior, grammar: Grammar) -> tuple[list[tuple[HiddenColumn, ...]], bool]:
-    """Return the columns under which the posterior has its maximum, negations apart, and whether these are all."""
+    """Return the columns under which the posterior has its maximum, without negations, and whether these are all."""
     scm_class = posterior.scm_class
     if not scm_class.hidden_parents:
         return [()], True
     if not scm_class.noise.is_noiseless:
-        every = iter(hidden_columns(scm_class, posterior.words))
-        listed = list(islice(every, MAX_COLUMNS))
-        if next(every, None) is not None:
+        columns_left = iter(hidden_columns(scm_class, posterior.words))
+        listed = list(islice(columns_left, MAX_COLUMNS))
+        if next(columns_left, None) is not None:
             raise BudgetSpent(f"more than {MAX_COLUMNS:,} columns of hidden variables; compared are that many")
         values = [_best_value(posterior, grammar, columns) for columns in listed]
         top = max(values, default=Fraction(0))
         return [columns for columns, value in zip(listed, values, strict=True) if value == top], True
-    # noise-free most columns fit no SCM, which their groups tell; if all SCMs that fit are alike, that is enough
+    # without noise, most columns fit no SCM, which their groups show; under a uniform prior all SCMs that fit are best
     is_uniform = scm_class.prior is Prior.UNIFORM
     best = (
         feasible_columns(posterior)
@@ -154,30 +156,30 @@ def _best_value(posterior: Posterior, grammar: Grammar, columns: Sequence[Hidden
 
 
 def _signs(column: HiddenColumn) -> list[HiddenColumn]:
-    """Return a column and its negation, which has other formulas."""
+    """Return a column and its negation; the column alone if it has no values."""
     negated = replace(column, values={word: 1 - bit for word, bit in column.values.items()})
     return [column, negated] if column.values else [column]
 
 
 def _column_front(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> list[Partial]:
-    options = column_options(posterior, grammar, columns)
-    return _best_orders(options, posterior.root_mask)
+    """Return the best assignments under these columns, one for each number of mismatches on the front."""
+    return _best_assignments(column_options(posterior, grammar, columns), posterior.root_mask)
 
 
 def column_options(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> dict[int, list[Option]]:
-    """Return by variable the best mechanism over each parent set, under these columns of the hidden variables."""
+    """Return variable -> best mechanism over each parent set, under these columns of the hidden variables."""
     scm_class = posterior.scm_class
     options: dict[int, list[Option]] = {}
     for v, local in posterior.local_rows.items():
         options[v] = _options(posterior, grammar, v, extend_rows(local, columns))
     for column in columns:
-        places = members_of(column.parents)
-        values = {sum((w >> u & 1) << i for i, u in enumerate(places)): bit for w, bit in column.values.items()}
+        parents = members_of(column.parents)
+        values = {sum((w >> u & 1) << i for i, u in enumerate(parents)): bit for w, bit in column.values.items()}
         name = scm_class.variables[column.index]
-        table = _partial(len(places), values)
+        table = _partial_table(len(parents), values)
         # a hidden variable of unknown parents may be a constant
         formula, least = _smallest(
-            [table], [scm_class.variables[u] for u in places], grammar, mentioned_roots(scm_class, name)
+            [table], [scm_class.variables[u] for u in parents], grammar, mentioned_roots(scm_class, name)
         )
         weight = scm_class.mechanism_weight(name, column.num_parents)
         options[column.index] = [Option(weight, 0, formula.size, formula, column.parents, least)]
@@ -185,7 +187,7 @@ def column_options(posterior: Posterior, grammar: Grammar, columns: Sequence[Hid
 
 
 def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: VariableRows) -> list[Option]:
-    """Return the best mechanism over each parent set, without sets that a subset exceeds."""
+    """Return the best mechanism over each parent set, without sets that a subset dominates."""
     scm_class = posterior.scm_class
     grid, names = scm_class.noise.grid, scm_class.variables
     fewest = fewest_mismatches(rows, variable, posterior.masks[variable])
@@ -201,8 +203,10 @@ def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: Variab
     mentioned = mentioned_roots(scm_class, names[variable])
     options = []
     for mask, (weight, mismatches) in pairs.items():
-        # a subset is available wherever the set is, so a set that it exceeds is in no best SCM
-        if not weight or any(_exceeds(pairs[sub], (weight, mismatches)) for sub in pairs if sub & mask == sub != mask):
+        # a subset is available wherever the set is, so a set that it dominates is in no best SCM
+        if not weight or any(
+            _dominates(pairs[sub], (weight, mismatches)) for sub in pairs if sub & mask == sub != mask
+        ):
             continue
         tables = _best_tables(rows, variable, mask, fewest[mask][0])
         formula, least = _smallest(tables, [names[u] for u in members_of(mask)], grammar, mentioned)
@@ -215,13 +219,17 @@ def mentioned_roots(scm_class: MechanismClass, variable: str) -> list[str]:
     return [root for root in scm_class.roots if root in scm_class.admissible_parents(variable)]
 
 
-def _exceeds(first: tuple[Fraction, int], second: tuple[Fraction, int]) -> bool:
+def _dominates(first: tuple[Fraction, int], second: tuple[Fraction, int]) -> bool:
+    """Return whether one (weight, mismatches) is at least as good as another in both parts, and differs."""
     return first[0] >= second[0] and first[1] <= second[1] and first != second
 
 
 def _best_tables(rows: VariableRows, variable: int, mask: Mask, fewest: int) -> list[PartialTable]:
-    """Return the majority table and, if that ignores a parent however it is completed, its cheapest single flips."""
-    places = members_of(mask)
+    """Return the majority table, or its cheapest single flips if every completion of it ignores a parent.
+
+    fewest: fewest mismatches of a function that depends on all parents
+    """
+    parents = members_of(mask)
     clean = clean_patterns(rows, variable, mask)
     assert clean is not None
     values: dict[int, int] = {}
@@ -230,35 +238,38 @@ def _best_tables(rows: VariableRows, variable: int, mask: Mask, fewest: int) -> 
     counts = pattern_counts(rows, variable, mask)
     for pattern in counts.keys() | clean.keys():
         zeros, ones = counts.get(pattern, (0, 0))
-        row = sum((pattern >> u & 1) << i for i, u in enumerate(places))
+        row = sum((pattern >> u & 1) << i for i, u in enumerate(parents))
         if pattern in clean:
             values[row] = clean[pattern]
             least += zeros if clean[pattern] else ones
         else:
-            # an even pattern stays open: both values cost the same, and the smallest formula decides
+            # a pattern with as many zeros as ones stays open: the smallest formula decides
             least += min(zeros, ones)
             if zeros != ones:
                 values[row] = int(ones > zeros)
                 costs[row] = abs(ones - zeros)
     if fewest == least:
-        return [_partial(len(places), values)]
-    # one flip is enough (proof in `most_probable`); open patterns would flip at no cost, and then `fewest` is `least`
+        return [_partial_table(len(parents), values)]
+    # one flip is enough (proof in the head of most_probable); with an open pattern, which flips at no cost, `fewest` is
+    # `least`
     flips = [row for row, cost in costs.items() if cost == fewest - least]
-    return [_partial(len(places), values | {row: 1 - values[row]}) for row in sorted(flips)]
+    return [_partial_table(len(parents), values | {row: 1 - values[row]}) for row in sorted(flips)]
 
 
-def _partial(num_vars: int, values: Mapping[int, int]) -> PartialTable:
+def _partial_table(num_vars: int, values: Mapping[int, int]) -> PartialTable:
     return PartialTable(num_vars, sum(1 << row for row in values), sum(bit << row for row, bit in values.items()))
 
 
 def _smallest(
     tables: Sequence[PartialTable], names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]
 ) -> tuple[Formula, Sequence[int]]:
-    """Return a smallest formula of a completion that depends on all names, and the bits of all tables of that size.
+    """Return a smallest formula of a completion that depends on all names, and the bits of all of that size.
 
-    The formula is of the first of these.
+    The formula is that of the first of these.
 
-    mentioned: roots that a constant may mention. `BudgetSpent` for too many open rows
+    mentioned: roots that a constant may mention
+
+    `BudgetSpent` for more than MAX_OPEN_ROWS open rows.
     """
     if 1 <= len(names) <= MAX_CATALOGUE_VARS:
         return _smallest_listed(tables, names, synthesis_operators(grammar))
@@ -282,14 +293,14 @@ def _smallest_listed(
     agreeing = np.zeros(len(bits), np.bool_)
     for partial in tables:
         agreeing |= (bits ^ np.uint64(partial.value)) & np.uint64(partial.care) == 0
-    places = np.flatnonzero(agreeing)
-    # the catalogue ascends by size, then bits: of equals the first
-    least = bits[places[sizes[places] == sizes[places].min()]].tolist()
+    positions = np.flatnonzero(agreeing)
+    # the catalogue ascends by size, then by bits
+    least = bits[positions[sizes[positions] == sizes[positions].min()]].tolist()
     return formula_for(TruthTable(len(names), least[0]), names, operators), least
 
 
 def table_formula(table: TruthTable, names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]) -> Formula:
-    """Return a smallest formula of a table over names; a constant mentions the first of the roots."""
+    """Return a smallest formula of a table over names; a constant is a literal or mentions the first of the roots."""
     operators = synthesis_operators(grammar)
     if names:
         return formula_for(table, names, operators)
@@ -301,6 +312,7 @@ def table_formula(table: TruthTable, names: Sequence[str], grammar: Grammar, men
 
 
 def _completions(partial: PartialTable) -> list[TruthTable]:
+    """Return all tables that agree; `BudgetSpent` for more than MAX_OPEN_ROWS open rows."""
     size = 1 << partial.num_vars
     unseen = [row for row in range(size) if not partial.care >> row & 1]
     if len(unseen) > MAX_OPEN_ROWS:
@@ -312,9 +324,9 @@ def _completions(partial: PartialTable) -> list[TruthTable]:
 
 
 class _State(NamedTuple):
-    """A best assignment while orders are compared.
+    """Best assignment of a set of variables, during the search.
 
-    weight: over the scales of its variables; code: its parent sets as one number, that of the first variable first
+    weight: times the scales of its variables; code: parent sets as one number, that of the first variable highest
     """
 
     weight: int
@@ -323,29 +335,29 @@ class _State(NamedTuple):
     chosen: tuple[tuple[int, Option], ...]
 
 
-def _best_orders(options: Mapping[int, Sequence[Option]], roots: Mask) -> list[Partial]:
-    """Return the best assignments of all variables, by dynamic programming over which come first."""
+def _best_assignments(options: Mapping[int, Sequence[Option]], roots: Mask) -> list[Partial]:
+    """Return the best assignments of all variables, by dynamic programming over the sets of placed variables."""
     variables = sorted(options)
-    width = max(option.mask.bit_length() for listed in options.values() for option in listed) if variables else 0
-    # one scale a variable: all assignments of the same variables compare as integers, 20 times faster than fractions
-    scales = {v: lcm(*(option.weight.denominator for option in listed)) for v, listed in options.items()}
+    width = max(option.mask.bit_length() for sets in options.values() for option in sets) if variables else 0
+    # a scale for each variable: assignments of the same variables compare as integers, 20 times faster than fractions
+    scales = {v: lcm(*(option.weight.denominator for option in sets)) for v, sets in options.items()}
     scaled = {
         v: [
-            (int(option.weight * scales[v]), option.mask << width * (len(variables) - place), option)
+            (int(option.weight * scales[v]), option.mask << width * (len(variables) - position), option)
             for option in options[v]
         ]
-        for place, v in enumerate(variables, start=1)
+        for position, v in enumerate(variables, start=1)
     }
-    # by orders, not by layers: a DAG that is met in several orders does no harm to a maximum
-    fronts: dict[Mask, dict[int, _State]] = {0: {0: _State(1, 0, 0, ())}}
+    # by orders, not by layers: for a maximum a DAG may occur in several orders
+    fronts: dict[Mask, dict[int, _State]] = {0: {0: _State(1, 0, 0, ())}}  # placed -> mismatches -> best assignment
     for _ in variables:
         following: dict[Mask, dict[int, _State]] = {}
         for placed, states in fronts.items():
             for v in variables:
                 if placed >> v & 1:
                     continue
-                within = [triple for triple in scaled[v] if not triple[2].mask & ~(placed | roots)]
-                _extend(states, v, within, following.setdefault(placed | 1 << v, {}))
+                allowed = [triple for triple in scaled[v] if not triple[2].mask & ~(placed | roots)]
+                _extend(states, v, allowed, following.setdefault(placed | 1 << v, {}))
         fronts = {placed: _undominated(states) for placed, states in following.items()}
     scale = prod(scales.values())
     return [
@@ -355,16 +367,17 @@ def _best_orders(options: Mapping[int, Sequence[Option]], roots: Mask) -> list[P
 
 
 def _extend(
-    states: Mapping[int, _State], variable: int, within: Sequence[tuple[int, int, Option]], best: dict[int, _State]
+    states: Mapping[int, _State], variable: int, allowed: Sequence[tuple[int, int, Option]], best: dict[int, _State]
 ) -> None:
-    """Add a variable to every assignment; of equal mismatches the largest weight, then the smallest size is kept.
+    """Add a variable to every assignment; for each number of mismatches keep largest weight, then smallest size.
 
-    within: weight, code and option of each parent set; parent sets settle ties, whatever the order of options
+    allowed: weight, code and option of each parent set; the code breaks ties, whatever the order of options
+    best: mismatches -> best assignment so far, updated
     """
     for mismatches, state in states.items():
-        for factor, code, option in within:
-            number, weight = mismatches + option.mismatches, state.weight * factor
-            incumbent = best.get(number)
+        for factor, code, option in allowed:
+            total_mismatches, weight = mismatches + option.mismatches, state.weight * factor
+            incumbent = best.get(total_mismatches)
             if incumbent is not None:
                 if weight < incumbent.weight:
                     continue
@@ -372,11 +385,11 @@ def _extend(
                 if weight == incumbent.weight and rank >= (incumbent.size, incumbent.code):
                     continue
             chosen = (*state.chosen, (variable, option))
-            best[number] = _State(weight, state.size + option.size, state.code + code, chosen)
+            best[total_mismatches] = _State(weight, state.size + option.size, state.code + code, chosen)
 
 
 def _undominated(states: Mapping[int, _State]) -> dict[int, _State]:
-    """Drop assignments that another of fewer mismatches equals or exceeds in weight."""
+    """Drop assignments if another of fewer mismatches has at least their weight."""
     pruned: dict[int, _State] = {}
     top = 0
     for mismatches in sorted(states):
@@ -395,16 +408,19 @@ Formulas = Mapping[str, Formula]
 
 @dataclass(frozen=True)
 class TiedMaps:
-    """The most probable SCMs of least size: how many, and all of them or independent uniform draws."""
+    """Most probable SCMs of least size: their number, and all of them or independent uniform draws."""
 
     count: int
     maps: tuple[Formulas, ...]
 
 
 class _Part(NamedTuple):
-    """SCMs under one column of the hidden variables that attain one pair of weight and mismatches."""
+    """SCMs under one combination of hidden columns that attain one key (weight, mismatches).
 
-    number: int
+    count: number of SCMs; options: variable -> parent set -> best mechanism
+    """
+
+    count: int
     options: Mapping[int, Mapping[Mask, Option]]
     maxima: LayeredMaxima
     key: Key
@@ -419,7 +435,7 @@ def tied_maps(
     if len(posterior.scm_class.variables) - len(posterior.scm_class.roots) > MAX_MECHANISMS:
         return OutOfBudget(f"ties are not counted: more than {MAX_MECHANISMS} mechanisms")
     parts = list(_parts(posterior, grammar, best))
-    count = sum(part.number for part in parts)
+    count = sum(part.count for part in parts)
     writer = _Writer(posterior, grammar)
     if count <= max_listed:
         return Found(TiedMaps(count, tuple(writer.list_maps(parts, best.size))))
@@ -440,19 +456,19 @@ def _parts(posterior: Posterior, grammar: Grammar, best: BestMap) -> Iterator[_P
         for key, least in maxima.front.items():
             weight, mismatches = key
             if least.size == best.size and weight * rate_factor(posterior, mismatches) == best.weight:
-                yield _Part(least.number, options, maxima, key)
+                yield _Part(least.count, options, maxima, key)
 
 
 def _attaining_options(
     posterior: Posterior, options: Mapping[int, Sequence[Option]], best: BestMap
 ) -> dict[int, dict[Mask, Option]]:
-    """Return the options by parent set, without those that fall short of the best SCM whatever the others are."""
+    """Return the options by parent set, without those that no SCM of the maximal posterior can have."""
     odds = _mismatch_odds(posterior)
     if odds is None:
         return {v: {o.mask: o for o in listed} for v, listed in options.items()}
     values = {v: {o.mask: o.weight * odds**o.mismatches for o in listed} for v, listed in options.items()}
     target = best.weight / rate_factor(posterior, best.mismatches) * odds**best.mismatches
-    # cycles are allowed in this bound, so it excludes nothing that an optimum has
+    # the bound ignores cycles, so it excludes no option of an optimum
     bound = prod((max(by_mask.values()) for by_mask in values.values()), start=Fraction(1))
     return {
         v: {o.mask: o for o in listed if values[v][o.mask] * bound >= target * max(values[v].values())}
@@ -461,19 +477,19 @@ def _attaining_options(
 
 
 def _mismatch_odds(posterior: Posterior) -> Fraction | None:
-    """Return a factor by which a mismatch changes the order of SCMs; None where no one factor does."""
+    """Return a factor for each mismatch by which SCMs can be compared; None if there is no single one."""
     noise, prior = posterior.scm_class.noise, posterior.scm_class.prior
     if noise.kind is NoiseKind.EACH:
         return Fraction(1)  # the options' weights contain their mismatches
     if len(noise.grid) == 1:
         ((rate, _),) = noise.grid
         return rate / (1 - rate)
-    # of equal weights the fewest mismatches are best, whatever the factor below 1
+    # with equal weights the fewest mismatches are best, so any factor below 1 will do
     return Fraction(1, 2) if prior is Prior.UNIFORM else None
 
 
 class _Writer:
-    """Writes SCMs of parts as formulas."""
+    """Writer of the SCMs of parts as formulas."""
 
     def __init__(self, posterior: Posterior, grammar: Grammar) -> None:
         self._scm_class = posterior.scm_class
@@ -487,7 +503,7 @@ class _Writer:
                     yield self._formulas(assignment, bits)
 
     def draw(self, parts: list[_Part], size: int, rng: Random, count: int) -> Formulas:
-        part: _Part = draw_weighted(rng, ((part, part.number) for part in parts), count)
+        part: _Part = draw_weighted(rng, ((part, part.count) for part in parts), count)
         assignment = part.maxima.draw(rng, part.key, size)
         return self._formulas(assignment, tuple(rng.choice(part.options[v][mask].tables) for v, mask in assignment))
 

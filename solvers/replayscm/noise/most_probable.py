@@ -1,13 +1,13 @@
 """The most probable SCMs: their posterior and number, by maxima over DAGs.
 
-A candidate is a pair of prior weight and mismatches; of several only those count that no other exceeds in both.
+A *key* is a pair of prior weight and mismatches (cells that differ from the function). At every rate below 1/2 an SCM
+of larger weight and fewer mismatches is more probable, so only keys count that no other exceeds in both: the *front*.
 
-Of a parent set S the best table has the fewest mismatches, whatever the rate below 1/2: the majority of each pattern
-or, if that ignores a parent, its cheapest single flip. (A table that is constant along one argument witnesses each
-other argument twice, so after one flip it depends on all; any other table differs somewhere, at no less cost.)
+For a parent set, the best table has the fewest mismatches, whatever the rate below 1/2: the majority of each pattern
+or, if that table ignores a parent, its cheapest single flip. (A table that is constant along one argument witnesses
+each other argument twice, so after one flip it depends on all; any other table differs somewhere, at no less cost.)
 
-Numbers come from polynomials in the mismatches, packed into integers, so that ties are counted without listing
-tables.
+Ties are counted by polynomials in the mismatches, packed into integers, without listing tables.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_colu
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
 from calibrant.solvers.replayscm.noise.subset_tables import VariableRows, clean_patterns, invert, pattern_counts
 
-# --- Maxima over DAGs by layers, and how many SCMs of least formula size attain them; each DAG is met exactly once ----
+# --- Maxima over DAGs by layers, and how many SCMs of least formula size attain them; each DAG occurs exactly once ----
 Key: TypeAlias = tuple[Fraction, int]
-"""Weight and mismatches."""
+"""(weight, mismatches)."""
 
 
 class Least(NamedTuple):
-    """Least total formula size, and how many have it."""
+    """Least total formula size, and the number of SCMs (or functions) that have it."""
 
     size: int
-    number: int
+    count: int
 
 
 class SetMaximum(NamedTuple):
-    """The best functions of one parent set: weight, mismatches, their least size, how many have that size."""
+    """Best functions of one parent set: weight, mismatches, least formula size, and how many have this size."""
 
     weight: Fraction
     mismatches: int
     size: int
-    number: int
+    count: int
 
 
 Front: TypeAlias = dict[Key, Least]
-"""Keys that none exceeds in both parts."""
+"""Key -> least size, for keys that none exceeds in both parts."""
 
 Assignment: TypeAlias = tuple[tuple[int, Mask], ...]
 """Variables with their parent sets."""
@@ -56,17 +56,21 @@ Assignment: TypeAlias = tuple[tuple[int, Mask], ...]
 
 @dataclass(frozen=True)
 class _Branch:
-    """One layer of DAGs that attain a key: number of SCMs, key of each variable in the layer, and what follows it."""
+    """First layer of DAGs that attain a key.
 
-    number: int
+    count: number of SCMs; layer: its variables; keys: key of each of them
+    later_key, later_size: key and size of the variables of later layers together
+    """
+
+    count: int
     layer: Mask
     keys: tuple[Key, ...]
-    rest: Key
-    rest_size: int
+    later_key: Key
+    later_size: int
 
 
 class LayeredMaxima:
-    """Maxima over DAGs by layers: each DAG is met exactly once, so that numbers are right.
+    """Maxima over DAGs by layers (solvers.acyclic.count.Layers): each DAG occurs exactly once, so counts are right.
 
     options: variable -> parent set -> its best functions
     """
@@ -92,13 +96,14 @@ class LayeredMaxima:
         placed, last, chosen = 0, 0, list[tuple[int, Mask]]()
         while placed != self.full:
             branches = self._branches(placed, last, key, size)
-            whole = sum(branch.number for branch in branches)
-            branch = draw_weighted(rng, ((branch, branch.number) for branch in branches), whole)
-            for v, part in zip(members_of(branch.layer), branch.keys, strict=True):
-                sets = self._sets(v, placed, last, part)
+            total = sum(branch.count for branch in branches)
+            branch = draw_weighted(rng, ((branch, branch.count) for branch in branches), total)
+            for v, own_key in zip(members_of(branch.layer), branch.keys, strict=True):
+                sets = self._sets(v, placed, last, own_key)
                 mask = draw_weighted(rng, sets.items(), sum(sets.values()))
                 chosen.append((v, mask))
-            placed, last, key, size = placed | branch.layer, branch.layer, branch.rest, branch.rest_size
+            placed, last = placed | branch.layer, branch.layer
+            key, size = branch.later_key, branch.later_size
         return tuple(chosen)
 
     def _completions(self, placed: Mask, last: Mask) -> Front:
@@ -106,7 +111,7 @@ class LayeredMaxima:
             return {(Fraction(1), 0): Least(0, 1)}
         key = placed, last
         if key not in self._memo:
-            self._memo[key] = pruned(merged(self._next_layers(placed, last)))
+            self._memo[key] = prune(merge(self._next_layers(placed, last)))
         return self._memo[key]
 
     def _next_layers(self, placed: Mask, last: Mask) -> Iterator[Front]:
@@ -118,26 +123,27 @@ class LayeredMaxima:
             yield combined
 
     def _layer_fronts(self, placed: Mask, last: Mask) -> dict[int, Front]:
-        """Return the fronts of the variables that can follow."""
-        fronts = {v: self._fresh(v, placed, last) for v in members_of(self.full & ~placed)}
+        """Return the front of each variable that the next layer may have."""
+        fronts = {v: self._variable_front(v, placed, last) for v in members_of(self.full & ~placed)}
         return {v: front for v, front in fronts.items() if front}
 
-    def _fresh(self, variable: int, placed: Mask, last: Mask) -> Front:
-        """Return the front of parent sets among `placed` that touch the last layer; any set for the first layer."""
-        listed = self._available(variable, placed, last)
-        return pruned(merged({(s.weight, s.mismatches): Least(s.size, s.number)} for _, s in listed))
+    def _variable_front(self, variable: int, placed: Mask, last: Mask) -> Front:
+        """Return the front of the parent sets that `_available` yields."""
+        available = self._available(variable, placed, last)
+        return prune(merge({(s.weight, s.mismatches): Least(s.size, s.count)} for _, s in available))
 
     def _available(self, variable: int, placed: Mask, last: Mask) -> Iterator[tuple[Mask, SetMaximum]]:
-        available = placed | self.roots
+        """Yield parent sets of placed variables and roots with a member of the last layer; any for the first layer."""
+        allowed = placed | self.roots
         for mask, maximum in self.options[variable].items():
-            if not mask & ~available and (mask & last or not last):
+            if not mask & ~allowed and (mask & last or not last):
                 yield mask, maximum
 
     def _sets(self, variable: int, placed: Mask, last: Mask, key: Key) -> dict[Mask, int]:
         """Return the parent sets that attain a key at its least size, with their numbers of functions."""
-        size = self._fresh(variable, placed, last)[key].size
-        listed = self._available(variable, placed, last)
-        return {mask: s.number for mask, s in listed if (s.weight, s.mismatches) == key and s.size == size}
+        size = self._variable_front(variable, placed, last)[key].size
+        available = self._available(variable, placed, last)
+        return {mask: s.count for mask, s in available if (s.weight, s.mismatches) == key and s.size == size}
 
     def _branches(self, placed: Mask, last: Mask, key: Key, size: int) -> tuple[_Branch, ...]:
         state = placed, last, key, size
@@ -148,15 +154,16 @@ class LayeredMaxima:
     def _list_branches(self, placed: Mask, last: Mask, key: Key, size: int) -> Iterator[_Branch]:
         fronts = self._layer_fronts(placed, last)
         for layer in _subsets(sum(1 << v for v in fronts)):
-            following = self._completions(placed | layer, layer)
-            for parts in product(*(fronts[v].items() for v in members_of(layer))):
+            later = self._completions(placed | layer, layer)
+            for entries in product(*(fronts[v].items() for v in members_of(layer))):
                 front: Front = {(Fraction(1), 0): Least(0, 1)}
-                for part in parts:
-                    front = _product(front, dict([part]))
-                for rest, least in following.items():
-                    ((whole, total),) = _product(front, {rest: least}).items()
-                    if (whole, total.size) == (key, size):
-                        yield _Branch(total.number, layer, tuple(part for part, _ in parts), rest, least.size)
+                for entry in entries:
+                    front = _product(front, dict([entry]))
+                for later_key, least in later.items():
+                    ((total_key, total),) = _product(front, {later_key: least}).items()
+                    if (total_key, total.size) == (key, size):
+                        keys = tuple(own_key for own_key, _ in entries)
+                        yield _Branch(total.count, layer, keys, later_key, least.size)
 
     def _assignments(self, placed: Mask, last: Mask, key: Key, size: int) -> Iterator[Assignment]:
         if placed == self.full:
@@ -164,10 +171,11 @@ class LayeredMaxima:
             return
         for branch in self._branches(placed, last, key, size):
             variables = members_of(branch.layer)
-            sets = [self._sets(v, placed, last, part) for v, part in zip(variables, branch.keys, strict=True)]
-            for following in self._assignments(placed | branch.layer, branch.layer, branch.rest, branch.rest_size):
+            sets = [self._sets(v, placed, last, own_key) for v, own_key in zip(variables, branch.keys, strict=True)]
+            later = self._assignments(placed | branch.layer, branch.layer, branch.later_key, branch.later_size)
+            for assigned_later in later:
                 for masks in product(*sets):
-                    yield (*zip(variables, masks, strict=True), *following)
+                    yield (*zip(variables, masks, strict=True), *assigned_later)
 
 
 def _subsets(mask: Mask) -> Iterator[Mask]:
@@ -179,24 +187,23 @@ def _subsets(mask: Mask) -> Iterator[Mask]:
         subset = (subset - mask) & mask
 
 
-def merged(fronts: Iterable[Front]) -> Front:
-    """Return the keys of all fronts, each with its least size and the number of those."""
-    together: Front = {}
+def merge(fronts: Iterable[Front]) -> Front:
+    """Merge disjoint alternatives: for each key the least size, and the sum of the counts of this size."""
+    union: Front = {}
     for front in fronts:
         for key, least in front.items():
-            previous = together.get(key)
+            previous = union.get(key)
             if previous is None or least.size < previous.size:
-                together[key] = least
+                union[key] = least
             elif least.size == previous.size:
-                together[key] = Least(least.size, least.number + previous.number)
-    return together
+                union[key] = Least(least.size, least.count + previous.count)
+    return union
 
 
-def pruned(front: Front) -> Front:
-    """Drop what another exceeds: by mismatches, then by weight, only growing weights stay."""
+def prune(front: Front) -> Front:
+    """Drop every key for which another has at most as many mismatches and at least the weight."""
     remaining: Front = {}
     top = Fraction(0)
-    # exceeded in both means less probable at every rate below 1/2
     for weight, mismatches in sorted(front, key=lambda key: (key[1], -key[0])):
         if weight > top:
             remaining[weight, mismatches] = front[weight, mismatches]
@@ -205,8 +212,9 @@ def pruned(front: Front) -> Front:
 
 
 def _product(first: Front, second: Front) -> Front:
-    return merged(
-        {(weight * other_weight, mismatches + other_mismatches): Least(a.size + b.size, a.number * b.number)}
+    """Return the keys of independent pairs: weights and counts multiply, mismatches and sizes add up."""
+    return merge(
+        {(weight * other_weight, mismatches + other_mismatches): Least(a.size + b.size, a.count * b.count)}
         for (weight, mismatches), a in first.items()
         for (other_weight, other_mismatches), b in second.items()
     )
@@ -217,9 +225,10 @@ def _product(first: Front, second: Front) -> Front:
 
 @dataclass(frozen=True)
 class MostProbable:
-    """The maximum of the posterior.
+    """Maximum of the posterior.
 
-    share: posterior of each; number: SCMs that have it; mismatches: the fewest among SCMs of positive posterior
+    share: posterior of each most probable SCM; number: number of these SCMs
+    mismatches: fewest mismatches of an SCM of positive posterior
     """
 
     share: Fraction
@@ -228,9 +237,11 @@ class MostProbable:
 
 
 def fewest_mismatches(rows: VariableRows, variable: int, masks: Iterable[Mask]) -> dict[Mask, tuple[int, int]]:
-    """Return of each parent set the fewest mismatches of a function of exactly these parents, and how many have it.
+    """Map each parent set to the fewest mismatches of a function that depends on all of it, and the number of these.
 
-    Sets without such a function under the clean rows are left out. masks: every subset of a set is listed
+    Sets without such a function under the clean rows are left out.
+
+    masks: every subset of a set is among them
     """
     masks = list(masks)
     width = (1 << max(mask.bit_count() for mask in masks)) + 1  # no more functions than 2**(2**k)
@@ -239,14 +250,14 @@ def fewest_mismatches(rows: VariableRows, variable: int, masks: Iterable[Mask]) 
     fewest = {}
     for mask, polynomial in polynomials.items():
         if polynomial:
-            # after the inversion digits are numbers of functions, none negative: the lowest that is not 0 counts
-            place = ((polynomial & -polynomial).bit_length() - 1) // width
-            fewest[mask] = place, polynomial >> place * width & digit
+            # after the inversion, digit i is the number of functions with i mismatches, none negative
+            mismatches = ((polynomial & -polynomial).bit_length() - 1) // width
+            fewest[mask] = mismatches, polynomial >> mismatches * width & digit
     return fewest
 
 
 def _polynomial(rows: VariableRows, variable: int, parents: Mask, width: int) -> int:
-    """Sum of z**mismatches over all functions of the parents, for z = 2**width."""
+    """Return the sum of z**mismatches over all functions of the parents, for z = 2**width; 0 if clean rows clash."""
     clean = clean_patterns(rows, variable, parents)
     if clean is None:
         return 0
@@ -265,18 +276,17 @@ def most_probable(posterior: Posterior) -> MostProbable:
     Sums over layers of DAGs: up to 3**m states for m endogenous variables.
     """
     fronts = [_column_front(posterior, columns) for columns in hidden_columns(posterior.scm_class, posterior.words)]
-    together = pruned(merged(fronts))
-    values: dict[Fraction, int] = {}
-    for (weight, mismatches), least in together.items():
+    front = prune(merge(fronts))
+    counts: dict[Fraction, int] = {}  # posterior weight -> number of SCMs: different keys may have the same
+    for (weight, mismatches), least in front.items():
         value = weight * rate_factor(posterior, mismatches)
-        values[value] = values.get(value, 0) + least.number
-    # pairs that differ may have equal posterior: their numbers add up
-    best = max(values)
-    return MostProbable(best / posterior.mass, values[best], min(mismatches for _, mismatches in together))
+        counts[value] = counts.get(value, 0) + least.count
+    best = max(counts)
+    return MostProbable(best / posterior.mass, counts[best], min(mismatches for _, mismatches in front))
 
 
 def rate_factor(posterior: Posterior, mismatches: int) -> Fraction:
-    """Return the probability of a number of mismatches; 1 where rates are summed out for each variable already."""
+    """Return the probability of cells with these mismatches; 1 if weights have the rates summed out (EACH)."""
     if posterior.scm_class.noise.kind is NoiseKind.EACH:
         return Fraction(1)
     cells = sum(rows.num_cells for rows in posterior.local_rows.values())
@@ -290,16 +300,18 @@ def _column_front(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Fron
     for v, local in posterior.local_rows.items():
         rows = extend_rows(local, columns)
         options[v] = {}
-        for mask, (mismatches, number) in fewest_mismatches(rows, v, posterior.masks[v]).items():
+        for mask, (mismatches, count) in fewest_mismatches(rows, v, posterior.masks[v]).items():
             weight = scm_class.parent_weights[mask.bit_count()]
             if scm_class.noise.kind is NoiseKind.EACH:
                 cells, grid = rows.num_cells, scm_class.noise.grid
                 weight *= sum((p * e**mismatches * (1 - e) ** (cells - mismatches) for e, p in grid), start=Fraction(0))
-                # rates are summed out here; below 1/2 each term falls with mismatches, so the fewest stay best
+                # rates are summed out: for rates below 1/2 each term falls with mismatches, so the fewest stay best
                 mismatches = 0
             if weight and not (scm_class.noise.is_noiseless and mismatches):
-                options[v][mask] = SetMaximum(weight, mismatches, 0, number)
+                options[v][mask] = SetMaximum(weight, mismatches, 0, count)
     for column in columns:
         weight = scm_class.mechanism_weight(scm_class.variables[column.index], column.num_parents)
         options[column.index] = {column.parents: SetMaximum(weight, 0, 0, column.num_functions)}
-    return LayeredMaxima(options, posterior.root_mask).front  # sizes are 0: functions count, not formulas
+    return LayeredMaxima(
+        options, posterior.root_mask
+    ).front  # sizes are 0: all functions are counted, not those of least formulas

@@ -1,9 +1,10 @@
 """The exact posterior over SCMs of an extended class, weighted by prior and by noisy rows, and unbiased draws from it.
 
-Noise is in mechanisms, and each mechanism is judged on observed parents, so the probability of the rows is a product
-over variables. `subset_tables` sums it over all functions of each parent set, by Moebius inversion; the sum over
-acyclic choices of parent sets is solvers.acyclic's. Hidden variables are columns that are summed over
-(solvers.replayscm.hidden). Everything here is exact: weights are integers over a common denominator.
+Noise is in mechanisms, and a flipped value is the value that children read. So the probability of the rows is a product
+over variables of terms that depend on observed parents. `subset_tables` sums it over all functions of each parent set,
+by Moebius inversion; solvers.acyclic sums over acyclic parent-set assignments. The values of a hidden variable in all
+rows are a *column*; the posterior sums over columns (solvers.replayscm.hidden). All is exact but `ApproximateMasses`:
+weights are integers over a common denominator.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ from calibrant.solvers.replayscm.noise.subset_tables import (
 
 
 class Term(NamedTuple):
-    """One summand of the mass: weights of parent sets under one column and one rate.
+    """One summand of the mass: weights of parent sets under one combination of columns and one rate.
 
-    factor: multiplies the sum over `weights`: prior of the rate x functions of the columns / common denominators
+    factor: factor of the sum over `weights`: prior of the rate x functions of the columns / common denominators
     rate_index: index of the rate in the grid; 0 where rates are summed out for each variable
     """
 
@@ -73,7 +74,7 @@ class Posterior:
         return replace(self, rows=(*self.rows, *evidence_rows(self.scm_class, worlds)))
 
     def condition_rows(self, rows: Sequence[EvidenceRow]) -> Posterior:
-        """Return the posterior after more rows, which are given as words."""
+        """Return the posterior after more rows, given as words."""
         return replace(self, rows=(*self.rows, *rows))
 
     @cached_property
@@ -116,7 +117,7 @@ class Posterior:
 
     def without_children(self, hidden: str) -> Fraction:
         """Return the posterior probability that a hidden variable has no child."""
-        sums = Fraction(0)
+        mass_without = Fraction(0)
         bit = 1 << self.scm_class.variables.index(hidden)
         for term in self.terms():
             # no child: the same sum over the sets that leave the variable out
@@ -124,8 +125,8 @@ class Posterior:
                 v: {mask: weight for mask, weight in sets.items() if not mask & bit}
                 for v, sets in zip(term.weights.endogenous, term.weights.options, strict=True)
             }
-            sums += term.factor * total(Weights(options, self.root_mask))
-        return sums / self.mass
+            mass_without += term.factor * total(Weights(options, self.root_mask))
+        return mass_without / self.mass
 
     def likelihood(self, mechanisms: Mechanisms) -> Fraction:
         """Return prior x P(rows | contexts) of one SCM of the class."""
@@ -182,7 +183,7 @@ class Posterior:
             yield from self.column_terms(columns)
 
     def column_terms(self, columns: Sequence[HiddenColumn]) -> Iterator[Term]:
-        """Yield the summands of one choice of columns, one for each rate that is common to all variables."""
+        """Yield the summands for one combination of columns: one for each common rate, or a single one (EACH)."""
         scm_class, names = self.scm_class, self.scm_class.variables
         rows = {v: extend_rows(local, columns) for v, local in self.local_rows.items()}
         # integers in the sum, all denominators in its factor: exact, and without a gcd at each addition
@@ -208,7 +209,7 @@ class Posterior:
             yield self._term(base * rate_prior / scaled.base**cells, options, prior, hidden, index)
 
     def _mix_rates(self, variable: int, rows: VariableRows) -> tuple[dict[Mask, int], int]:
-        """Return the parent sets' weights with the rate summed out, and the number to divide them by."""
+        """Return the parent sets' weights with the rate summed out, times a scale, and the scale."""
         grid = self.scm_class.noise.grid
         base = lcm(*(rate.denominator for rate, _ in grid))
         scale = lcm(*(prior.denominator for _, prior in grid))
@@ -236,7 +237,7 @@ class Posterior:
 
 
 def noise_likelihood(scm_class: MechanismClass, cells: Mapping[str, int], mismatches: Mapping[str, int]) -> Fraction:
-    """Return the probability of one pattern of flips with these counts, by variable; the rate is summed out."""
+    """Return the probability of one pattern of flips, with the rate summed out; cells, mismatches: by variable."""
     grid = scm_class.noise.grid
     if scm_class.noise.kind is NoiseKind.EACH:
         return prod(
@@ -266,7 +267,7 @@ def extend_rows(rows: VariableRows, columns: Sequence[HiddenColumn]) -> Variable
 
 
 def _with_hidden(word: int, scm_class: MechanismClass, mechanisms: Mechanisms, index: Mapping[str, int]) -> int:
-    # parents of hidden variables are observed, so any order will do
+    """Return a row's word with the values of hidden variables added; their parents are observed."""
     for name in scm_class.hidden_parents:
         function = mechanisms[name]
         pattern = sum((word >> index[u] & 1) << i for i, u in enumerate(function.parents))
@@ -274,8 +275,8 @@ def _with_hidden(word: int, scm_class: MechanismClass, mechanisms: Mechanisms, i
     return word
 
 
-# --- Exact predictions of a posterior: readings of a world, marginals of cells, clean behaviours and their verdict ----
-DECIDED = Fraction(99, 100)  # posterior of a clean behaviour from which the verdict under noise is decided
+# --- Exact predictions of a posterior: readings (observed rows) of a world, and marginals of cells --------------------
+DECIDED = Fraction(99, 100)  # posterior of a clean behaviour (rows without flips) from which it is decided under noise
 MAX_LISTED_READINGS = 4_096  # all readings of 12 free cells
 MAX_LISTED_CELLS = 7  # free cells of a row whose marginals are listed: 128 masses a row
 
@@ -304,9 +305,11 @@ def reading_probabilities(
     is_clean: bool = False,
     limit: int = MAX_LISTED_READINGS,
 ) -> dict[tuple[int, ...], Fraction]:
-    """Return every reading of positive probability, as one word a row, with its probability.
+    """Return reading -> probability, for readings of positive probability; a reading has a word for each row.
 
-    rows: fixed part and clamped bits of each; `BudgetSpent` if the first rows alone have more than `limit` readings
+    rows: pairs (fixed values, bits of intervention targets); is_clean: whether the rows are without noise
+
+    `BudgetSpent` if the rows, or the first of them, have more than `limit` readings.
     """
     reached: dict[tuple[int, ...], Posterior] = {(): posterior}
     for fixed, clamped in rows:
@@ -327,7 +330,7 @@ def reading_probabilities(
 def cell_marginals(posterior: Posterior, fixed: int, clamped: Mask) -> dict[int, Fraction]:
     """Return, by variable, the exact probability that each free cell of a row reads 1, noise included.
 
-    `BudgetSpent` for more than MAX_LISTED_CELLS free cells
+    `BudgetSpent` for more than MAX_LISTED_CELLS free cells.
     """
     free = free_bits(posterior, clamped)
     if len(free) > MAX_LISTED_CELLS:
@@ -340,14 +343,14 @@ def cell_marginals(posterior: Posterior, fixed: int, clamped: Mask) -> dict[int,
     return marginals
 
 
-# --- Masses in doubles under a common rate, many readings at a time: to choose worlds by, never to report -------------
+# --- Masses in doubles under a common rate, many readings at a time: only to choose worlds, never reported ------------
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 
 class ApproximateMasses:
-    """Masses in doubles of a posterior without hidden variables, with its evidence kept as arrays."""
+    """Masses in doubles of a posterior without hidden variables, whose evidence is stored as arrays."""
 
     def __init__(self, posterior: Posterior) -> None:
         """Raise `ValueError` for hidden variables, or for an independent rate of each variable."""
@@ -357,13 +360,13 @@ class ApproximateMasses:
         self.posterior = posterior
         order = list(posterior.masks)
         self.variables: I64 = np.array(order, np.int64)
-        listed = [np.array(posterior.masks[v], np.int64) for v in order]
-        self.starts: I64 = np.cumsum([0, *map(len, listed)])
-        self.masks: I64 = np.concatenate(listed)
-        self.owners: I64 = np.repeat(self.variables, [len(masks) for masks in listed])
+        masks_of_each = [np.array(posterior.masks[v], np.int64) for v in order]
+        self.starts: I64 = np.cumsum([0, *map(len, masks_of_each)])
+        self.masks: I64 = np.concatenate(masks_of_each)
+        self.owners: I64 = np.repeat(self.variables, [len(masks) for masks in masks_of_each])
         self.below: I64 = np.zeros((len(self.masks), max(1, scm_class.max_parents)), np.int64)
-        # sets come by size, not as numbers: bisection needs their order
-        for masks, start in zip(listed, self.starts.tolist(), strict=False):
+        # the sets are ordered by size; bisection needs them ascending as numbers
+        for masks, start in zip(masks_of_each, self.starts.tolist(), strict=False):
             find_subsets(masks, np.argsort(masks), self.below[start : start + len(masks)])
         self.inside: I64 = np.zeros(len(self.masks), np.int64)
         for position, v in enumerate(order):
@@ -376,14 +379,14 @@ class ApproximateMasses:
         count_patterns(self.masks, self.owners, words, targets, self.counts)
 
     def log_masses(self, words: U64, targets: U64, spans: I64) -> F64:
-        """Return [b] the logarithm of the mass after the rows from spans[b] to spans[b + 1] - 1 as well."""
+        """Return the logarithm of the mass with the rows from spans[b] to spans[b + 1] - 1 added, for each b; [b]."""
         grid = self.posterior.scm_class.noise.grid
         logs = np.empty((len(grid), len(spans) - 1))
-        # the largest exponent is the number of rows: powers are tabulated once a rate
+        # powers are tabulated once for each rate; the largest exponent is the number of rows
         num_powers = len(self.posterior.rows) + int(np.diff(spans).max(initial=0)) + 1
         for (rate, prior), rate_logs in zip(grid, logs, strict=True):
             powers = np.arange(num_powers, dtype=np.float64)
-            # 0.0**0 is 1, so that rate 0 needs no case of its own
+            # 0.0**0 is 1, so that rate 0 is no special case
             flip: F64 = np.power(float(rate), powers)
             stay: F64 = np.power(float(1 - rate), powers)
             arrays = self.masks, self.starts, self.variables, self.below, self.inside, self.prior, self.counts
@@ -404,10 +407,10 @@ class ApproximateMasses:
 
 
 # --- Unbiased draws from a posterior of extended items, from exact weights: rate, columns, DAG, then tables -----------
-# A table's bits are independent given its parents T, each pattern by its two terms; those that do not depend on all of
-# T are drawn again. A set is drawn in proportion to w(S), so on the mean no more tables are drawn than there are sets.
+# Given its parents, a table's bits are independent, one for each pattern; a table that does not depend on all parents
+# is drawn again. Sets are drawn in proportion to w(S), so the expected number of tables is at most the number of sets.
 class PosteriorSampler:
-    """Sampler for one posterior, which computes once what draws share; `ValueError` on a draw if the mass is 0."""
+    """Sampler for one posterior; sums that draws share are cached. Draws raise `ValueError` if the mass is 0."""
 
     def __init__(self, posterior: Posterior) -> None:
         self.posterior = posterior
@@ -417,13 +420,13 @@ class PosteriorSampler:
 
     @cached_property
     def _terms(self) -> list[tuple[tuple[HiddenColumn, ...], Term, int]]:
-        """Every summand of the mass, with its columns, and its weight as an integer over a common denominator."""
+        """Summands of the mass with their columns and weights, integers over a common denominator."""
         columns = hidden_columns(self.posterior.scm_class, self.posterior.words)
         listed = [(chosen, term) for chosen in columns for term in self.posterior.column_terms(chosen)]
         weights = [term.factor * total(term.weights) for _, term in listed]
         if not any(weights):
             raise ValueError("the posterior is empty")
-        # draws are by integers below a total: exact, where doubles would lose small terms
+        # integer weights: draws are exact, where doubles would lose small terms
         scale = lcm(*(weight.denominator for weight in weights))
         exact = [int(weight * scale) for weight in weights]
         return [(chosen, term, weight) for (chosen, term), weight in zip(listed, exact, strict=True) if weight]
@@ -468,13 +471,14 @@ class PosteriorSampler:
         return {v: negate_arguments(f, negated) for v, f in mechanisms.items()}, rates
 
     def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
-        """Draw a summand of the mass by its weight; return the key of what its draws share, its columns, and it."""
+        """Draw a summand of the mass by its weight; return a key for caches, its columns, and the summand."""
         weighted = ((index, weight) for index, (_, _, weight) in enumerate(self._terms))
         index: int = draw_weighted(rng, weighted, self._total_weight)
         columns, term, _ = self._terms[index]
         return index, columns, term
 
     def _rate(self, rng: Random, term_key: Hashable, variable: int, mask: Mask, rate_index: int) -> Rate:
+        """Return the common rate, or draw the variable's own rate given its parent set."""
         grid = self.posterior.scm_class.noise.grid
         if self.posterior.scm_class.noise.kind is not NoiseKind.EACH:
             return scaled_rate(grid[rate_index][0])
@@ -486,7 +490,7 @@ class PosteriorSampler:
             options = []
             for rate, prior in grid:
                 scaled = scaled_rate(rate, base)
-                # given the parent set, a rate weighs p(e) w_e(S); its inversion needs subsets of S alone
+                # given the parent set S, a rate e weighs p(e) w_e(S), whose inversion needs only subsets of S
                 subsets = [subset for subset in self.posterior.masks[variable] if not subset & ~mask]
                 options.append((scaled, int(prior * scale) * set_weights(rows, variable, subsets, scaled)[mask]))
             self._rates[key] = options
@@ -510,8 +514,8 @@ def _draw_table(rng: Random, rows: VariableRows, variable: int, mask: Mask, rate
         terms.append((as_zero, as_one))
     while True:
         bits = sum((draw_below(rng, zeros + ones) >= zeros) << row for row, (zeros, ones) in enumerate(terms))
-        # a set S takes g(S) / w(S) trials on the mean: all its tables weigh g(S), those that depend on all of S w(S);
-        # g(S) is at most the sum of all w, so that sets drawn by w take at most as many trials as there are sets
+        # g(S) / w(S) trials are expected: all tables over S weigh g(S), those that depend on all of S weigh w(S). Since
+        # g(S) is at most the sum of all w, sets drawn by w take at most as many expected trials as there are sets
         table = TruthTable(len(parents), bits)
         if len(support(table)) == len(parents):
             return table

@@ -22,21 +22,20 @@ from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns
 
 # --- Evidence as words, and weights of parent sets: all functions of these parents, by the probability of their rows --
 #
-# For a set T and free cells with n0 zeros and n1 ones under a T-pattern, the sum over all tables is a product over
-# patterns, because a table chooses its bits independently:
+# For a set T and free cells (not intervened on) with n0 zeros and n1 ones under a T-pattern, the sum over all tables is
+# a product over patterns, because the bits of a table are independent:
 #
 #     g(T) = product of e**n1 (1 - e)**n0 + e**n0 (1 - e)**n1        (2 for a pattern that was not seen)
 #
-# Clean rows keep only the term that agrees. Functions that depend on all of S are found by Moebius inversion,
-# w(S) = sum over T in S of (-1)**|S - T| g(T). With e = a / b both are scaled by b**cells to integers.
-# --- Evidence as words: a row is a word with a bit per variable, and a word of what was intervened on -----------------
+# Clean rows (without noise) keep only the term that agrees. The sum over the functions that depend on all of S follows
+# by Moebius inversion, w(S) = sum over T in S of (-1)**|S - T| g(T). With e = a / b, both are integers times b**-cells.
 
 
 class EvidenceRow(NamedTuple):
     """One row of the evidence.
 
     word: values, bit i for variable i of the class; clamped: bits of the intervention's targets
-    is_clean: whether it is noise-free, so that only tables that agree are admitted
+    is_clean: whether the row is noise-free, so that only tables that agree have positive probability
     """
 
     word: int
@@ -46,7 +45,7 @@ class EvidenceRow(NamedTuple):
 
 @dataclass(frozen=True)
 class VariableRows:
-    """The rows that are evidence of one mechanism: those in which its variable is free.
+    """Rows that are evidence about one mechanism: those in which its variable is not intervened on.
 
     noisy: word -> number of rows; clean: words of clean rows
     """
@@ -56,7 +55,7 @@ class VariableRows:
 
     @property
     def num_cells(self) -> int:
-        """Noisy cells, each of which contributes a factor of the rate or of its complement."""
+        """Number of noisy cells, each of which has a factor of the rate or of its complement."""
         return sum(self.noisy.values())
 
 
@@ -87,9 +86,9 @@ def evidence_rows(scm_class: MechanismClass, worlds: Iterable[EvidenceWorld]) ->
 def variable_rows(rows: Sequence[EvidenceRow], variable: int) -> VariableRows:
     """Return the evidence of one variable's mechanism."""
     bit = 1 << variable
-    # equal rows are one entry, because a weight costs sets x different rows
+    # equal rows are one entry: the time of a weight is proportional to sets x different rows
     noisy = Counter(row.word for row in rows if not row.clamped & bit and not row.is_clean)
-    # a clean row that is repeated excludes nothing more
+    # a repetition of a clean row excludes no further table
     clean = frozenset(row.word for row in rows if not row.clamped & bit and row.is_clean)
     return VariableRows(noisy, clean)
 
@@ -97,7 +96,7 @@ def variable_rows(rows: Sequence[EvidenceRow], variable: int) -> VariableRows:
 # --- Weights of parent sets under noise: all functions of exactly these parents, each by the probability of its rows
 
 MIN_ARRAY_CELLS = 1_200  # sets x different rows from which arrays are faster
-EMPTY_BIT = 62  # of a word, above all variables
+EMPTY_BIT = 62  # bit of a word above all variables, always 0
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Rate:
 
 
 def scaled_rate(rate: Fraction, denominator: int | None = None) -> Rate:
-    """Return a rate over a multiple of its denominator; over its own denominator if None."""
+    """Return a rate over `denominator`, a multiple of its own; over its own if None."""
     base = denominator or rate.denominator
     flip = rate.numerator * (base // rate.denominator)
     return Rate(flip, base - flip)
@@ -123,7 +122,7 @@ def scaled_rate(rate: Fraction, denominator: int | None = None) -> Rate:
 def parent_masks(candidates: Sequence[int], max_parents: int, required: Mask | None = None) -> list[Mask]:
     """Return the sets of at most `max_parents` candidates, by size, then in lexicographic order.
 
-    required: the only set whose weight will be asked for; then its subsets alone are listed, of any size
+    required: if only the weight of this set is needed: then list its subsets alone, of any size
     """
     if required is not None:
         candidates = [v for v in candidates if required >> v & 1]
@@ -142,7 +141,7 @@ def pattern_counts(rows: VariableRows, variable: int, parents: Mask) -> dict[int
 
 
 def clean_patterns(rows: VariableRows, variable: int, parents: Mask) -> dict[int, int] | None:
-    """Return the value that clean rows state for each pattern; None if two contradict each other."""
+    """Return pattern of the parents -> value in clean rows; None if two clean rows contradict each other."""
     values: dict[int, int] = {}
     for word in rows.clean:
         if values.setdefault(word & parents, word >> variable & 1) != word >> variable & 1:
@@ -184,20 +183,20 @@ def invert(sums: dict[Mask, int]) -> dict[Mask, int]:
 
 
 def set_weights(rows: VariableRows, variable: int, masks: Iterable[Mask], rate: Rate) -> dict[Mask, int]:
-    """Return w(S) of each set, scaled by base**cells; masks as `parent_masks` lists them."""
-    listed = list(masks)
-    # clean rows admit one term of a pattern, which counts of cells do not show
-    if rows.clean or len(listed) * len(rows.noisy) < MIN_ARRAY_CELLS:
-        return invert({mask: table_sum(rows, variable, mask, rate) for mask in listed})
-    return invert(dict(zip(listed, table_sums(rows, variable, listed, rate), strict=True)))
+    """Return w(S) of each set, scaled by base**cells; masks: every subset of a set is among them."""
+    sets = list(masks)
+    # `table_sums` does not know clean rows
+    if rows.clean or len(sets) * len(rows.noisy) < MIN_ARRAY_CELLS:
+        return invert({mask: table_sum(rows, variable, mask, rate) for mask in sets})
+    return invert(dict(zip(sets, table_sums(rows, variable, sets, rate), strict=True)))
 
 
 def table_sums(rows: VariableRows, variable: int, masks: Sequence[Mask], rate: Rate) -> Iterator[int]:
-    """Yield g(T) of many sets: cells are counted by pattern in arrays, factors are multiplied as integers."""
+    """Yield g(T) of many sets without clean rows: cells are counted in arrays, factors multiplied as integers."""
     words = np.array(list(rows.noisy), np.int64)
     row_counts = np.array(list(rows.noisy.values()), np.float64)
     size = max(mask.bit_count() for mask in masks)
-    # bit 62 reads 0 in every word, so a smaller set meets the first 2**|T| bins of its block alone
+    # bit 62 is 0 in every word, so that a smaller set T uses only the first 2**|T| bins of its block
     member_bits = np.full((len(masks), size), EMPTY_BIT, np.int64)
     for i, mask in enumerate(masks):
         members = members_of(mask)
@@ -213,7 +212,7 @@ def table_sums(rows: VariableRows, variable: int, masks: Sequence[Mask], rate: R
     totals = np.bincount(patterns.ravel(), tiled, shape).astype(np.int64)
     tiled_ones = np.broadcast_to(row_counts * is_one, patterns.shape).ravel()
     ones = np.bincount(patterns.ravel(), tiled_ones, shape).astype(np.int64)
-    # a pair of counts as one number: few different pairs occur, and each big power is computed once
+    # a pair of counts is one code: few different pairs occur, and each big power is computed once
     base = rows.num_cells + 1
     codes = ((totals - ones) * base + ones).reshape(len(masks), -1)
     factors = {}
@@ -233,16 +232,16 @@ def _bits(mask: Mask) -> Iterator[Mask]:
 
 
 # --- The exact mass under noise without hidden variables, by tables over sets of placed variables ---------------------
-# With g(T) as in local_weights, the weight of a variable's parent sets within a set P of placed variables is a sum over
-# T with closed coefficients, since Moebius inversion and summation over subsets cancel but for the bound k on the
-# number of parents and the prior of each number:
+# With g(T) as above, the weight of a variable's parent sets within a set P of placed variables is a sum over T with
+# closed coefficients: Moebius inversion and summation over subsets cancel except for the bound k on the number of
+# parents and the prior by that number:
 #
 #     W(P) = sum over S in P, |S| <= k, of prior(|S|) w(S) = sum over T in P of c(|T|, |P|) g(T)
 #     c(t, n) = sum over j <= min(k, n) - t of (-1)**j binomial(n - t, j) prior(t + j)
 #
-# So g is summed by size and by endogenous part, then over subsets (zeta transform), and no w(S) is formed. Sums over
-# acyclic choices then remove sinks (R. W. Robinson, 1973), component by component. Everything that the rows do not
-# change is laid out once for each class. Integers are Python's, in NumPy arrays of objects, whose loops cost less.
+# So g is summed by size and by endogenous members, then over subsets (zeta transform), and no w(S) is formed. Sums over
+# acyclic assignments then remove sinks (R. W. Robinson, 1973), component by component. What does not depend on the rows
+# is laid out once for each class. Integers are Python's, in NumPy arrays of objects, whose loops are faster.
 I64 = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]
 Candidates: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
@@ -250,15 +249,15 @@ Candidates: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 
 MAX_COMPONENT = 9  # variables that may lie on a cycle together: 3**9 terms take 10 ms
 MAX_BINS = 400_000  # patterns of all parent sets, 8 bytes each
-MAX_LOOKUP = 1 << 20  # codes, up to 500 rows
+MAX_LOOKUP = 1 << 20  # codes up to which a look-up table is used: enough for 500 rows
 
 
 @dataclass(frozen=True)
 class Component:
     """Variables that may lie on a cycle together, as positions among the endogenous ones; m of them.
 
-    starts: [g] first of its parent sets in each group of one variable, size and endogenous part
-    targets: [g] flat index of the group in a table [m, k + 1, 2**(m - 1)], by sets without the variable itself
+    starts: [g] first parent set of each group; a group has one variable, size and set of endogenous members
+    targets: [g] flat index of the group in a table [m, k + 1, 2**(m - 1)], by sets of the other variables
     first, last: its parent sets are those from first to last - 1 of the layout
     coefficients: [m, k + 1, 2**(m - 1)] c(t, n) of each variable, size and set of placed other variables
     """
@@ -273,9 +272,10 @@ class Component:
 
 @dataclass(frozen=True)
 class Layout:
-    """Parent sets of a class in the order of components, variables, sizes, endogenous parts.
+    """Parent sets of a class in the order of components, variables, sizes, endogenous members.
 
-    masks, owners: [x] parent set and variable; bins: [b] its patterns in a block of 2**k; starts: [x] its first bin
+    masks, owners: [x] parent set and its variable; starts: [x] its first bin
+    bins: [b] index of each pattern in an array [x, 2**k]; a smaller set uses the first 2**|T| of its block
     variables: [m] endogenous variables of the class; scale: denominator of the prior weights
     """
 
@@ -289,9 +289,9 @@ class Layout:
 
 
 def exact_mass_by_tables(scm_class: MechanismClass, rows: Sequence[EvidenceRow]) -> Fraction | None:
-    """Return the mass; None for hidden variables, without noise, and where components or patterns are too many."""
+    """Return the mass; None for hidden variables, without noise, and if components or patterns are too many."""
     noise = scm_class.noise
-    # noise-free weights fit words, which kernels sum faster
+    # weights without noise fit words, which kernels sum faster
     if scm_class.hidden_parents or noise.is_noiseless:
         return None
     roots = sum(1 << scm_class.observed.index(root) for root in scm_class.roots)
@@ -327,7 +327,7 @@ def class_layout(
     parent_weights: prior weight of a mechanism by its number of parents
     """
     candidates_of = dict(candidates)
-    sets = {v: parent_masks(listed, max_parents) for v, listed in candidates}
+    sets = {v: parent_masks(parents, max_parents) for v, parents in candidates}
     scale = lcm(*(weight.denominator for weight in parent_weights))
     prior = [int(weight * scale) for weight in parent_weights]
     groups = Weights({v: dict.fromkeys(masks, 1) for v, masks in sets.items()}, roots).components()
@@ -386,14 +386,17 @@ def _num_placed(candidates: Sequence[int], group: Weights, position: int) -> lis
 
 def _coefficient(size: int, num_placed: int, prior: Sequence[int]) -> int:
     """Return c(t, n) times the scale of the prior; 0 for sets that are larger than the number of placed variables."""
-    rest = num_placed - size
-    return sum((-1) ** j * comb(rest, j) * prior[size + j] for j in range(min(len(prior) - 1, num_placed) - size + 1))
+    num_others = num_placed - size
+    return sum(
+        (-1) ** j * comb(num_others, j) * prior[size + j] for j in range(min(len(prior) - 1, num_placed) - size + 1)
+    )
 
 
 def _count_codes(layout: Layout, max_parents: int, rows: Sequence[EvidenceRow]) -> tuple[I64, int, list[int]]:
-    """Return the cells of each bin as one number, the base of its digits, and each variable's number of noisy cells.
+    """Return the code of each bin, the base of its digits, and each variable's number of noisy cells.
 
-    A code is (flags * base + zeros) * base + ones; flags: 1 and 2 where clean rows have value 0 and 1.
+    A code is (flags * base + zeros) * base + ones: numbers of noisy cells; flags: 1 if a clean row has value 0, plus 2
+    if one has value 1.
     """
     noisy = [row for row in rows if not row.is_clean]
     base = len(noisy) + 1
@@ -415,7 +418,7 @@ def _pattern_counts(layout: Layout, max_parents: int, rows: Sequence[EvidenceRow
 
 
 def _table_sums(layout: Layout, codes: I64, base: int, rate: Rate) -> Any:
-    """Return g(T) of every parent set, scaled by the base of the rate to the power of its variable's cells."""
+    """Return g(T) of every parent set, times the base of the rate to the power of its variable's cells; [x]."""
     # few different counts occur: each pair of big powers is computed once
     different, indices = _distinct(codes, 4 * base * base)
     factors = np.empty(len(different), np.object_)
@@ -432,7 +435,7 @@ def _distinct(codes: I64, limit: int) -> tuple[I64, I64]:
     """Return the different codes below a limit, and the index of each among them."""
     if limit > MAX_LOOKUP:
         return np.unique(codes, return_inverse=True)
-    # marks take a third of the time of sorting at 20,000 codes
+    # marking takes a third of the time of sorting at 20,000 codes
     present = np.zeros(limit, np.bool_)
     present[codes] = True
     different = np.flatnonzero(present)
@@ -442,7 +445,7 @@ def _distinct(codes: I64, limit: int) -> tuple[I64, I64]:
 
 
 def _total(layout: Layout, sums: Objects) -> int:
-    """Return the sum over acyclic choices of all parent sets, times the scale of the prior for each variable."""
+    """Return the sum over acyclic assignments, times the scale of the prior for each variable."""
     return prod(_component_total(component, sums[component.first : component.last]) for component in layout.components)
 
 
@@ -457,9 +460,9 @@ def _component_total(component: Component, sums: Objects) -> int:
 
 
 def sum_by_sinks(weights: Sequence[Sequence[int]]) -> int:
-    """Sum the products of weights over all acyclic choices, by inclusion and exclusion over the sets of sinks.
+    """Sum the products of weights over all acyclic assignments, by inclusion and exclusion over the sets of sinks.
 
-    weights: [m][2**(m - 1)] of the parent sets of each variable within a set of placed other variables
+    weights: [m][2**(m - 1)] weight of each variable's parent sets within a set of placed other variables
     """
     num_vars = len(weights)
     full = (1 << num_vars) - 1

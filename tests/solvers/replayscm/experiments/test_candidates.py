@@ -144,7 +144,7 @@ def test_greedy_reaches_the_floor(kind: str) -> None:
         episode = ScmEpisode(long)
         worlds = [EvidenceWorld({}, tuple(line["steps"][0]["rows"]))]
         while (choice := chooser.choose(worlds)) is not None:
-            do = chooser.candidates[choice.place]
+            do = chooser.candidates[choice.index]
             reading = episode.act({"do": do}).reading
             assert reading is not None
             worlds.append(EvidenceWorld(do, tuple(reading["rows"])))
@@ -187,8 +187,8 @@ def test_compared_candidates_of_large_noisy_items() -> None:
     gold = {name: {"parents": [], "table": "0"} for name in names[1:]}
     problem = problem_of({**line, "item": {**item, "gold": gold}})
     chooser = WorldChooser(problem.task, task_class(problem.task), problem.id)
-    assert len(chooser.places) == 1 + 16 + greedy.NUM_OTHER_CANDIDATES
-    assert chooser.places == sorted(chooser.places)
+    assert len(chooser.compared) == 1 + 16 + greedy.NUM_OTHER_CANDIDATES
+    assert chooser.compared == sorted(chooser.compared)
     assert chooser.scm_class.noise.max_rate > Fraction(0)
 
 
@@ -298,11 +298,11 @@ def _start(seed: int, rate: str | None) -> tuple[WorldChooser, Posterior]:
 
 def test_drawn_bits_are_unbiased() -> None:
     chooser, posterior = _start(1, "1/10")
-    chooser.places = chooser.places[:6]
+    chooser.compared = chooser.compared[:6]
     contexts = range(4)
     by_draw = chooser.bits_by_draw(posterior, [contexts], Random(1), NUM_DRAWS)
     assert by_draw.shape == (NUM_DRAWS, 6)
-    for column, place in zip(by_draw.T, chooser.places, strict=True):
+    for column, place in zip(by_draw.T, chooser.compared, strict=True):
         exact = expected_bits(posterior, request_rows(posterior.scm_class, chooser.candidates[place], contexts))
         error = column.std(ddof=1) / NUM_DRAWS**0.5
         assert column.mean() == pytest.approx(exact, abs=max(1e-9, 5 * error))
