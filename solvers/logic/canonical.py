@@ -1,7 +1,7 @@
 """Canonical form of a task of logic models: equal for all names of nodes and orders of experiments and columns.
 
-The class is that of the task: nodes are merged before they are renamed, since merging goes by names. Values are those
-of their integers: equal for all that are rounded alike.
+Nodes are merged before they are renamed, since merging depends on names. Values become the rounded integers divided by
+the factor, so that values that are rounded to one integer are equal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def canonical_task(task: Task) -> CanonicalTask:
     }
     for edge in edges:
         builder.edge(index[edge.source], index[edge.target], word("edge", edge.sign))
-    first = len(nodes)
+    first_experiment = len(nodes)
     for experiment, values in zip(task.experiments, rounded, strict=True):
         vertex = builder.vertex("experiment")
         _add_clamps(builder, experiment, vertex, index)
@@ -48,9 +48,9 @@ def canonical_task(task: Task) -> CanonicalTask:
     rank = canonical_order(builder.build(len(builder.colours))).rank
     width = len(str(len(nodes)))
     ordered = sorted(nodes, key=lambda name: rank[index[name]])
-    new = {name: f"n{place:0{width}}" for place, name in enumerate(ordered, start=1)}  # sorts as it counts
-    experiments = sorted(range(len(task.experiments)), key=lambda number: rank[first + number])
-    # times the factor, a quotient is its integer again within .5, which floor and ceil need not return
+    new = {name: f"n{number:0{width}}" for number, name in enumerate(ordered, start=1)}  # padded: sorts as numbers do
+    experiments = sorted(range(len(task.experiments)), key=lambda number: rank[first_experiment + number])
+    # quotient times factor is within .5 of the integer: rounding restores it, floor and ceil might not
     options = replace(options, compress=False, rounding="round")
     renamed = rename_task(
         replace(task, prior=edges, values=rounded, options=options, wording="standard"), new, experiments
@@ -93,7 +93,7 @@ def rename_experiment(experiment: Experiment, names: Mapping[str, str]) -> Exper
 
 
 def model_structure(model: Model) -> Structure:
-    """Return the nodes and clauses of a model."""
+    """Return the structure of a model: nodes and clauses."""
     builder = StructureBuilder()
     nodes = sorted({name for clause in model for name in (clause.target, *clause.sources)})
     index = {name: builder.vertex("node") for name in nodes}
@@ -106,7 +106,7 @@ def model_structure(model: Model) -> Structure:
 
 
 def network_structure(edges: Iterable[Edge]) -> Structure:
-    """Return the nodes and signed edges of a network."""
+    """Return the structure of a network: nodes and signed edges."""
     builder = StructureBuilder()
     listed = sorted(set(edges))
     nodes = sorted({name for edge in listed for name in (edge.source, edge.target)})

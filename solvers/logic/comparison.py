@@ -1,4 +1,4 @@
-"""Lists and models of other tools, compared with a family: members, models outside, first reasons why not."""
+"""Lists and models of other tools, compared with a family: members, models outside, and the first rule they break."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from calibrant.solvers.logic.network import NodeFormulas
 from calibrant.solvers.networks.cut import shortest_cycle
 from calibrant.solvers.networks.network import find_recurrent_values, prove_signs
 
-# --- Audit of another tool's list of models: members, models outside, certainties that the family does not share ------
+# --- Audit of another tool's list of models: members, models outside, claims that the family contradicts --------------
 MSE_TOLERANCE = 1e-4  # lists print four decimals
 
 
 class Counted(Protocol):
-    """A family as a comparison uses it."""
+    """Interface of a family that a comparison needs."""
 
     @property
     def task(self) -> Task: ...
@@ -55,9 +55,10 @@ class Counted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OutsideModel:
-    """A model of the list that is no member.
+    """Model of the list that is no member.
 
-    rule: first rule broken, "" if only the limits are exceeded
+    number: index in the list; rule: first rule of the class that it breaks, "" if it only exceeds the limits
+    misfit: None for a model outside of the class
     """
 
     number: int
@@ -68,9 +69,9 @@ class OutsideModel:
 
 @dataclass(frozen=True, slots=True)
 class Overclaim:
-    """A clause or edge that the list has always or never and the family does not.
+    """Clause or edge that all models of the list have, or none of them, while a member of the family differs.
 
-    claimed: "always" or "never"; count: members that have it; witness: a member that contradicts the list
+    claimed: "always" or "never"; count: number of members that have it; witness: a member that contradicts the list
     """
 
     part: Clause | Edge
@@ -81,9 +82,9 @@ class Overclaim:
 
 @dataclass(frozen=True, slots=True)
 class Misstatement:
-    """A number of the list that is another one.
+    """Figure of the list that is wrong.
 
-    number: of the model; field: mse or size
+    number: index of the model; field: mse or size; stated, actual: its value in the list, and by the reference
     """
 
     number: int
@@ -96,11 +97,14 @@ class Misstatement:
 class Comparison:
     """Common part of a list and a family; models are numbered from 0 in the order of the list.
 
-    num_listed: entries; num_distinct: different models; num_members: different members in it
+    num_listed: number of entries; num_distinct: number of different models; num_members: number of different members
     share: num_members / count of the family
-    max_difference: greatest difference between the weighted frequency of a clause in the list and its share
+    outside_class, outside_limits: models that are no members; overclaims, misstatements: wrong claims of the list
     unknown_edges: edges of the list that the class lacks
-    models: of the list, with merged_nodes put in: those that the prior's compression merged
+    max_difference: greatest difference between the weighted frequency of a clause in the list and its share in the
+        family; max_difference_clause: that clause, None without one
+    models: models of the list over the nodes of the class
+    merged_nodes: nodes of the list that the compression of the prior merged into others
     """
 
     num_listed: int
@@ -124,7 +128,7 @@ def compare_models(family: Counted, listed: Sequence[ListedModel]) -> Comparison
     judged = [_merge(entry.model, task) for entry in listed]
     models = [entry.model if model is None else model for entry, model in zip(listed, judged, strict=True)]
     distinct = set(models)
-    # by the reference, not the lattice: the share of a foreign list must not rest on the count that it is held against
+    # by the reference, not the lattice: the list is compared with counts of the lattice
     members = {model for model in distinct if family.fits(model)}
     outside_class, outside_limits, misstatements = [], [], []
     for index, (entry, model) in enumerate(zip(listed, judged, strict=True)):
@@ -158,7 +162,7 @@ def compare_models(family: Counted, listed: Sequence[ListedModel]) -> Comparison
 
 
 def _merge(model: Model, task: Task) -> Model | None:
-    """Return the model over the class that the prior is compressed to; None for a formula that is 1 throughout."""
+    """Return the model over the nodes of the compressed prior; None if a formula becomes constantly 1."""
     return merge_nodes(model, task.merged_nodes) if task.merged_nodes and reference.is_acyclic(model) else model
 
 
@@ -201,7 +205,7 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
     if not models or not family.count:
         return
     counts: Mapping[Clause, int] = family.clauses()
-    first = next(iter(family.models()))  # lacks whatever no member has: a long list may call all of it certain
+    first = next(iter(family.models()))  # contradicts every "always" about what no member has
     always = frozenset.intersection(*models)
     ever = frozenset.union(*models)
     for clause in sorted(always | counts.keys()):
@@ -216,7 +220,7 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
     always_edges, ever_edges = frozenset.intersection(*edge_sets), frozenset.union(*edge_sets)
     for edge in sorted(always_edges | edge_counts.keys()):
         count = edge_counts.get(edge, 0)
-        # the edge is missing exactly where every clause that has it is missing: one restriction
+        # a member lacks an edge iff it lacks every clause with the edge
         using = [clause for clause in counts if edge in clause.edges] if count else []
         if edge in always_edges and count < family.count:
             yield Overclaim(edge, "always", count, _witness(family, using, present=False) if count else first)
@@ -225,7 +229,7 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
 
 
 def _witness(family: Counted, clauses: Sequence[Clause], *, present: bool) -> Model:
-    """Return a member that has these clauses, or has none of them."""
+    """Return a member that has all these clauses, or none of them if not `present`."""
     for clause in clauses:
         family = family.condition(clause, present=present)
     return next(iter(family.models()))
@@ -249,12 +253,12 @@ def _max_difference(family: Counted, listed: Sequence[ListedModel]) -> tuple[Fra
 
 
 # --- Models of published files, judged as functions against a prior network and measurements --------------------------
-# A model's rules are read as functions: helper nodes are put into those that read them, nodes that no readout depends
-# on leave, and the others are compared with the class one by one.
+# A model's rules are read as functions. The functions of helper nodes (outside of the class) are substituted into their
+# readers, nodes on which no readout depends are left out, and the other functions are compared with the class.
 CYCLE, CONSTANT, EDGE, SIGN, CLAUSE = "cycle", "constant", "edge", "sign", "clause"
 MISFIT, SIZE = "misfit", "size"
-MAX_LISTED_MODELS = 10_000  # with the same functions
-MAX_FREE_NODES = 14  # of a network with feedback: 16,384 states an experiment, some ms
+MAX_LISTED_MODELS = 10_000  # models of the class with the same functions that are listed
+MAX_FREE_NODES = 14  # nodes of a network with feedback: 16,384 states for each experiment, some ms
 Functions = Mapping[str, Function]
 _SIGNS = {"+": (1,), "-": (-1,), "both": (1, -1)}
 
@@ -266,10 +270,10 @@ NOTHING_LACKING = Setup((), (), ())
 class Prediction:
     """Answers of functions to the measured experiments.
 
-    answers: of all readouts, a text an experiment; misfit: as of models; mse: mean of (answer - value) squared over
-    measured values, not discretised, 0 without any
-    differs: measured cells (experiment, readout) that no model of least misfit and least size at it predicts; None if
-    their predictions are too many to list
+    answers: for each experiment, the answers of all readouts as a text; misfit: as for models
+    mse: mean of (answer - value) squared over measured values, not discretised; 0 without any
+    differs: measured cells (experiment, readout) where no optimal model has this answer; None if the predictions of
+        optimal models are too many to list
     """
 
     answers: tuple[str, ...]
@@ -280,22 +284,21 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A network file against a family.
+    """Comparison of a network file with a family.
 
     reason: "" for a member, else cycle, constant, edge, sign, clause, misfit or size
-    detail: of the reason: a node, or source and target of an edge
+    detail: node of the reason, or source and target of an edge
     lacks: stimuli, inhibitors and readouts of the data that are no node of the network
-    cycle: a shortest cycle through some node, edge by edge, where that is the reason
-    reached: of such a network the values of each readout in states of attractors (synchronous, under the clamps of an
-        experiment), 0, 1 or 01, a row an experiment; None for more than MAX_FREE_NODES nodes
-    nodes: of the network with a cycle
-    zero: names that nothing drives, read as 0; ignored: stimuli whose rule the clamps override
-    substituted: helper and merged nodes, put into those that read them; left_out: nodes that no readout depends on
-    functions: of the nodes that are left; prediction: None for a cycle
-    model: the class formulas of fewest literals with these functions; None where the class has none
-    num_formulas: models of the class with these functions, None if they are too many to list or there is none
-    num_members: those of them that are members
-    limit: greatest misfit and size of members, None for no limit
+    cycle: edges of a shortest cycle through some node, if a cycle is the reason; nodes: all nodes of such a network
+    reached: for such a network and each experiment, the values of each readout in states of attractors (synchronous,
+        under the clamps of the experiment): 0, 1 or 01; None for more than MAX_FREE_NODES nodes
+    zero: nodes without a rule, read as 0; ignored: stimuli whose rule the clamps override
+    substituted: helper and merged nodes, substituted into their readers; left_out: nodes on which no readout depends
+    functions: functions of the other nodes; prediction: None for a cycle
+    model: model of the class with these functions and fewest literals; None if the class has none
+    num_formulas: number of models of the class with these functions; None if too many to list, or without any
+    num_members: number of members among them
+    limit: upper limits of misfit and size of members, None for no limit
     """
 
     reason: str
@@ -322,7 +325,7 @@ class Judgement:
 
     @property
     def size(self) -> int | None:
-        """Literals of the model; None where the class has none."""
+        """Number of literals of the model; None if the class has none."""
         return None if self.model is None else model_size(self.model)
 
 
@@ -332,9 +335,10 @@ def judge_network(
     limit: tuple[int | None, int | None],
     optimal_answers: Sequence[Collection[str]] | None,
 ) -> Judgement:
-    """Return what a network is to the family of a task; `NetworkError` for functions that have no table.
+    """Compare a network with the family of a task; `NetworkError` for a function without a table.
 
-    limit: greatest misfit and size of members; optimal_answers: of the models of least misfit and size, an experiment
+    limit: upper limits of misfit and size of members
+    optimal_answers: for each experiment, the answers that optimal models have; None if too many to list
     """
     network.require_functions()
     lacks = _lacking(task.setup, {*network.nodes})
@@ -359,8 +363,8 @@ def judge_network(
         )
     class_names = kept_names(task.setup) | {name for edge in task.edges for name in (edge.source, edge.target)}
     helpers = {name for name in functions if name not in class_names}
-    reduced = _put_in([name for name in order if name in functions], functions, helpers)
-    used = _leading_to(task.setup.readouts, reduced)
+    reduced = _substitute([name for name in order if name in functions], functions, helpers)
+    used = _ancestors_of(task.setup.readouts, reduced)
     remaining = {name: function for name, function in sorted(reduced.items()) if name in used and function.table != "0"}
     prediction = _predict(task, remaining, optimal_answers)
     reason, detail = _first_breach(task, remaining)
@@ -373,7 +377,7 @@ def judge_network(
     model, num_formulas, num_members = None, None, None
     fits = limit[0] is None or prediction.misfit <= limit[0]
     if not reason:
-        # prime implicants alone make the fewest literals, so sources that change nothing do not occur
+        # the first formula of each node has the fewest literals, so no source without effect occurs in it
         model = frozenset().union(*(formulas[0] for formulas in equal.values()))
         sizes = _sizes(task, equal)
         if sizes is not None:
@@ -403,12 +407,13 @@ def _lacking(setup: Setup, nodes: Collection[str]) -> Setup:
 
 
 def network_clamps(setup: Setup, experiment: Experiment, nodes: Collection[str]) -> dict[str, int]:
-    """Return the clamps of an experiment as far as a network has the nodes: stimuli on or off, inhibited nodes 0."""
+    """Return the clamps of an experiment on nodes of a network: stimuli on or off, inhibited nodes 0."""
     clamps = {name: int(name in experiment.on) for name in setup.stimuli if name in nodes}
     return clamps | {name: 0 for name in setup.inhibitors if name in experiment.inhibited and name in nodes}
 
 
 def _reached(task: Task, network: Network) -> tuple[tuple[str, ...], ...] | None:
+    """Return `Judgement.reached`."""
     nodes, rows, by_experiment = {*network.nodes}, [], dict[Experiment, dict[str, str] | None]()
     for experiment in task.experiments:
         if experiment not in by_experiment:
@@ -434,15 +439,15 @@ def _name_cycle(functions: Functions) -> tuple[SignedEdge, ...]:
     return tuple(map(SignedEdge, names, following, signs))
 
 
-def _put_in(order: Sequence[str], functions: Functions, helpers: Collection[str]) -> dict[str, Function]:
-    """Return the functions of the other nodes, with helpers and nodes that are constantly 0 put in."""
+def _substitute(order: Sequence[str], functions: Functions, helpers: Collection[str]) -> dict[str, Function]:
+    """Return the functions of nodes that are no helpers, with helpers and nodes that are constantly 0 substituted."""
     reduced: dict[str, Function] = {}
     for name in order:
         function = functions[name]
         inputs = [source for source in function.inputs if source in reduced]
         inner = {source: reduced[source] for source in inputs if source in helpers or reduced[source].table == "0"}
         if inner:
-            function = _composed(function, inner)
+            function = _compose(function, inner)
         if function.table is None:
             problem = f"{short_repr(name)} has {len(function.inputs)} inputs and no table"
             raise NetworkError(problem, reason="wide", name=name)
@@ -450,8 +455,8 @@ def _put_in(order: Sequence[str], functions: Functions, helpers: Collection[str]
     return {name: function for name, function in reduced.items() if name not in helpers}
 
 
-def _composed(function: Function, inner: Functions) -> Function:
-    """Return a function with the functions of some inputs put in."""
+def _compose(function: Function, inner: Functions) -> Function:
+    """Return a function with the functions of some inputs substituted."""
     if all(not part.inputs for part in inner.values()) and function.table is not None:
         return restrict(function, {name: part.bits for name, part in inner.items()})
     nodes: Nodes = ()
@@ -461,8 +466,8 @@ def _composed(function: Function, inner: Functions) -> Function:
     return derive_function(nodes, prove_signs)
 
 
-def _leading_to(readouts: Sequence[str], functions: Functions) -> set[str]:
-    """Return the readouts and what they depend on."""
+def _ancestors_of(readouts: Sequence[str], functions: Functions) -> set[str]:
+    """Return the readouts and all nodes on which they depend."""
     waiting, reached = [*readouts], set(readouts)
     while waiting:
         name = waiting.pop()
@@ -477,18 +482,18 @@ def _predict(task: Task, functions: Functions, optimal_answers: Sequence[Collect
     order = [*TopologicalSorter({name: function.inputs for name, function in functions.items()}).static_order()]
     answers, squares, differs = [], [], []
     misfit, factor = 0, task.options.factor
-    for number, experiment in enumerate(task.experiments):
+    for index, experiment in enumerate(task.experiments):
         values = _values(order, functions, experiment, task.setup.stimuli)
         answer = "".join(str(values.get(name, 0)) for name in task.setup.readouts)
         answers.append(answer)
-        rows = zip(answer, task.values[number], task.discretised[number], task.setup.readouts, strict=True)
-        for place, (bit, value, discretised, readout) in enumerate(rows):
+        cells = zip(answer, task.values[index], task.discretised[index], task.setup.readouts, strict=True)
+        for column, (bit, value, discretised, readout) in enumerate(cells):
             if value is None or discretised is None:
                 continue
             misfit += (factor * int(bit) - discretised) ** 2
             squares.append(Fraction(int(bit) - Fraction(value)) ** 2)
-            if optimal_answers is not None and all(text[place] != bit for text in optimal_answers[number]):
-                differs.append((number, readout))
+            if optimal_answers is not None and all(text[column] != bit for text in optimal_answers[index]):
+                differs.append((index, readout))
     mse = float(sum(squares) / len(squares)) if squares else 0.0
     return Prediction(tuple(answers), misfit, mse, None if optimal_answers is None else tuple(differs))
 
@@ -504,7 +509,7 @@ def _values(
 
 
 def _first_breach(task: Task, functions: Functions) -> tuple[str, str]:
-    """Return the first rule of the class that functions break, with its node or edge; empty texts without any."""
+    """Return the first rule of the class that functions break, and its node or edge; ("", "") without any."""
     edges = {*task.edges}
     for name, function in functions.items():
         if function.table == "1":
@@ -521,20 +526,20 @@ def _first_breach(task: Task, functions: Functions) -> tuple[str, str]:
 
 
 def _equal_formulas(task: Task, name: str, function: Function) -> list[Model]:
-    """Return the class formulas with a function: those of fewest literals first, of equals by text."""
+    """Return the formulas of the class that have a function, by number of literals, then by text."""
     edges = edges_by_target(task.edges).get(name, [])
     longest = task.options.max_clause
     if len({edge.source for edge in edges}) == len(edges):
-        # one sign a source: the only formula without a contained clause is that of all prime implicants
+        # one sign for each source: the only formula without redundant clauses is that of all prime implicants
         cubes = cover(function.bits, len(function.inputs))
         if longest and any(len(cube) > longest for cube in cubes):
             return []
         return [frozenset(_clause(name, function, cube) for cube in cubes)]
     formulas = NodeFormulas(edges, longest)
     rows = [*product((0, 1), repeat=len(formulas.sources))]
-    places = [formulas.sources.index(source) for source in function.inputs]
-    numbers = [sum(row[p] << i for i, p in enumerate(places)) for row in rows]  # of each row in the function's table
-    response = sum((function.bits >> number & 1) << t for t, number in enumerate(numbers))
+    positions = [formulas.sources.index(source) for source in function.inputs]
+    table_rows = [sum(row[p] << i for i, p in enumerate(positions)) for row in rows]
+    response = sum((function.bits >> table_row & 1) << t for t, table_row in enumerate(table_rows))
     equal = [formulas.model(formula.number) for formula in formulas.on_rows(rows) if formula.response == response]
     return sorted(equal, key=lambda model: (model_size(model), model_texts(model)))
 
@@ -544,9 +549,10 @@ def _clause(name: str, function: Function, cube: Sequence[tuple[int, bool]]) -> 
 
 
 def _sizes(task: Task, equal: Mapping[str, Sequence[Model]]) -> Counter[int] | None:
-    """Return the sizes of the models of the class with given formulas of each node; None if they are too many to list.
+    """Return size -> number of models of the class with these formulas of each node; None if too many to list.
 
-    Formulas with sources that change nothing may close a cycle or name a node without a formula.
+    Combinations outside of the class are left out: formulas with sources that change nothing may close a cycle, or have
+    a source without a formula.
     """
     if prod(len(formulas) for formulas in equal.values()) > MAX_LISTED_MODELS:
         return None

@@ -34,9 +34,9 @@ def read_data(
     cell_line: str | None = None,
     sign: StatedSign | None = None,
 ) -> tuple[Task, Dataset]:
-    """Return the task of two files, and the data that it has; `PoolError` names what is refused and where.
+    """Return the task of two files, and the data read; `PoolError` states file, place and problem.
 
-    time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
+    time: time of the measurements, None if there is only one; fit, size: tolerances, see `Tolerance`
     normalise, cell_line: see `read_midas`; sign: see `read_prior`
     """
     prior, notes = read_prior(Path(pkn), sign)
@@ -56,11 +56,12 @@ def read_data(
 
 
 def read_prior(path: Path, sign: StatedSign | None = None) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
-    """Return the edges of a prior, and notes: SIF, a table of edges with a head, or a network of any format.
+    """Return the edges of a prior, and notes; the file is SIF, a table of edges with a head, or any network.
 
     sign: `both` makes two edges of each line of a table without a column of signs
 
-    A network gives its essential dependencies with proven signs; one with open functions the regulations it declares.
+    The edges of a network are its essential dependencies with proven signs; for a node without a function, those that
+    the file declares.
     """
     content = read_bytes(path)
     text = "" if content.startswith((b"<", b"PK")) else decode_text(content, path.name)
@@ -73,7 +74,7 @@ def read_prior(path: Path, sign: StatedSign | None = None) -> tuple[tuple[Edge, 
     if sign is not None:
         raise PoolError(SIGNS_ARE_STATED, file=path.name)
     network = parse_network(content, path.name)
-    # `v, v` makes v an input, as no rule for it does: no edge
+    # a rule `v, v` makes v an input, as a missing rule does: no edge
     edges_of_rules = (
         edge for edge in network.edges() if edge.source != edge.target or edge.source not in network.inputs
     )
@@ -98,7 +99,7 @@ def read_prior(path: Path, sign: StatedSign | None = None) -> tuple[tuple[Edge, 
 
 _SIGNS = {"+": (1,), "-": (-1,), "both": (1, -1)}
 _DECLARED = {"->": "+", "->?": "+", "-|": "-", "-|?": "-", "positive": "+", "negative": "-"}
-"""A file's word for a sign -> the sign; all others leave it open."""
+"""Word of a file -> sign; any other word means either sign."""
 
 
 def _pair_note(pairs: list[tuple[str, str]]) -> Iterator[str]:
@@ -107,7 +108,7 @@ def _pair_note(pairs: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _require_match(task: Task, prior_file: str, data_file: str) -> None:
-    """`PoolError` for a prior without an edge of the class, or without a stimulus or readout of the data."""
+    """Raise `PoolError` for a prior without an edge of the class, or without a stimulus or readout of the data."""
     names = node_names(task.prior)
     if not task.setup.stimuli:
         raise PoolError("no stimulus; a column TR:X of 0 and 1 is one", file=data_file)

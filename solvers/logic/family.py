@@ -1,7 +1,4 @@
-"""The family of near-optimal logic models (its members), counted exactly.
-
-Shares of members, samples, lists, predictions and next experiments.
-"""
+"""The family of near-optimal logic models (its members), counted exactly: shares, samples, lists and predictions."""
 
 from __future__ import annotations
 
@@ -87,12 +84,12 @@ def solve_class(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily]
 
 @dataclass(frozen=True, eq=False)
 class LogicFamily(Pictured):
-    """The models of a task within its tolerances that also satisfy a restriction and give further readings.
+    """Models of a task within its tolerances that also satisfy a restriction and reproduce further readings.
 
     lattice: partial models, state by state; None if there is no member
-    optimum: least misfit, and least size at that misfit, of the whole family; witness: a model that has both
-    misfit_limit, size_limit: greatest of members, None for no limit
-    readings: experiments with the answers that members give; restriction: clauses that members have or lack
+    optimum: (least misfit, least size at that misfit) of the whole family; witness: a model that has both
+    misfit_limit, size_limit: upper limits of members, None for no limit
+    readings: experiments with the required answers of all readouts; restriction: clauses that members have or lack
     """
 
     task: Task
@@ -109,7 +106,7 @@ class LogicFamily(Pictured):
         return space_repr(self)
 
     def picture(self) -> Picture:
-        """Return the union of the members: an edge of every member is certain, one of some is open."""
+        """Return the union of the members: an edge that every member has is "good", any other "open"."""
         edges = self.edges() if self.lattice is not None else {}
         clauses = sorted(self.clauses().items(), key=lambda entry: (-entry[1], str(entry[0]))) if edges else []
         shares = [(str(clause), f"{count / self.count:.3f}") for clause, count in clauses]
@@ -144,7 +141,7 @@ class LogicFamily(Pictured):
             parts.append(f"{len(self.readings)} readings")
         return ", ".join(parts + self.restriction.words())
 
-    # --- numbers ---------------------------------------------------------------------------------------------------
+    # --- Numbers of members ----------------------------------------------------------------------------------------
 
     @cached_property
     def _multiplicities(self) -> list[int]:
@@ -164,12 +161,12 @@ class LogicFamily(Pictured):
 
     @cached_property
     def _plain_sums(self) -> logic_sums.PathSums:
-        """Sums with the components of keys that have a limit."""
+        """Sums whose keys have only the components (misfit, size) with a limit."""
         return self._sums(with_misfit=self.misfit_limit is not None, with_size=self.size_limit is not None)
 
     @cached_property
     def count(self) -> int:
-        """The number of members, exact."""
+        """Exact number of members."""
         return 0 if self.lattice is None else self._plain_sums.count
 
     @cached_property
@@ -177,7 +174,7 @@ class LogicFamily(Pictured):
         """(misfit, size) -> number of members, ascending."""
         if self.lattice is None:
             return {}
-        # the count's keys lack a component that has no limit: the spectrum then needs sums of its own
+        # the keys of the count lack a component without a limit: then the spectrum needs sums of its own
         if self.misfit_limit is not None and self.size_limit is not None:
             ends = self._plain_sums.ends
         else:
@@ -187,10 +184,10 @@ class LogicFamily(Pictured):
 
     @property
     def num_states(self) -> int:
-        """Number of states of the lattice that some model within the misfit limit passes."""
+        """Number of states of the lattice; each is on the path of some model within the misfit limit."""
         return 0 if self.lattice is None else self.lattice.num_states
 
-    # --- clauses and edges -----------------------------------------------------------------------------------------
+    # --- Clauses and edges -----------------------------------------------------------------------------------------
 
     @cached_property
     def _marginals(self) -> logic_sums.Marginals:
@@ -228,8 +225,8 @@ class LogicFamily(Pictured):
         exclusive, inclusive = [], []
         for i, first in enumerate(candidates):
             others = candidates[i + 1 :]
-            # filters by counts before any sweep: |A| + |B| = N and A, B disjoint is "exactly one",
-            # |A| = |B| = |A and B| is "both or neither"; a sweep is run only for clauses that pass
+            # "exactly one" needs |A| + |B| = N, "both or neither" needs |A| = |B|: joint counts, which take a pass over
+            # the lattice, are computed only for such pairs
             opposed = [second for second in others if counts[first] + counts[second] == self.count]
             alike = [second for second in others if counts[first] == counts[second]]
             if not opposed and not alike:
@@ -247,7 +244,7 @@ class LogicFamily(Pictured):
             raise LogicError(self.task.outside_class(chosen))
         return replace(self, restriction=self.restriction.adding(chosen, present=present))
 
-    # --- members ---------------------------------------------------------------------------------------------------
+    # --- Members ---------------------------------------------------------------------------------------------------
 
     def fits(self, member: Model) -> bool:
         """Return whether a set of clauses is a member, by the reference."""
@@ -281,7 +278,7 @@ class LogicFamily(Pictured):
         return self.draw(rng, n)
 
     def draw_sized(self, size: int, rng: np.random.Generator, n: int) -> list[Model]:
-        """Return n members of one size, drawn uniformly; `ValueError` without any, or with a limit of the misfit."""
+        """Draw n members of one size uniformly; `ValueError` without any, or if the family has a misfit limit."""
         if self.misfit_limit is not None:
             raise ValueError("members of one size are drawn from families without a limit of the misfit")
         sums = self._sums(with_misfit=False, with_size=True, only=size)
@@ -302,7 +299,7 @@ class LogicFamily(Pictured):
         if self.lattice is None:
             return
         constant = self.lattice.columns.constant
-        # one sum per (misfit, size): the depth-first walk then visits only paths that end there
+        # sums for each (misfit, size), so that the depth-first walk visits only paths that end there
         for misfit, size in self.spectrum:
             sums = self._sums(with_misfit=True, with_size=True, only=(misfit - constant) * SIZE_BASE + size)
             for groups in sums.paths():
@@ -315,19 +312,19 @@ class LogicFamily(Pictured):
             [tuple(lattice.formula(group, formula)) for formula in self.restriction.formulas(lattice, group)]
             for group in groups
         ]
-        # most groups hold one formula; then the product and its tuples are saved
+        # fast path: most groups have one formula
         if prod(map(len, choices)) == 1:
             yield frozenset(clause for ((clauses),) in choices for clause in clauses)
             return
         for chosen in product(*choices):
             yield frozenset(clause for clauses in chosen for clause in clauses)
 
-    # --- experiments -----------------------------------------------------------------------------------------------
+    # --- Experiments -----------------------------------------------------------------------------------------------
 
     def predict(self, experiments: Sequence[Experiment]) -> logic_sums.Predictions:
         """Count, for each experiment, the members by their answers of all readouts.
 
-        `OutOfBudgetError` if one experiment alone has too many combinations of answers and states.
+        `LatticeLimitError` if a single experiment has too many combinations of answers and states.
         """
         if self.lattice is None:
             return logic_sums.Predictions(tuple(experiments), tuple({} for _ in experiments), 0, {})
@@ -336,10 +333,10 @@ class LogicFamily(Pictured):
     def best_next(
         self, candidates: Sequence[Experiment] | None = None, *, max_stimuli: int = 2, max_inhibitors: int = 1
     ) -> logic_sums.NextExperiment | None:
-        """Return the candidate of least expected share of members left, the first of equals; None without any.
+        """Return the candidate of least expected share of members left, the first in a tie; None without any.
 
-        candidates: may include measured experiments; None for all new ones with at most `max_stimuli` and
-            `max_inhibitors`
+        candidates: experiments, measured ones allowed; None for all new ones with at most `max_stimuli` stimuli and
+            `max_inhibitors` inhibitors
         """
         if candidates is not None:
             return logic_sums.choose_next(self.task, self.predict(candidates), range(len(candidates)))
@@ -359,33 +356,33 @@ class LogicFamily(Pictured):
         return tables
 
     def after(self, experiment: Experiment, reading: str) -> LogicFamily:
-        """Return the members that give this reading, the answers of all readouts as a text of 0 and 1.
+        """Return the members that have this reading, the answers of all readouts as a text of 0 and 1.
 
-        `LogicError` for a malformed reading; `LatticeLimitError` out of budget.
+        `LogicError` for a malformed reading; `LatticeLimitError` if the budget runs out.
         """
         if len(reading) != len(self.task.setup.readouts) or set(reading) - {"0", "1"}:
             raise LogicError(f"a reading has {len(self.task.setup.readouts)} digits of 0 and 1, in order of readouts")
         readings = (*self.readings, (experiment, reading))
         lattice = None
         if self.lattice is not None:
-            # computed anew, not filtered: a reading is a new column, which splits groups that the old columns merged
+            # a new lattice, since the reading is a new column, which splits groups that the old columns merged
             lattice = lattice_within(self.task, self.misfit_limit, readings, self.limits)
         return replace(self, lattice=lattice, readings=readings)
 
-    # --- exports ----------------------------------------------------------------------------------------------------
+    # --- Exports ---------------------------------------------------------------------------------------------------
 
     def to_networkx(self) -> Any:
         """Return the union of all members as a networkx `DiGraph`, for GraphML and DOT.
 
-        Nodes have a `kind` (stimulus, node, gate), edges `sign` and `share`, the share of members. A clause of several
-        literals is a gate. `MissingExtraError` without networkx.
+        Nodes have a `kind` (stimulus, node, gate); edges have `sign` and `share`, the share of members. A clause of
+        several literals is a gate. `MissingExtraError` without networkx.
         """
         require_extra("graphs", "networkx")
         networkx = import_module("networkx")
         graph = networkx.DiGraph()
         stimuli = set(self.task.setup.stimuli)
-        for clause, number in self.clauses().items():
-            share = number / self.count
+        for clause, count in self.clauses().items():
+            share = count / self.count
             gate = clause.target
             graph.add_node(clause.target, kind="node")
             if len(clause.literals) > 1:
@@ -394,7 +391,7 @@ class LogicFamily(Pictured):
                 graph.add_edge(gate, clause.target, sign=1, share=share)
             for source, sign in clause.literals:
                 graph.add_node(source, kind="stimulus" if source in stimuli else "node")
-                if graph.has_edge(source, gate):  # both signs between two nodes, each a clause of its own
+                if graph.has_edge(source, gate):  # edges of both signs, each a clause of its own
                     gate = f"gate {clause}"
                     graph.add_node(gate, kind="gate")
                     graph.add_edge(gate, clause.target, sign=1, share=share)
@@ -407,7 +404,7 @@ class LogicFamily(Pictured):
         return compare_models(self, listed)
 
 
-# `given` is the public name; a method defined so would break the rule that methods start with a verb
+# `given` is the public name of `condition`
 LogicFamily.given = LogicFamily.condition  # type: ignore[attr-defined]
 
 
@@ -418,8 +415,8 @@ def first_member(family: LogicFamily) -> Model | None:
 
 def _below(rng: np.random.Generator, bound: int) -> int:
     """Return a uniformly random integer from 0 to `bound` - 1, of any size."""
-    # numpy draws at most 64 bits, and families exceed them (3.3e21 models of ExtLiver); rejecting values from `bound`
-    # on, less than half of all, keeps the distribution uniform
+    # numpy draws at most 64 bits, and families exceed them (3.3e21 models of ExtLiver). Values of `bound` or more, less
+    # than half of all, are rejected, so that the others stay uniform
     bits = (bound - 1).bit_length()
     if not bits:
         return 0
@@ -437,7 +434,7 @@ __all__ = ["BestSoFar", "LogicFamily", "first_member", "solve_family"]
 
 def spectrum_csv(family: LogicFamily) -> str:
     """Return the spectrum as CSV: misfit, size, members."""
-    return _csv(("misfit", "size", "members"), ((*point, number) for point, number in family.spectrum.items()))
+    return _csv(("misfit", "size", "members"), ((*point, count) for point, count in family.spectrum.items()))
 
 
 def marginals_csv(family: LogicFamily) -> str:
@@ -464,9 +461,9 @@ def predictions_csv(family: LogicFamily, predictions: logic_sums.Predictions) ->
 class MeasuredCell(NamedTuple):
     """A measured value with its predictions.
 
-    number: position of the experiment, from 1; time: None if the data have none
-    value: as measured, or scaled by the data's normalisation; integer: discretised; predicted: by the witness
-    share: of members that predict 1
+    number: number of the experiment, from 1; time: None if the data have none
+    value: as measured, or scaled by the data's normalisation; integer: discretised value
+    predicted: prediction of the witness; share: share of members that predict 1
     """
 
     number: int
@@ -480,7 +477,7 @@ class MeasuredCell(NamedTuple):
 
     @property
     def square(self) -> float:
-        """The squared difference of prediction and value."""
+        """Squared difference of prediction and value."""
         return (self.predicted - self.value) ** 2
 
 
@@ -532,7 +529,7 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def family_record(family: LogicFamily, best: logic_sums.NextExperiment | None = None) -> dict[str, Any]:
-    """Return a family as one JSON object; numbers of members are texts, since they exceed 64 bits."""
+    """Return a family as one JSON object; numbers of members are texts, since they may exceed 64 bits."""
     exclusive, inclusive = family.pairs()
     record: dict[str, Any] = {
         "class": family.in_words,
@@ -543,9 +540,9 @@ def family_record(family: LogicFamily, best: logic_sums.NextExperiment | None = 
         "size_limit": family.size_limit,
         "members": str(family.count),
         "witness": model_texts(family.witness),
-        "spectrum": [[*point, str(number)] for point, number in family.spectrum.items()],
-        "clauses": {str(clause): str(number) for clause, number in family.clauses().items()},
-        "edges": {str(edge): str(number) for edge, number in family.edges().items()},
+        "spectrum": [[*point, str(count)] for point, count in family.spectrum.items()],
+        "clauses": {str(clause): str(count) for clause, count in family.clauses().items()},
+        "edges": {str(edge): str(count) for edge, count in family.edges().items()},
         "never": [str(edge) for edge in family.never()],
         "mse": mean_squared_error(family.witness, family.task),
         "mse_by_readout": errors_by_readout(family.witness, family.task),

@@ -1,4 +1,7 @@
-"""The network of a task: its clauses, its tables, and the evaluation of a model."""
+"""The network of a task in numbers: nodes, columns of experiments, formulas of a node, misfits of models.
+
+A *response* of a node is an integer: bit c is its value in column c, the c-th distinct experiment.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from typing import NamedTuple, Protocol
 from calibrant.dsl.logic import item
 
 # --- Tasks in numbers: nodes that a formula can matter for, columns of distinct clamps, costs of answers, bounds ------
-BYTE = 8
-MAX_GAINS = 1 << 18  # cached, 40 MB
+BYTE = 8  # columns looked up at a time, in tables of 256
+MAX_GAINS = 1 << 18  # entries of a cache: 40 MB
 
 
 class Network:
-    """Nodes of the class that a stimulus reaches and that lead to a readout; the formulas of all others are empty.
+    """Nodes of the class that a stimulus reaches and that reach a readout; the formulas of all others are empty.
 
-    nodes: names in code point order; everything else numbers them in this order
+    nodes: names in code point order; elsewhere nodes are indices in it; number: name -> index
     literals: edges into each node as (source, sign); a source below 0 is the stimulus ~source
     """
 
@@ -52,9 +55,9 @@ class Network:
 
 
 class Responses:
-    """Numbers of responses, a bit a column: states hold these, so that a value fits 64 bits whatever the columns are.
+    """Indices of responses, by which states have them: a value then fits 64 bits, whatever the number of columns.
 
-    Numbers are given in the order of first use; 0 is the response without a true column.
+    listed: responses in the order of first use; index 0 is the response 0
     """
 
     def __init__(self) -> None:
@@ -62,23 +65,22 @@ class Responses:
         self._number = {0: 0}
 
     def number(self, response: int) -> int:
-        """Return the number of a response, a new one for one that is new."""
-        number = self._number.get(response)
-        if number is None:
-            number = self._number[response] = len(self.listed)
+        """Return the index of a response; add it if it is new."""
+        index = self._number.get(response)
+        if index is None:
+            index = self._number[response] = len(self.listed)
             self.listed.append(response)
-        return number
+        return index
 
 
 class Columns:
-    """Distinct clamps, a bit each, and the costs of answering 0 or 1 there.
+    """Columns: distinct experiments, each with the costs of answering 0 or 1.
 
-    stimuli: of each stimulus the columns in which it is on
-    active: of each node the columns in which it is not inhibited
-    required: of a readout (mask, value): members answer so in the columns of the mask
-    responses: of nodes to the clamps, numbered for states
+    stimuli: response of each stimulus; active: for each node the columns in which it is not inhibited
+    required: readout -> (mask, value): members answer `value` in the columns of the mask
+    responses: indices of the responses of nodes
     constant: misfit of readouts whose answers no formula changes
-    consistent: whether those readouts give the required answers
+    consistent: whether those readouts have the required answers
     """
 
     def __init__(
@@ -90,12 +92,12 @@ class Columns:
         readings: Sequence[tuple[item.Experiment, str]] = (),
         readouts: Sequence[str] = (),
     ) -> None:
-        """Columns of the given clamps, with the costs of a task and required readings (answers of `readouts`)."""
+        """Lay out columns of experiments, with the costs of a task and required readings (answers of `readouts`)."""
         self.network = network
         column: dict[item.Experiment, int] = {}
         for clamp in (*clamps, *(experiment for experiment, _ in readings)):
-            # equal clamps share a column: costs add up, and a repeated experiment doubles them at no further width
-            column.setdefault(_normalised(clamp, network), len(column))
+            # equal experiments share a column, in which their costs add up
+            column.setdefault(_effective(clamp, network), len(column))
         self.clamps = tuple(column)
         self._column = column
         self.full = (1 << len(column)) - 1
@@ -109,9 +111,9 @@ class Columns:
         if task is not None:
             self._add_costs(task, column)
         for experiment, answers in readings:
-            self._require(column[_normalised(experiment, network)], experiment, answers, readouts)
+            self._require(column[_effective(experiment, network)], experiment, answers, readouts)
         self._tables = {v: _byte_tables(costs) for v, costs in self.costs.items()}
-        # misfit of answering 0 everywhere, and by how much answering 1 differs
+        # misfit of answering 0 everywhere, and what answering 1 adds to it
         self._zeros = {v: sum(zero for zero, _ in costs) for v, costs in self.costs.items()}
         self._savings = {v: _byte_tables([(0, unit - zero) for zero, unit in c]) for v, c in self.costs.items()}
         self._memo: dict[tuple[int, int], int] = {}
@@ -120,7 +122,7 @@ class Columns:
     def _add_costs(self, task: item.Task, column: Mapping[item.Experiment, int]) -> None:
         factor, number = task.options.factor, self.network.number
         for experiment, row in zip(task.experiments, task.discretised, strict=True):
-            j = column[_normalised(experiment, self.network)]
+            j = column[_effective(experiment, self.network)]
             for name, value in zip(task.setup.readouts, row, strict=True):
                 if value is None:
                     continue
@@ -146,29 +148,29 @@ class Columns:
 
     @cached_property
     def greatest_misfit(self) -> int:
-        """The most that all readouts can cost together, the constant excluded."""
+        """Upper bound of the misfit of all readouts together, without the constant."""
         return sum(max(pair) for costs in self.costs.values() for pair in costs)
 
     def index_of(self, clamp: item.Experiment) -> int:
         """Return the column of an experiment."""
-        return self._column[_normalised(clamp, self.network)]
+        return self._column[_effective(clamp, self.network)]
 
     def cost(self, node: int, response: int) -> int:
-        """Return the misfit of a readout that answers so, a bit a column; 0 for other nodes."""
+        """Return the misfit of a readout with this response; 0 for other nodes."""
         tables = self._tables.get(node)
         if tables is None:
             return 0
         cached = self._memo.get((node, response))
         if cached is None:
-            cached, rest = 0, response
+            cached, remaining = 0, response
             for table in tables:
-                cached += table[rest & 255]
-                rest >>= BYTE
+                cached += table[remaining & 255]
+                remaining >>= BYTE
             self._memo[node, response] = cached
         return cached
 
     def cheapest(self, node: int, masks: Iterable[int]) -> int:
-        """Return the least misfit of a readout that answers alike in the columns of each mask."""
+        """Return the least misfit of a readout whose answers are equal in all columns of each mask."""
         gains = self._gains
         total = self._zeros[node]
         for mask in masks:
@@ -177,27 +179,27 @@ class Columns:
         return total
 
     def savings(self, node: int) -> list[int]:
-        """Return by how much answering 1 costs a readout more than 0, a column each; 0 where it cannot answer 1."""
+        """Return, for each column, what answering 1 adds to the misfit of a readout; 0 where it cannot answer 1."""
         active = self.active[node]
         return [unit - zero if active >> j & 1 else 0 for j, (zero, unit) in enumerate(self.costs[node])]
 
     def _gain(self, node: int, mask: int) -> int:
-        """Return by how much answering 1 in the columns of a mask is better than 0, as a number of at most 0."""
+        """Return what answering 1 in all columns of a mask adds to the misfit, 0 if that is positive."""
         gain = 0
-        # inhibited columns answer 0 whatever the formula; masks are split by activity, so one shared bit means all
+        # in inhibited columns the answer is 0; masks are split by activity, so that one active column means all are
         if mask & self.active[node]:
-            rest = mask
+            remaining = mask
             for table in self._savings[node]:
-                gain += table[rest & 255]
-                rest >>= BYTE
-        # few masks are met again and again: single columns most of all
+                gain += table[remaining & 255]
+                remaining >>= BYTE
+        # a few masks recur often, single columns most of all
         if len(self._gains) < MAX_GAINS:
             self._gains[node, mask] = min(0, gain)
         return min(0, gain)
 
 
-def _normalised(clamp: item.Experiment, network: Network) -> item.Experiment:
-    """Return the part of the clamps that changes an answer of the class."""
+def _effective(clamp: item.Experiment, network: Network) -> item.Experiment:
+    """Return the part of an experiment that changes an answer of the class."""
     return item.Experiment(clamp.on.intersection(network.stimuli), clamp.inhibited.intersection(network.number))
 
 
@@ -206,7 +208,7 @@ def _bits(flags: Iterable[bool]) -> int:
 
 
 def _byte_tables(costs: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Return for each eight columns the misfit of every pattern of answers; the misfit of a response is a sum."""
+    """Return, for every eight columns, the misfit of each pattern of answers; the misfit of a response is their sum."""
     tables = []
     for start in range(0, len(costs), BYTE):
         table = [0]
@@ -217,11 +219,15 @@ def _byte_tables(costs: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 # --- Formulas of a node as a trie: each is an earlier formula and one more clause, so its response takes one OR -------
-MAX_FORMULAS = 1_000_000
+MAX_FORMULAS = 1_000_000  # formulas of a node
 
 
 class Literals(Protocol):
-    """Literals (source, sign) into each node, its parents, and most literals of a clause (0: any number)."""
+    """Interface of a network for `ClauseList`.
+
+    literals: (source, sign) into each node; parents: sources of each node that are nodes
+    max_clause: most literals of a clause, 0 for no limit
+    """
 
     @property
     def literals(self) -> Sequence[Sequence[tuple[int, int]]]: ...
@@ -232,7 +238,7 @@ class Literals(Protocol):
 
 
 class FormulaLimitError(Exception):
-    """A node has more formulas than the budget allows; `node` is its number."""
+    """Error: a node (by index) has more formulas than the limit."""
 
     def __init__(self, node: int, limit: int) -> None:
         super().__init__(f"node {node}: over {limit} formulas")
@@ -243,15 +249,15 @@ class FormulaLimitError(Exception):
 class ClauseList:
     """The clauses of a node: each is an earlier one (or none) and one more literal.
 
-    prefix: number of the earlier clause, -1 for none; last: number of the literal added
-    literals: mask over the node's literals; sizes: number of literals; sources: mask over the node's parents
+    prefix: index of the earlier clause, -1 for none; last: index of the literal added
+    literals: masks over the node's literals; sizes: numbers of literals; sources: masks over the node's parents
     """
 
     def __init__(self, network: Literals, node: int, limit: int = MAX_FORMULAS) -> None:
         self.node = node
         literals = network.literals[node]
         longest = network.max_clause or len(literals)
-        _refuse_if_hopeless(node, literals, longest, limit)
+        _check_number_of_formulas(node, literals, longest, limit)
         parents = {source: 1 << i for i, source in enumerate(network.parents[node])}
         self.prefix: list[int] = []
         self.last: list[int] = []
@@ -289,9 +295,9 @@ class ClauseList:
         return self._comparable
 
 
-def _refuse_if_hopeless(node: int, literals: Sequence[tuple[int, int]], longest: int, limit: int) -> None:
-    """Raise `FormulaLimitError` if clauses of one length alone, of which any set is a formula, exceed the limit."""
-    # clauses of one literal are pairwise incomparable: any set of them is a formula, 2^literals in all, before any list
+def _check_number_of_formulas(node: int, literals: Sequence[tuple[int, int]], longest: int, limit: int) -> None:
+    """Raise `FormulaLimitError` if the clauses of one length, of which any set is a formula, exceed the limit."""
+    # any set of clauses of one literal is a formula: 2**literals formulas, counted before clauses are listed
     if len(literals) >= limit.bit_length():
         raise FormulaLimitError(node, limit)
     sources: dict[int, int] = {}
@@ -302,22 +308,20 @@ def _refuse_if_hopeless(node: int, literals: Sequence[tuple[int, int]], longest:
         counts = [
             (counts[k] if k < len(counts) else 0) + (signs * counts[k - 1] if k else 0) for k in range(len(counts) + 1)
         ]
-    most = max(counts[1 : longest + 1], default=0)
-    if most >= limit.bit_length():  # 2**most > limit
+    max_count = max(counts[1 : longest + 1], default=0)
+    if max_count >= limit.bit_length():  # 2**max_count > limit
         raise FormulaLimitError(node, limit)
 
 
 class FormulaTable:
     """Formulas of a node over the literals whose sources are available; row 0 is the empty formula.
 
-    prefix, clause: the earlier row and the clause added, of the rows from 1; codes: size << shift | mask of parents
+    prefix, clause: earlier row of each row, and the clause added; sizes: numbers of literals
+    sources: masks over the node's parents; usable: clauses over available literals
     """
 
     def __init__(self, clauses: ClauseList, available: int, limit: int = MAX_FORMULAS) -> None:
-        """Prepare the tables of a node.
-
-        available: mask over the node's literals
-        """
+        """List the formulas of a node; available: mask over the node's literals."""
         self.clauses = clauses
         self.usable = [c for c, mask in enumerate(clauses.literals) if not mask & ~available]
         self.prefix = [0]
@@ -329,28 +333,28 @@ class FormulaTable:
         stack = [(0, allowed)]
         while stack:
             row, allowed = stack.pop()
-            rest = allowed
-            while rest:
-                low = rest & -rest
-                rest ^= low
+            remaining = allowed
+            while remaining:
+                low = remaining & -remaining
+                remaining ^= low
                 c = low.bit_length() - 1
-                number = len(self.prefix)
-                if number >= limit:
+                new_row = len(self.prefix)
+                if new_row >= limit:
                     raise FormulaLimitError(clauses.node, limit)
                 self.prefix.append(row)
                 self.clause.append(c)
                 self.sizes.append(self.sizes[row] + clauses.sizes[c])
                 self.sources.append(self.sources[row] | clauses.sources[c])
-                # later clauses that neither contain c nor are contained: each antichain is built once, ascending
-                following = rest & ~comparable[c]
-                if following:
-                    stack.append((number, following))
+                # later clauses that neither contain c nor are contained in it: each antichain is built once, ascending
+                later_clauses = remaining & ~comparable[c]
+                if later_clauses:
+                    stack.append((new_row, later_clauses))
 
     def __len__(self) -> int:
         return len(self.prefix)
 
     def clauses_of(self, row: int) -> tuple[int, ...]:
-        """Return the clauses of a formula, as numbers in the node's list."""
+        """Return the clauses of a formula, as indices in the `ClauseList`."""
         chosen = []
         while row:
             chosen.append(self.clause[row])
@@ -368,7 +372,11 @@ class _OneNode:
 
 
 class NodeFormula(NamedTuple):
-    """A formula of a node: its value in each row as a bit, its edges as a mask, its size, its number."""
+    """Formula of a node.
+
+    response: bit t is its value in row t; edges: mask of the edges that it uses; size: number of literals
+    number: index in the table of formulas
+    """
 
     response: int
     edges: int
@@ -379,7 +387,7 @@ class NodeFormula(NamedTuple):
 class NodeFormulas:
     """All formulas of one node over edges into it.
 
-    edges: into the node; sources: their names, sorted
+    edges: edges into the node; sources: names of their sources, sorted
     """
 
     def __init__(self, edges: Sequence[item.Edge], max_clause: int, limit: int = MAX_FORMULAS) -> None:
@@ -392,9 +400,9 @@ class NodeFormulas:
         self._table = FormulaTable(self._clauses, (1 << len(edges)) - 1, limit)
 
     def on_rows(self, rows: Sequence[Sequence[int]]) -> Iterator[NodeFormula]:
-        """Yield every formula, the empty one first.
+        """Yield every formula with its values, the empty one first.
 
-        rows: values of the sources
+        rows: values of the sources in each row
         """
         clauses, table = self._clauses, self._table
         full = (1 << len(rows)) - 1
@@ -416,7 +424,7 @@ class NodeFormulas:
             yield NodeFormula(responses[number], masks[number], table.sizes[number], number)
 
     def model(self, number: int) -> item.Model:
-        """Return the clauses of a formula."""
+        """Return the clauses of the formula with this number."""
         masks = (self._clauses.literals[clause] for clause in self._table.clauses_of(number))
         return frozenset(
             item.Clause(
@@ -427,14 +435,14 @@ class NodeFormulas:
 
 
 def formula_bound(num_sources: int, longest: int) -> int:
-    """Return a lower bound on the number of formulas over sources of one sign each, for orders of placement."""
+    """Return a lower bound of the number of formulas over sources of one sign each, to estimate numbers of states."""
     dedekind = (1, 2, 5, 19, 167, 7_580, 7_828_353)  # Dedekind numbers less one
     if num_sources < len(dedekind) and longest >= num_sources:
         return dedekind[num_sources]
     return 1 << max(comb(num_sources, k) for k in range(1, max(2, longest + 1)))
 
 
-# --- Misfit of models on all experiments at once, a bit each; compared with the reference in tests --------------------
+# --- Misfit of models on all experiments at once, one bit for each ----------------------------------------------------
 
 
 class ModelCosts:
@@ -459,7 +467,7 @@ class ModelCosts:
         formulas: dict[str, list[item.Clause]] = {}
         for clause in model:
             formulas.setdefault(clause.target, []).append(clause)
-        # any topological order will do: values of an acyclic model do not depend on it
+        # the values of an acyclic model do not depend on the topological order
         order = TopologicalSorter({v: {s for c in formula for s in c.sources} for v, formula in formulas.items()})
         responses = dict(self._stimuli)
         full = self.columns.full

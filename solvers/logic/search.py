@@ -1,4 +1,4 @@
-"""The least misfit by growing limits: a lattice that has a path within a limit has the optimum, too."""
+"""The least misfit by growing limits: a lattice with a path within a limit contains the optimum."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calibrant.solvers.logic.elimination.lattice import (
 from calibrant.solvers.logic.network import MAX_FORMULAS, Columns, Network
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 
-GAP_SHARES = (16, 8, 4, 2)  # parts of the gap between the bounds that a limit allows, one after the other
+GAP_SHARES = (16, 8, 4, 2)  # successive limits: lower bound + gap between the bounds divided by each of these
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Budget of a search.
 
-    states: over all layers; formulas: of one node
+    states: states of all layers together; formulas: formulas of one node
     """
 
     states: int = MAX_STATES
@@ -37,7 +37,7 @@ USUAL_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The lattice of all models within the misfit limit, and the proven optimum with a model that has it."""
+    """Lattice of all models within the misfit limit, and the proven optimum with a model that attains it."""
 
     lattice: Lattice
     misfit: int
@@ -48,7 +48,7 @@ class SearchResult:
 def search(task: Task, limits: Limits = USUAL_LIMITS) -> Found[SearchResult] | OutOfBudget:
     """Return the lattice of the family without its size limit.
 
-    `BestSoFar` with both bounds once an upper bound is there, else `OutOfBudget` states what ran out.
+    If the budget runs out: `BestSoFar` with both bounds, or `OutOfBudget` before there are any.
     """
     network = Network(task)
     columns = Columns(network, task.experiments, task=task)
@@ -56,7 +56,7 @@ def search(task: Task, limits: Limits = USUAL_LIMITS) -> Found[SearchResult] | O
         builder = LatticeBuilder(network, columns, max_states=limits.states, max_formulas=limits.formulas)
     except LatticeLimitError as error:
         return OutOfBudget(str(error))
-    # the empty model is a model of the class: an upper bound exists before any state is expanded
+    # the empty model is in the class: its misfit is an upper bound before any state is expanded
     bounds = _Bounds(builder.lower_bound, reference.misfit((), task), frozenset())
     try:
         lattice = _search(task, builder, bounds)
@@ -71,14 +71,14 @@ def search(task: Task, limits: Limits = USUAL_LIMITS) -> Found[SearchResult] | O
 
 @dataclass
 class _Bounds:
-    """Bounds on the least misfit, and a model that has the upper one."""
+    """Bounds of the least misfit, and a model that attains the upper one."""
 
     lower: int
     upper: int
     witness: Model
 
-    def take(self, lattice: Lattice, task: Task) -> None:
-        """Lower the upper bound to the best model of a lattice, if that is better."""
+    def lower_upper(self, lattice: Lattice, task: Task) -> None:
+        """Lower the upper bound to the misfit of a lattice's best model, if that is less."""
         optimum = lattice.optimum
         if optimum is not None and lattice.least[0][0] < UNREACHABLE and optimum[0] < self.upper:
             witness = lattice.best_model()
@@ -88,27 +88,28 @@ class _Bounds:
 
 def _search(task: Task, builder: LatticeBuilder, bounds: _Bounds) -> Lattice:
     fit = task.tolerance.fit
-    bounds.take(builder.beam(), task)
+    bounds.lower_upper(builder.beam(), task)
     lower, gap = bounds.lower, bounds.upper - bounds.lower
-    # a lattice within a small limit is small; without a path it proves lower = limit + 1, with one it has the optimum
+    # a small limit makes a small lattice; without a path it proves a lower bound of limit + 1, with one it contains the
+    # optimum
     for share in GAP_SHARES:
         limit = lower + gap // share
         if limit >= bounds.upper:
             break
         lattice = builder.full(limit)
-        if builder.within(lattice):
-            bounds.take(lattice, task)
+        if builder.has_path(lattice):
+            bounds.lower_upper(lattice, task)
             bounds.lower = bounds.upper
             break
         bounds.lower = limit + 1
     lattice = builder.full(fit_limit(bounds.upper, fit))
-    bounds.take(lattice, task)
+    bounds.lower_upper(lattice, task)
     bounds.lower = bounds.upper
     return prune(lattice, fit_limit(bounds.upper, fit))
 
 
 def certify(model: Model, task: Task, optimum: tuple[int, int]) -> None:
-    """`AssertionError` unless the reference gives a model of the class this misfit and size."""
+    """Check a model by the reference; `AssertionError` if it is not of the class, or its misfit or size differs."""
     measured = (reference.class_violation(model, task), reference.misfit(model, task), model_size(model))
     if measured != ("", *optimum):
         raise AssertionError(f"a model of misfit and size {optimum} is by the reference {measured}")
@@ -120,9 +121,9 @@ def lattice_within(
     readings: Sequence[tuple[Experiment, str]],
     limits: Limits = USUAL_LIMITS,
 ) -> Lattice | None:
-    """Return the lattice of models within a misfit limit that give the readings (answers of all readouts).
+    """Return the lattice of models within a misfit limit that reproduce the readings (answers of all readouts).
 
-    None if a readout that no formula changes answers otherwise. `LatticeLimitError` if the budget ran out.
+    None if a readout that no formula changes answers otherwise. `LatticeLimitError` if the budget runs out.
     """
     network = Network(task)
     columns = Columns(network, task.experiments, task=task, readings=readings, readouts=task.setup.readouts)
@@ -133,7 +134,7 @@ def lattice_within(
 
 
 def class_lattice(task: Task, limits: Limits = USUAL_LIMITS) -> Lattice:
-    """Return the lattice of all models of the class, without data; `LatticeLimitError` out of budget."""
+    """Return the lattice of all models of the class, without data; `LatticeLimitError` if the budget runs out."""
     network = Network(task)
     columns = Columns(network, ())
     builder = LatticeBuilder(network, columns, max_states=limits.states, max_formulas=limits.formulas)

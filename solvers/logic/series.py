@@ -1,4 +1,4 @@
-"""Series, gene by gene: formulas over the prior network and functions by parent set, counted exactly."""
+"""Time series of genes, one gene at a time: formulas over the prior network and functions by parent set, counted."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from calibrant.dsl.logic.series import SeriesTask, State, count_errors, readings
 from calibrant.solvers.logic.network import MAX_FORMULAS, FormulaLimitError, NodeFormula, NodeFormulas
 from calibrant.solvers.outcome import Found, OutOfBudget
 
-MAX_PARENT_SETS = 1_000_000  # of all genes together
-MAX_FUNCTION_PARENTS = 6  # a function of 6 parents is one of 2**64
-MAX_LISTED_PARENTS = 4  # parents of functions where cells are unknown: all 65,536 are listed
+MAX_PARENT_SETS = 1_000_000  # parent sets of all genes together
+MAX_FUNCTION_PARENTS = 6  # parents of a function; there are 2**64 functions of 6
+MAX_LISTED_PARENTS = 4  # parents of functions if cells are unknown: then all 65,536 functions are listed
 MAX_UNKNOWN_SOURCES = 16  # unknown inputs of one reading: every completion is a row
-MAX_JOINT_CELLS = 12  # unknown cells whose completions are listed
-MAX_JOINT_MASKS = 100_000  # different sets of completions at a time
-MAX_STATES_GENES = 16  # all 65,536 states are asked
+MAX_JOINT_CELLS = 12  # unknown cells whose joint completions are listed
+MAX_JOINT_MASKS = 100_000  # different sets of completions that are counted at a time
+MAX_STATES_GENES = 16  # genes of a network whose states are all visited: 65,536
 
 Reading: TypeAlias = tuple[State, int]
+"""State of all genes, and the value of one gene in the next state."""
 
 
 @dataclass(frozen=True)
 class GeneFormulas:
     """Formulas of one gene over its prior edges.
 
-    optimum: least errors, then least size, and how many formulas have both; witness: one of these
+    optimum: (least errors, least size at these, number of formulas that have both); witness: one of these formulas
     errors: errors -> number of formulas; edges: edge -> errors -> number of formulas that use it
     """
 
@@ -48,7 +49,8 @@ class GeneFormulas:
 class SeriesFamily:
     """Models with at most `limit` errors over all genes.
 
-    least_errors: of all models; count: members; edges: edge -> members that use it, 0 left out
+    least_errors: least errors of a model; count: number of members
+    edges: edge -> number of members that use it, 0 left out
     """
 
     task: SeriesTask
@@ -60,15 +62,15 @@ class SeriesFamily:
     witness: Model
 
     def fixed(self, state: Sequence[int]) -> int:
-        """Return the number of members under which a state stays as it is.
+        """Return the number of members for which a state is a fixed point.
 
-        state: a value a gene, in their order
+        state: value of each gene, in the order of the task
         """
-        keeping = []
+        factors = []
         for position, table in enumerate(_tables(self.task, MAX_FORMULAS, [state])):
             row = table.row_of(state)
-            keeping.append(table.errors_where(row, state[position]))
-        return sum(_convolve(keeping, self.limit).values())
+            factors.append(table.errors_where(row, state[position]))
+        return sum(_convolve(factors, self.limit).values())
 
     def mean_fixed_points(self) -> Fraction | None:
         """Return the number of fixed points of a member, on average; None beyond MAX_STATES_GENES genes."""
@@ -82,9 +84,9 @@ class SeriesFamily:
         for position, (gene, table) in enumerate(
             zip(self.genes, _tables(self.task, MAX_FORMULAS, states), strict=True)
         ):
-            numbers = table.numbers_by_row(gene.optimum[0], extra)  # value, row, errors
+            counts = table.count_by_row(gene.optimum[0], extra)  # value, row, errors beyond the least
             rows = np.array([table.row_of(state) for state in states.tolist()])
-            factors = numbers[states[:, position], rows]
+            factors = counts[states[:, position], rows]
             totals = sum(  # type: ignore[assignment]  # a sum of arrays
                 np.pad(totals[:, : extra + 1 - more] * factors[:, more : more + 1], ((0, 0), (more, 0)))
                 for more in range(extra + 1)
@@ -92,21 +94,21 @@ class SeriesFamily:
         return Fraction(int(totals.sum()), self.count)
 
     def joint(self) -> int | None:
-        """Return the number of models that have no wrong reading under one completion of all unknown cells.
+        """Return the number of models without a wrong reading under a common completion of all unknown cells.
 
-        None without unknown cells, with more than MAX_JOINT_CELLS of them, or where it is not counted
+        None without unknown cells, with more than MAX_JOINT_CELLS of them, or beyond MAX_JOINT_MASKS.
         """
         cells = _unknown_cells(self.task)
         if not 0 < len(cells) <= MAX_JOINT_CELLS:
             return None
-        masks = {(1 << (1 << len(cells))) - 1: 1}
+        masks = {(1 << (1 << len(cells))) - 1: 1}  # set of completions -> number of models right under just these
         for gene, edges in zip(self.task.genes, _edges_of_genes(self.task), strict=True):
             right = _completions(self.task, gene, edges, cells)
             joined: Counter[int] = Counter()
             for mask, ways in masks.items():
-                for right_mask, number in right.items():
+                for right_mask, count in right.items():
                     if mask & right_mask:
-                        joined[mask & right_mask] += ways * number
+                        joined[mask & right_mask] += ways * count
             if len(joined) > MAX_JOINT_MASKS:
                 return None
             masks = dict(joined)
@@ -115,10 +117,10 @@ class SeriesFamily:
 
 @dataclass(frozen=True, slots=True)
 class GeneFunctions:
-    """Functions of one gene of at most `max_parents` parents that depend on every one.
+    """Functions of one gene that depend on each of at most `max_parents` parents.
 
     errors: least number of wrong readings
-    functions: parent set -> number of functions of exactly these parents with that many; sets without one are left out
+    functions: parent set -> number of functions with so many that depend on all of it; sets without one are left out
     """
 
     gene: str
@@ -143,9 +145,9 @@ def solve_series(task: SeriesTask, max_formulas: int = MAX_FORMULAS) -> Found[Se
     total = _convolve([gene.errors for gene in genes], limit)
     edges = {}
     for index, gene in enumerate(genes):
-        rest = _convolve([entry.errors for i, entry in enumerate(genes) if i != index], limit)
+        others = _convolve([entry.errors for i, entry in enumerate(genes) if i != index], limit)
         for edge, errors in gene.edges.items():
-            count = sum(_convolve([rest, errors], limit).values())
+            count = sum(_convolve([others, errors], limit).values())
             if count:
                 edges[edge] = count
     witness = frozenset(clause for gene in genes for clause in gene.witness)
@@ -154,15 +156,15 @@ def solve_series(task: SeriesTask, max_formulas: int = MAX_FORMULAS) -> Found[Se
 
 
 def _convolve(factors: Sequence[Mapping[int, int]], limit: int) -> dict[int, int]:
-    """Return the numbers of combinations by total errors, up to the limit."""
+    """Return total errors -> number of combinations, up to the limit; factors: errors -> number, for each gene."""
     total = {0: 1}
     for factor in factors:
-        following: dict[int, int] = {}
+        product_counts: dict[int, int] = {}
         for errors, ways in total.items():
-            for more, number in factor.items():
+            for more, count in factor.items():
                 if errors + more <= limit:
-                    following[errors + more] = following.get(errors + more, 0) + ways * number
-        total = following
+                    product_counts[errors + more] = product_counts.get(errors + more, 0) + ways * count
+        total = product_counts
     return total
 
 
@@ -171,9 +173,9 @@ class _GapLimitError(Exception):
 
 
 class _GeneTable:
-    """The formulas of a gene on the rows that its readings have.
+    """Formulas of a gene on the rows (values of its sources) of its readings.
 
-    A reading with all sources known has a row of its own; of another one every completion is a row, shared by readings.
+    A reading with all sources known has a row of its own; the completions of other readings are shared rows.
     """
 
     def __init__(
@@ -182,16 +184,16 @@ class _GeneTable:
         self.task, self.gene, self.edges = task, gene, edges
         self._formulas = NodeFormulas(edges, task.max_clause, limit)
         self._positions = [task.genes.index(source) for source in self._formulas.sources]
-        known_readings, gaps = self._sorted_readings()
+        known_readings, gaps = self._split_readings()
         self._rows = [before for before, _ in known_readings]
-        self._wanted = sum(after << t for t, (_, after) in enumerate(known_readings))
+        self._expected = sum(after << t for t, (_, after) in enumerate(known_readings))
         self._known = (1 << len(known_readings)) - 1
-        self._numbers: dict[tuple[int, ...], int] = {}
+        self._row_index: dict[tuple[int, ...], int] = {}
         self._gaps = [(sum({1 << self._add(row) for row in product(*options)}), after) for options, after in gaps]
         for state in states:
             self._add(tuple(state[p] for p in self._positions))
 
-    def _sorted_readings(self) -> tuple[list[tuple[tuple[int, ...], int]], list[tuple[list[tuple[int, ...]], int]]]:
+    def _split_readings(self) -> tuple[list[tuple[tuple[int, ...], int]], list[tuple[list[tuple[int, ...]], int]]]:
         """Return the readings whose sources are known, and the others with the values that each source may have."""
         known_readings: list[tuple[tuple[int, ...], int]] = []
         gaps: list[tuple[list[tuple[int, ...]], int]] = []
@@ -206,15 +208,15 @@ class _GeneTable:
         return known_readings, gaps
 
     def _add(self, row: tuple[int, ...]) -> int:
-        """Return the number of a row, which is added where there is none beyond those of known readings."""
-        if row not in self._numbers:
-            self._numbers[row] = len(self._rows)
+        """Return the index of a shared row; add it if it is new."""
+        if row not in self._row_index:
+            self._row_index[row] = len(self._rows)
             self._rows.append(row)
-        return self._numbers[row]
+        return self._row_index[row]
 
     def row_of(self, state: Sequence[int]) -> int:
-        """Return the number of the row of a state that was asked for."""
-        return self._numbers[tuple(state[p] for p in self._positions)]
+        """Return the index of the row of a state that was given as one of `states`."""
+        return self._row_index[tuple(state[p] for p in self._positions)]
 
     def formulas(self) -> Iterator[NodeFormula]:
         """Yield every formula with its values on the rows, the empty one first."""
@@ -222,26 +224,26 @@ class _GeneTable:
 
     def errors(self, response: int) -> int:
         """Return the number of wrong readings of a formula."""
-        wrong = ((response ^ self._wanted) & self._known).bit_count()
+        wrong = ((response ^ self._expected) & self._known).bit_count()
         for mask, after in self._gaps:
             wrong += (response & mask) == (0 if after else mask)
         return wrong
 
     def errors_where(self, row: int, value: int) -> dict[int, int]:
-        """Return errors -> number of formulas, of those with a value in a row."""
+        """Return errors -> number of formulas, for formulas with this value in a row."""
         counts = Counter(self.errors(f.response) for f in self.formulas() if f.response >> row & 1 == value)
         return dict(sorted(counts.items()))
 
-    def numbers_by_row(self, least: int, extra: int) -> np.ndarray:
-        """Return the number of formulas by value, row, and errors beyond the least, to `extra`."""
-        numbers = np.zeros((2, len(self._rows), extra + 1), dtype=object)
+    def count_by_row(self, least: int, extra: int) -> np.ndarray:
+        """Return the number of formulas by value, row and errors beyond `least`; shape [2, rows, extra + 1]."""
+        counts = np.zeros((2, len(self._rows), extra + 1), dtype=object)
         by_response = Counter(formula.response for formula in self.formulas())
-        for response, number in by_response.items():
+        for response, count in by_response.items():
             more = self.errors(response) - least
             if more <= extra:
                 for row in range(len(self._rows)):
-                    numbers[response >> row & 1, row, more] += number
-        return numbers
+                    counts[response >> row & 1, row, more] += count
+        return counts
 
     def solve(self) -> GeneFormulas:
         """Return the counts of all formulas, and a best one."""
@@ -278,11 +280,11 @@ def _tables(task: SeriesTask, limit: int, states: Iterable[Sequence[int]] = ()) 
 
 
 _Cell: TypeAlias = tuple[int, int, int]
-"""Series, time and gene."""
+"""(series, time, gene)."""
 
 
 def _unknown_cells(task: SeriesTask) -> dict[_Cell, int]:
-    """Return the unknown cells with their numbers."""
+    """Return the unknown cells, each with its index."""
     cells = [
         (k, t, g)
         for k, series in enumerate(task.series)
@@ -294,7 +296,7 @@ def _unknown_cells(task: SeriesTask) -> dict[_Cell, int]:
 
 
 def _completions(task: SeriesTask, gene: str, edges: Sequence[Edge], cells: Mapping[_Cell, int]) -> Counter[int]:
-    """Return sets of completions of all unknown cells, as masks -> formulas that are right under just these."""
+    """Return set of completions of all unknown cells (mask) -> number of formulas that are right under just these."""
     position = task.genes.index(gene)
     sources = sorted({task.genes.index(edge.source) for edge in edges})
     everything = (1 << (1 << len(cells))) - 1
@@ -303,11 +305,11 @@ def _completions(task: SeriesTask, gene: str, edges: Sequence[Edge], cells: Mapp
         if gene in series.clamped:
             continue
         for t in range(len(series.states) - 1):
-            places = [(k, t, source) for source in sources] + [(k, t + 1, position)]
-            options = [series.states[time][g] for _, time, g in places]
+            involved = [(k, t, source) for source in sources] + [(k, t + 1, position)]
+            options = [series.states[time][g] for _, time, g in involved]
             for values in product(*((0, 1) if value is None else (value,) for value in options)):
                 mask = everything
-                for cell, value in zip(places, values, strict=True):
+                for cell, value in zip(involved, values, strict=True):
                     if cell in cells:
                         ones = projection(cells[cell], len(cells)).bits
                         mask &= ones if value else everything & ~ones
@@ -319,24 +321,23 @@ def _completions(task: SeriesTask, gene: str, edges: Sequence[Edge], cells: Mapp
     table = _GeneTable(task, gene, edges, MAX_FORMULAS, whole_states)
     rows = [table.row_of(state) for state in whole_states]
     right: Counter[int] = Counter()
-    for response, number in Counter(formula.response for formula in table.formulas()).items():
+    for response, count in Counter(formula.response for formula in table.formulas()).items():
         wrong = 0
         for pattern, row in zip(patterns, rows, strict=True):
             wrong |= forbidden.get((pattern, response >> row & 1), 0)
-        right[everything & ~wrong] += number
+        right[everything & ~wrong] += count
     return right
 
 
 def count_functions(task: SeriesTask, max_parents: int) -> Found[tuple[GeneFunctions, ...]] | OutOfBudget:
-    """Return the least errors of each gene over functions of at most `max_parents` genes.
+    """Count, for each gene, the functions of at most `max_parents` parents with the least errors, by parent set.
 
-    The functions that have them are counted by parent set. Functions depend on each of their parents; patterns that are
-    not seen may have any value.
+    Functions depend on each of their parents; at patterns that do not occur they may have any value.
     """
     if not 0 <= max_parents <= MAX_FUNCTION_PARENTS:
         raise LogicError(f"max_parents {max_parents}; 0 to {MAX_FUNCTION_PARENTS}")
-    number = len(task.genes)
-    if number * sum(comb(number, k) for k in range(max_parents + 1)) > MAX_PARENT_SETS:
+    num_genes = len(task.genes)
+    if num_genes * sum(comb(num_genes, k) for k in range(max_parents + 1)) > MAX_PARENT_SETS:
         return OutOfBudget(f"over {MAX_PARENT_SETS:,} parent sets: try a smaller max_parents")
     if max_parents > MAX_LISTED_PARENTS and any(
         None in before for gene in task.genes for before, _ in readings(task, gene)
@@ -357,31 +358,31 @@ def _gene_functions(task: SeriesTask, gene: str, max_parents: int) -> GeneFuncti
     for parents in least:
         total = 0
         for size in range(len(parents) + 1):
-            # Moebius inversion over subsets: functions of exactly these parents = sum of (-1)^|S - T| functions over T;
-            # a subset with more errors than the least has no function that counts
+            # Moebius inversion: the functions that depend on all of S are the sum of (-1)^|S - T| functions over T; a
+            # subset T whose least errors are more has no function of the least errors
             sign = -1 if (len(parents) - size) % 2 else 1
             for subset in combinations(parents, size):
-                wrong, ways = least[subset]
-                total += sign * ways if wrong == errors else 0
+                wrong, count = least[subset]
+                total += sign * count if wrong == errors else 0
         if total:
             functions[tuple(sorted(task.genes[p] for p in parents))] = total
     return GeneFunctions(gene, errors, dict(sorted(functions.items())))
 
 
 def _least(steps: Mapping[Reading, int], parents: tuple[int, ...]) -> tuple[int, int]:
-    """Return the least errors of any function of the parents, and how many functions have them."""
+    """Return the least errors of any function of the parents, and the number of functions that have them."""
     seen_values: dict[tuple[int | None, ...], list[int]] = {}
     gaps: Counter[tuple[tuple[int | None, ...], int]] = Counter()
-    for (before, after), number in steps.items():
+    for (before, after), count in steps.items():
         pattern = tuple(before[p] for p in parents)
         if None in pattern:
-            gaps[pattern, after] += number
+            gaps[pattern, after] += count
         else:
-            seen_values.setdefault(pattern, [0, 0])[after] += number
+            seen_values.setdefault(pattern, [0, 0])[after] += count
     if gaps:
         return _least_listed(seen_values, gaps, len(parents))
     wrong = sum(min(counts) for counts in seen_values.values())
-    # a pattern not seen, or seen as often with 0 as with 1, is free: 2^free functions of least errors
+    # a pattern is free if it does not occur, or as often with 0 as with 1: 2^free functions have the least errors
     free = (1 << len(parents)) - len(seen_values) + sum(zero == unit for zero, unit in seen_values.values())
     return wrong, 1 << free
 
@@ -391,16 +392,16 @@ def _least_listed(
     gaps: Mapping[tuple[tuple[int | None, ...], int], int],
     num_parents: int,
 ) -> tuple[int, int]:
-    """Return the least errors of any function, and how many functions have them, by listing all functions."""
+    """Return the least errors of any function, and the number of functions that have them, by listing all functions."""
     tables = np.arange(1 << (1 << num_parents), dtype=np.uint32)
     wrong = np.zeros(len(tables), dtype=np.int64)
     for pattern, counts in seen_values.items():
         row = sum((value or 0) << i for i, value in enumerate(pattern))
         value = tables >> np.uint32(row) & np.uint32(1)
         wrong += np.where(value == 1, counts[0], counts[1])
-    for (pattern, after), number in gaps.items():
+    for (pattern, after), count in gaps.items():
         completions = product(*((0, 1) if value is None else (value,) for value in pattern))
         mask = np.uint32(sum(1 << sum(bit << i for i, bit in enumerate(row)) for row in completions))
-        wrong += number * ((tables & mask) == (np.uint32(0) if after else mask))
+        wrong += count * ((tables & mask) == (np.uint32(0) if after else mask))
     least = int(wrong.min())
     return least, int((wrong == least).sum())

@@ -1,4 +1,7 @@
-"""Sums over the paths of a lattice: numbers of members, completions, predictions, and the next experiment."""
+"""Sums over the paths of a lattice: numbers of members, completions, predictions, and the next experiment.
+
+A member of a family is a path through the lattice with one formula of each group on it (solvers.logic.elimination).
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,17 @@ from calibrant.dsl.logic.item import Clause, Edge, Experiment, Model, Task, node
 from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, UNREACHABLE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.network import Columns
 
-# --- Sums over the paths of a lattice: numbers of members by (misfit, size), completions, and what follows from
-# both
-Keys: TypeAlias = dict[int, int]  # misfit * SIZE_BASE + size -> number
+# --- Sums over the paths of a lattice: numbers of members by (misfit, size), completions, and what follows from them --
+Keys: TypeAlias = dict[int, int]  # misfit * SIZE_BASE + size -> number of models
 
 
 class PathSums:
-    """Passes 3 and 4 for multiplicities of the groups.
+    """Forward and backward sums over the paths of a pruned lattice.
 
-    A key is misfit * SIZE_BASE + size of a path so far; either component can be left out.
+    A key is misfit * SIZE_BASE + size of a path so far; either component can be left out. Layer d has the transitions
+    from layer d - 1: t is the index of a transition.
+
+    multiplicities: number of formulas of each group
     """
 
     def __init__(
@@ -33,7 +38,7 @@ class PathSums:
         with_size: bool = True,
         only: int | None = None,
     ) -> None:
-        """with_misfit, with_size: components of keys; only: paths that end with this key alone."""
+        """Prepare sums; with_misfit, with_size: components of keys; only: key at which paths end, None for any."""
         self.lattice = lattice
         self.multiplicities = multiplicities
         self.size_limit = size_limit
@@ -45,8 +50,8 @@ class PathSums:
         self._only = only
 
     @cached_property
-    def _tops(self) -> list[list[int]]:
-        """First key of each state that no completion brings within the misfit limit."""
+    def _excluded_from(self) -> list[list[int]]:
+        """For each state the least key from which no completion is within the misfit limit."""
         limit = self.lattice.limit
         if not self._with_misfit or limit is None:
             return [[UNREACHABLE] * len(layer.states) for layer in self.lattice.layers]
@@ -58,10 +63,10 @@ class PathSums:
         layers, sizes = self.lattice.layers, self.lattice.steps.sizes
         rows: list[list[int]] = [[0] * len(layers[-1].states)]
         for layer in reversed(layers[1:]):
-            following, row = rows[-1], []
+            next_layer, row = rows[-1], []
             for source in range(len(layer.starts) - 1):
                 span = range(layer.starts[source], layer.starts[source + 1])
-                row.append(min((sizes[layer.groups[at]] + following[layer.targets[at]] for at in span), default=0))
+                row.append(min((sizes[layer.groups[t]] + next_layer[layer.targets[t]] for t in span), default=0))
             rows.append(row)
         return rows[::-1]
 
@@ -71,70 +76,70 @@ class PathSums:
         layers, multiplicities, deltas = self.lattice.layers, self.multiplicities, self.deltas
         rows: list[list[Keys]] = [[{0: 1} for _ in layers[0].states]]
         limit = self.size_limit if self._with_size else None
-        for number in range(1, len(layers)):
-            layer, tops = layers[number], self._tops[number]
-            following: list[Keys] = [{} for _ in layer.states]
+        for depth in range(1, len(layers)):
+            layer, excluded_from = layers[depth], self._excluded_from[depth]
+            next_layer: list[Keys] = [{} for _ in layer.states]
             starts, targets, groups = layer.starts, layer.targets, layer.groups
-            most = [limit - size for size in self._least_sizes[number]] if limit is not None else []
+            max_sizes = [limit - size for size in self._least_sizes[depth]] if limit is not None else []
             for source, keys in enumerate(rows[-1]):
                 if not keys:
                     continue
                 items = list(keys.items())
-                for at in range(starts[source], starts[source + 1]):
-                    group = groups[at]
+                for t in range(starts[source], starts[source + 1]):
+                    group = groups[t]
                     factor = multiplicities[group]
                     if not factor:
                         continue
-                    target, delta = targets[at], deltas[group]
-                    top, sums = tops[target], following[target]
+                    target, delta = targets[t], deltas[group]
+                    first_excluded, sums = excluded_from[target], next_layer[target]
                     if limit is None:
                         for key, paths in items:
                             key += delta
-                            if key < top:
+                            if key < first_excluded:
                                 sums[key] = sums.get(key, 0) + paths * factor
                     else:
-                        room = most[target]
+                        max_size = max_sizes[target]
                         for key, paths in items:
                             key += delta
-                            if key < top and key % SIZE_BASE <= room:
+                            if key < first_excluded and key % SIZE_BASE <= max_size:
                                 sums[key] = sums.get(key, 0) + paths * factor
-            rows.append(following)
+            rows.append(next_layer)
         return rows
 
     @property
     def ends(self) -> Keys:
-        """The number of members by key."""
+        """Number of members by key."""
         rows = self.forward[-1]
         ends = rows[0] if rows else {}
         return ends if self._only is None else {key: n for key, n in ends.items() if key == self._only}
 
     @cached_property
     def count(self) -> int:
-        """The number of members."""
+        """Number of members."""
         return sum(self.ends.values())
 
     @cached_property
     def completions(self) -> list[list[Keys]]:
-        """Number of completions of each state and key of `forward`; keys without any are left out."""
+        """Number of completions of each state and key of `forward`; keys without one are left out."""
         layers, multiplicities, deltas = self.lattice.layers, self.multiplicities, self.deltas
         rows: list[list[Keys]] = [[dict.fromkeys(self.ends, 1)] if layers[-1].states else []]
-        for number in range(len(layers) - 1, 0, -1):
-            layer, following = layers[number], rows[-1]
+        for depth in range(len(layers) - 1, 0, -1):
+            layer, next_layer = layers[depth], rows[-1]
             starts, targets, groups = layer.starts, layer.targets, layer.groups
             row: list[Keys] = []
-            for source, keys in enumerate(self.forward[number - 1]):
+            for source, keys in enumerate(self.forward[depth - 1]):
                 sums: Keys = {}
                 if keys:
                     ways = [
-                        (factor, deltas[groups[at]], ahead)
-                        for at in range(starts[source], starts[source + 1])
-                        if (factor := multiplicities[groups[at]]) and (ahead := following[targets[at]])
+                        (factor, deltas[groups[t]], later)
+                        for t in range(starts[source], starts[source + 1])
+                        if (factor := multiplicities[groups[t]]) and (later := next_layer[targets[t]])
                     ]
-                    # keys of the forward pass alone: completions of keys that no path has are never summed
+                    # only keys of the forward pass: other keys have no path to complete
                     for key in keys:
                         total = 0
-                        for factor, delta, ahead in ways:
-                            paths = ahead.get(key + delta)
+                        for factor, delta, later in ways:
+                            paths = later.get(key + delta)
                             if paths:
                                 total += factor * paths
                         if total:
@@ -144,42 +149,42 @@ class PathSums:
         return rows[::-1]
 
     def flows(self) -> Mapping[int, int]:
-        """Return of each group the number of members with one certain formula of it."""
+        """Return, for each group, the number of members that have any one given formula of it."""
         flows: dict[int, int] = {}
         deltas = self.deltas
-        for number in range(1, len(self.lattice.layers)):
-            layer, following = self.lattice.layers[number], self.completions[number]
+        for depth in range(1, len(self.lattice.layers)):
+            layer, next_layer = self.lattice.layers[depth], self.completions[depth]
             starts, targets, groups = layer.starts, layer.targets, layer.groups
-            for source, keys in enumerate(self.forward[number - 1]):
-                behind = self.completions[number - 1][source]
-                items = [(key, keys[key]) for key in behind]
+            for source, keys in enumerate(self.forward[depth - 1]):
+                counts_here = self.completions[depth - 1][source]
+                items = [(key, keys[key]) for key in counts_here]
                 if not items:
                     continue
-                for at in range(starts[source], starts[source + 1]):
-                    ahead, group = following[targets[at]], groups[at]
-                    if not ahead or not self.multiplicities[group]:
+                for t in range(starts[source], starts[source + 1]):
+                    later, group = next_layer[targets[t]], groups[t]
+                    if not later or not self.multiplicities[group]:
                         continue
                     delta, total = deltas[group], 0
                     for key, paths in items:
-                        rest = ahead.get(key + delta)
-                        if rest:
-                            total += paths * rest
+                        paths_on = later.get(key + delta)
+                        if paths_on:
+                            total += paths * paths_on
                     if total:
                         flows[group] = flows.get(group, 0) + total
         return flows
 
     def draw_groups(self, below: Callable[[int], int]) -> list[int]:
-        """Return the groups of a path drawn with its share of the members.
+        """Draw a path with probability proportional to its members; return its groups.
 
-        below: an integer from 0 to its argument
+        below: function of n, a random integer from 0 to n - 1
         """
         state, key, chosen = 0, 0, []
-        for number in range(1, len(self.lattice.layers)):
-            layer, following = self.lattice.layers[number], self.completions[number]
-            point = below(self.completions[number - 1][state][key])
-            for at in range(layer.starts[state], layer.starts[state + 1]):
-                group, target = layer.groups[at], layer.targets[at]
-                point -= self.multiplicities[group] * following[target].get(key + self.deltas[group], 0)
+        for depth in range(1, len(self.lattice.layers)):
+            layer, next_layer = self.lattice.layers[depth], self.completions[depth]
+            point = below(self.completions[depth - 1][state][key])
+            for t in range(layer.starts[state], layer.starts[state + 1]):
+                group, target = layer.groups[t], layer.targets[t]
+                point -= self.multiplicities[group] * next_layer[target].get(key + self.deltas[group], 0)
                 if point < 0:
                     chosen.append(group)
                     state, key = target, key + self.deltas[group]
@@ -192,16 +197,16 @@ class PathSums:
             return
         yield from self._paths(1, 0, 0, [])
 
-    def _paths(self, number: int, state: int, key: int, chosen: list[int]) -> Iterator[list[int]]:
-        if number == len(self.lattice.layers):
+    def _paths(self, depth: int, state: int, key: int, chosen: list[int]) -> Iterator[list[int]]:
+        if depth == len(self.lattice.layers):
             yield chosen
             return
-        layer, following = self.lattice.layers[number], self.completions[number]
-        for at in range(layer.starts[state], layer.starts[state + 1]):
-            group, target = layer.groups[at], layer.targets[at]
-            after = key + self.deltas[group]
-            if self.multiplicities[group] and after in following[target]:
-                yield from self._paths(number + 1, target, after, [*chosen, group])
+        layer, next_layer = self.lattice.layers[depth], self.completions[depth]
+        for t in range(layer.starts[state], layer.starts[state + 1]):
+            group, target = layer.groups[t], layer.targets[t]
+            next_key = key + self.deltas[group]
+            if self.multiplicities[group] and next_key in next_layer[target]:
+                yield from self._paths(depth + 1, target, next_key, [*chosen, group])
 
 
 # --- Conditions on clauses, and the numbers of members by clause and by edge ------------------------------------------
@@ -209,7 +214,7 @@ class PathSums:
 
 @dataclass(frozen=True, slots=True)
 class Marginals:
-    """Numbers of members that have a clause or an edge, sorted; those of no member are left out."""
+    """Clause or edge -> number of members that have it, sorted; those of no member are left out."""
 
     clauses: Mapping[Clause, int]
     edges: Mapping[Edge, int]
@@ -239,18 +244,18 @@ class Restriction:
         return self.present <= model and not self.absent & model
 
     def multiplicities(self, lattice: Lattice) -> list[int]:
-        """Return of each group the number of formulas that meet the conditions."""
-        numbers = list(lattice.steps.multiplicities)
+        """Return, for each group, the number of formulas that meet the conditions."""
+        counts = list(lattice.steps.multiplicities)
         nodes = self._nodes(lattice)
         if None in nodes:
-            return [0] * len(numbers)
+            return [0] * len(counts)
         for group in _groups(lattice):
             if lattice.steps.nodes[group] in nodes:
-                numbers[group] = len(self.formulas(lattice, group))
-        return numbers
+                counts[group] = len(self.formulas(lattice, group))
+        return counts
 
     def _nodes(self, lattice: Lattice) -> set[int | None]:
-        """Return the nodes with conditions; None among them if one of no use would need a formula."""
+        """Return the nodes with conditions; None among them if a node outside the lattice would need a formula."""
         number = lattice.network.number
         nodes: set[int | None] = {number.get(clause.target) for clause in self.present}
         return nodes | {number[clause.target] for clause in self.absent if clause.target in number}
@@ -313,10 +318,10 @@ Table: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Predictions:
-    """Answers of all readouts, a text of 0 and 1 in their order, by experiment.
+    """Answers of all readouts by experiment; an answer is a text of 0 and 1 in the order of readouts.
 
-    outcomes: of each experiment answers -> number of members
-    count: number of members; tables: table of answers -> number of members, None if there are too many to tell
+    outcomes: for each experiment, answer -> number of members; count: number of members
+    tables: table (answers to all experiments) -> number of members, None if there are too many to count
     """
 
     experiments: tuple[Experiment, ...]
@@ -326,12 +331,12 @@ class Predictions:
 
     @property
     def behaviours(self) -> int | None:
-        """The number of different tables; None if it is not cached."""
+        """Number of different tables; None if they were too many to count."""
         return None if self.tables is None else len(self.tables)
 
-    def shares(self, number: int) -> tuple[Fraction, ...]:
-        """Return of each readout the share of members that answer 1 in an experiment; `ValueError` without members."""
-        outcomes = self.outcomes[number]
+    def shares(self, index: int) -> tuple[Fraction, ...]:
+        """Return, for each readout, the share of members that answer 1 in an experiment; `ValueError` without any."""
+        outcomes = self.outcomes[index]
         if not outcomes:
             raise ValueError("no member predicts anything")
         width = len(next(iter(outcomes)))
@@ -339,15 +344,15 @@ class Predictions:
             Fraction(sum(n for text, n in outcomes.items() if text[r] == "1"), self.count) for r in range(width)
         )
 
-    def sum_of_squared_counts(self, number: int) -> int:
-        """Return the sum of squares of the outcome numbers of an experiment."""
-        return sum(n * n for n in self.outcomes[number].values())
+    def sum_of_squared_counts(self, index: int) -> int:
+        """Return the sum of the squared numbers of members by answer in an experiment."""
+        return sum(n * n for n in self.outcomes[index].values())
 
 
 def predict_outcomes(
     task: Task, lattice: Lattice, sums: PathSums, restriction: Restriction, experiments: Sequence[Experiment]
 ) -> Predictions:
-    """Return the predictions of all members; `LatticeLimitError` if one experiment alone has too many."""
+    """Return the predictions of all members; `LatticeLimitError` if a single experiment has too many states."""
     chunks = list(_chunks(task, lattice, sums, restriction, list(experiments)))
     outcomes: list[Mapping[str, int]] = []
     for size, tables in chunks:
@@ -377,7 +382,7 @@ class _TooManyError(Exception):
 
 
 class _Refinement:
-    """A pass over the kept transitions with responses on further columns in each state."""
+    """Pass over the transitions of a lattice that splits states by the responses of their nodes on further columns."""
 
     def __init__(self, lattice: Lattice, columns: Columns, sums: PathSums, restriction: Restriction) -> None:
         self.lattice, self.columns, self.sums, self.restriction = lattice, columns, sums, restriction
@@ -390,10 +395,10 @@ class _Refinement:
     def tables(self) -> Mapping[tuple[int, ...], int]:
         """Return responses of the readouts -> number of members."""
         lattice = self.lattice
-        # state -> (responses of its slots, number of the answers so far) -> paths by key
+        # state -> (responses of its slots, index of the answers so far) -> paths by key
         refined: dict[int, dict[tuple[tuple[int, ...], int], Keys]] = {0: {((), 0): {0: 1}}} if self.sums.count else {}
-        for number in range(1, len(lattice.layers)):
-            refined = self._advance(number, refined)
+        for depth in range(1, len(lattice.layers)):
+            refined = self._advance(depth, refined)
             if sum(map(len, refined.values())) > MAX_REFINED_STATES:
                 raise _TooManyError
         return {
@@ -403,42 +408,44 @@ class _Refinement:
         }
 
     def _advance(
-        self, number: int, refined: Mapping[int, Mapping[tuple[tuple[int, ...], int], Keys]]
+        self, depth: int, refined: Mapping[int, Mapping[tuple[tuple[int, ...], int], Keys]]
     ) -> dict[int, dict[tuple[tuple[int, ...], int], Keys]]:
         lattice = self.lattice
-        stage, layer, earlier = lattice.stages[number - 1], lattice.layers[number], lattice.layers[number - 1]
-        completions, multiplicities, deltas = self.sums.completions[number], self.sums.multiplicities, self.sums.deltas
+        stage, layer, earlier = lattice.stages[depth - 1], lattice.layers[depth], lattice.layers[depth - 1]
+        completions, multiplicities, deltas = self.sums.completions[depth], self.sums.multiplicities, self.sums.deltas
         slot_of = {v: i for i, v in enumerate(stage.slots)}
-        following: dict[int, dict[tuple[tuple[int, ...], int], Keys]] = {}
+        next_layer: dict[int, dict[tuple[tuple[int, ...], int], Keys]] = {}
         size = 0
         for source, states in refined.items():
             base = (*earlier.states[source], *(0,) * stage.extend)
-            for at in range(layer.starts[source], layer.starts[source + 1]):
-                target, group = layer.targets[at], layer.groups[at]
-                ahead = completions[target]
-                if not ahead or not multiplicities[group]:
+            for t in range(layer.starts[source], layer.starts[source + 1]):
+                target, group = layer.targets[t], layer.groups[t]
+                later = completions[target]
+                if not later or not multiplicities[group]:
                     continue
                 node, delta = lattice.steps.nodes[group], deltas[group]
                 slots = [slot_of[p] for p in lattice.network.parents[node]]
-                landing = following.setdefault(target, {})
-                before = len(landing)
+                next_states = next_layer.setdefault(target, {})
+                size_before = len(next_states)
                 for (responses, answer), keys in states.items():
                     extended = (*responses, *(0,) * stage.extend)
                     key = tuple([extended[p] << 1 | (base[p] > 0 and base[p] >> 1 & 1) for p in slots])
-                    # only keys with a completion: what misses the limits later is dropped here, not refined
-                    onward = [(k + delta, n) for k, n in keys.items() if k + delta in ahead]
-                    if not onward:
+                    # only keys with a completion: paths that exceed a limit later are dropped here
+                    kept = [(k + delta, n) for k, n in keys.items() if k + delta in later]
+                    if not kept:
                         continue
                     for response, ways in self._refine(group, key):
-                        after = self._after(stage.project, extended, slot_of[node], response, layer.states[target])
-                        answered = self._answer(answer, node, response)
-                        sums = landing.setdefault((after, answered), {})
-                        for k, n in onward:
+                        next_responses = self._after(
+                            stage.project, extended, slot_of[node], response, layer.states[target]
+                        )
+                        next_answer = self._answer(answer, node, response)
+                        sums = next_states.setdefault((next_responses, next_answer), {})
+                        for k, n in kept:
                             sums[k] = sums.get(k, 0) + n * ways
-                size += len(landing) - before
+                size += len(next_states) - size_before
                 if size > MAX_REFINED_STATES:
                     raise _TooManyError
-        return following
+        return next_layer
 
     @staticmethod
     def _after(
@@ -462,7 +469,7 @@ class _Refinement:
         return number
 
     def _refine(self, group: int, key: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Return the responses of a group's formulas on the further columns, with their numbers."""
+        """Return pairs (response of formulas of a group on the further columns, number of these formulas)."""
         cached = self._memo.get((group, key))
         if cached is not None:
             return cached
@@ -499,12 +506,12 @@ def _texts(
     experiments: Sequence[Experiment],
     answers: Mapping[tuple[int, ...], int],
 ) -> Mapping[Table, int]:
-    """Return the tables as texts, with the answers of readouts that no formula changes."""
+    """Return the tables as texts, the answers of readouts that no formula changes included."""
     network = lattice.network
     position = {v: i for i, v in enumerate(sorted(network.readouts))}
     where = [columns.index_of(experiment) for experiment in experiments]
     tables: dict[Table, int] = {}
-    for responses, number in answers.items():
+    for responses, count in answers.items():
         rows = []
         for experiment, column in zip(experiments, where, strict=True):
             digits = []
@@ -514,27 +521,27 @@ def _texts(
                 else:
                     digits.append("1" if name in task.setup.stimuli and name in experiment.on else "0")
             rows.append("".join(digits))
-        tables[tuple(rows)] = number
+        tables[tuple(rows)] = count
     return tables
 
 
 def _by_experiment(tables: Mapping[Table, int], size: int) -> list[Mapping[str, int]]:
     outcomes: list[dict[str, int]] = [{} for _ in range(size)]
-    for table, number in tables.items():
+    for table, num_members in tables.items():
         for counts, answers in zip(outcomes, table, strict=True):
-            counts[answers] = counts.get(answers, 0) + number
+            counts[answers] = counts.get(answers, 0) + num_members
     return [dict(sorted(counts.items())) for counts in outcomes]
 
 
-# --- The next experiment: the candidate that is expected to leave the least share of the family -----------------------
+# --- The next experiment: the candidate with the least expected share of the family left ------------------------------
 
 
 @dataclass(frozen=True)
 class NextExperiment:
-    """A candidate and what it is expected to leave, with an exact reading and a uniform member as truth.
+    """Candidate with the expected share of members left, if a uniformly drawn member is true and read without error.
 
-    number: position among the candidates; squares: sum of squares of its outcome numbers; share: that / count squared
-    is_done: of each candidate, see `find_done`
+    number: index of the candidate; squares: sum of the squared numbers of members by answer; share: squares / count**2
+    is_done: for each candidate, see `find_done`
     """
 
     experiment: Experiment
@@ -545,7 +552,7 @@ class NextExperiment:
     is_done: tuple[bool, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the experiment and what it is expected to leave, ready for JSON."""
+        """Return the experiment and the expected share left, ready for JSON."""
         return {
             "stimuli": sorted(self.experiment.on),
             "inhibited": sorted(self.experiment.inhibited),
@@ -555,44 +562,44 @@ class NextExperiment:
         }
 
 
-def choose_next(task: Task, predictions: Predictions, numbers: Sequence[int]) -> NextExperiment | None:
-    """Return the first of some candidates of the least sum of squares; None without candidates or members.
+def choose_next(task: Task, predictions: Predictions, indices: Sequence[int]) -> NextExperiment | None:
+    """Return the candidate of least sum of squares, the first in a tie; None without candidates or members.
 
-    numbers: positions of the candidates that are compared
+    indices: indices of the candidates to compare
     """
-    if not numbers or not predictions.count:
+    if not indices or not predictions.count:
         return None
-    squares = {number: predictions.sum_of_squared_counts(number) for number in numbers}
-    number = min(numbers, key=lambda k: (squares[k], k))
+    squares = {k: predictions.sum_of_squared_counts(k) for k in indices}
+    best = min(indices, key=lambda k: (squares[k], k))
     return NextExperiment(
-        predictions.experiments[number],
-        number,
-        squares[number],
-        Fraction(squares[number], predictions.count**2),
+        predictions.experiments[best],
+        best,
+        squares[best],
+        Fraction(squares[best], predictions.count**2),
         predictions,
         find_done(task, predictions.experiments),
     )
 
 
 def rank_new(task: Task, predictions: Predictions) -> list[int]:
-    """Return the experiments neither done nor asked for, by the expected share of members left, ascending.
+    """Return the indices of experiments that are neither done nor questions, by expected share left, ascending.
 
-    Of several that differ in clamps without effect alone the first.
+    Of experiments that differ only in clamps without effect, the first.
     """
-    barred = {*task.questions}
+    questions = {*task.questions}
     is_done = find_done(task, predictions.experiments)
     first = {clamps: k for k, clamps in reversed([*enumerate(_effective_clamps(task, predictions.experiments))])}
-    numbers = [k for k in sorted(first.values()) if not is_done[k] and predictions.experiments[k] not in barred]
-    return sorted(numbers, key=lambda k: (predictions.sum_of_squared_counts(k), k))
+    indices = [k for k in sorted(first.values()) if not is_done[k] and predictions.experiments[k] not in questions]
+    return sorted(indices, key=lambda k: (predictions.sum_of_squared_counts(k), k))
 
 
 def find_done(task: Task, experiments: Sequence[Experiment]) -> tuple[bool, ...]:
-    """Return of each experiment whether one of the task's has the same clamps, those of nodes without effect apart."""
+    """Return, for each experiment, whether the task has one with the same clamps, apart from those without effect."""
     done = {*_effective_clamps(task, task.experiments)}
     return tuple(clamps in done for clamps in _effective_clamps(task, experiments))
 
 
 def _effective_clamps(task: Task, experiments: Sequence[Experiment]) -> list[Experiment]:
-    """Return the clamps of nodes that the class or the readouts have: no model depends on others."""
+    """Return the experiments restricted to nodes of the class and readouts: no model depends on other clamps."""
     effective = node_names(task.edges) | {*task.setup.readouts}
     return [Experiment(entry.on & effective, entry.inhibited & effective) for entry in experiments]

@@ -1,4 +1,4 @@
-"""The step of one node in the search over states, and bounds on what is to come."""
+"""Placement of one node in a state, and lower bounds of the misfit of readouts that are not placed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy.typing as npt
 from calibrant.dsl.logic.item import reachable
 from calibrant.solvers.logic.network import MAX_FORMULAS, ClauseList, Columns, FormulaTable, Network
 
-# --- The step of one node: its formulas given its parents' responses, grouped and memoised ----------------------------
+# --- The steps of one node: its formulas given its parents' responses, grouped and memoised ---------------------------
 #
-# A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty. response: its number in
-# `Columns.responses`, where bit c of it is the node's value in column c; has: the formula is not empty; used: some
-# formula reads the node, or data do. A formula reads `response << 1 | has` of a parent.
+# A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty. response: index of the
+# node's response in `Columns.responses`; has: the formula is not empty; used: some formula or the data read the node. A
+# formula reads `response << 1 | has` of a parent.
 HAS, USED = 2, 1
-# a code is one integer, since it is hashed once for each formula evaluated: outcome << 48 | size << 24 | parents used.
-# 24 bits hold each of the two: no table has formulas of 24 parents
+# code of a formula, one integer since it is hashed for each formula evaluated: outcome << 48 | size << 24 | parents
+# used. 24 bits are enough for size and parents: no table has formulas of 24 parents
 _SIZE_BITS, _CODE_BITS = 24, 48
 _FIELD = (1 << 24) - 1
 
@@ -31,11 +31,13 @@ Block: TypeAlias = tuple[int, list[Step]]  # mask of parents that become used, s
 
 
 class LocalSteps:
-    """Groups of formulas by (response after clamps, size, parents used), numbered over all nodes and keys.
+    """Groups of formulas with equal (response, 0 where inhibited; size; parents used), over all nodes and keys.
 
-    Of a leaf, whose response nothing reads, groups are by (misfit, size, parents used).
-    nodes, keys: node and key of each group; costs, sizes, multiplicities: misfit, literals and number of its formulas
-    evaluations: formulas evaluated so far
+    The groups of a leaf, whose response no formula reads, have equal (misfit, size, parents used).
+
+    nodes, keys: node and key of each group
+    costs, sizes, multiplicities: misfit, number of literals, and number of formulas of each group
+    evaluations: number of formulas evaluated so far
     """
 
     def __init__(self, network: Network, columns: Columns, limit: int = MAX_FORMULAS) -> None:
@@ -49,7 +51,7 @@ class LocalSteps:
         self.multiplicities: list[int] = []
         self.evaluations = 0
         self.is_leaf = [not children for children in network.children]
-        self._codes: list[int] = []  # of each group, what its formulas have in common
+        self._codes: list[int] = []  # code of each group's formulas
         self._memo: list[dict[Key, list[Block]]] = [{} for _ in network.nodes]
         self._lists: list[ClauseList | None] = [None] * len(network)
         self._tables: dict[tuple[int, int], FormulaTable] = {}
@@ -67,7 +69,7 @@ class LocalSteps:
         return cached
 
     def table(self, node: int, key: Key) -> FormulaTable:
-        """Return the formulas over stimuli and the parents that have a formula."""
+        """Return the formulas over stimuli and those parents that have a formula."""
         available = 0
         for i, parent in enumerate(self._parent_of[node]):
             if parent < 0 or key[parent]:
@@ -78,9 +80,9 @@ class LocalSteps:
         return cached
 
     def steps(self, node: int, key: Key) -> list[Block]:
-        """Return the steps of a node by the parents that they use.
+        """Return the steps of a node, in blocks by the parents used.
 
-        key: value >> 1 of each parent, 0 if unavailable
+        key: value >> 1 of each parent, 0 if it is not available
         """
         memo = self._memo[node]
         blocks = memo.get(key)
@@ -90,15 +92,15 @@ class LocalSteps:
         return blocks
 
     def _make_steps(self, node: int, key: Key) -> list[Block]:
-        # formulas of one code lead to equal states: the lattice stores the group and its number of formulas only
+        # formulas of one code lead to equal states: only the group and its number of formulas are stored
         grouped = self._group(node, key)
-        # data read a readout, whether or not a formula does
+        # data read every readout
         used = USED if node in self.network.readouts else 0
         leaf = self.is_leaf[node]
         blocks: dict[tuple[int, bool], list[Step]] = {}
         for code, rows in grouped.items():
             outcome, size, sources = code >> _CODE_BITS, code >> _SIZE_BITS & _FIELD, code & _FIELD
-            # of a leaf the outcome is its misfit, of others their response
+            # the misfit of a leaf, the response of any other node
             has, result = outcome & 1, outcome >> 1
             cost = result if leaf else self.columns.cost(node, result)
             value = 0 if leaf or not has else result << 2 | HAS | used
@@ -109,14 +111,14 @@ class LocalSteps:
             self.costs.append(cost)
             self.sizes.append(size)
             self.multiplicities.append(rows)
-        # sorted by responses, not their numbers: which of equal models comes first depends on no earlier step
+        # sorted by responses, not by their indices: the order must not depend on earlier steps
         return [
-            (sources, [(cost, self._numbered(value), group) for cost, value, group in sorted(steps)])
+            (sources, [(cost, self._index_response(value), group) for cost, value, group in sorted(steps)])
             for (sources, _), steps in sorted(blocks.items())
         ]
 
-    def _numbered(self, value: int) -> int:
-        """Return a value with the number of its response."""
+    def _index_response(self, value: int) -> int:
+        """Return a value with the index of its response in place of the response."""
         return self.columns.responses.number(value >> 2) << 2 | (value & (HAS | USED))
 
     def _group(self, node: int, key: Key) -> dict[int, int]:
@@ -128,7 +130,7 @@ class LocalSteps:
         return counts
 
     def _row_codes(self, node: int, key: Key) -> list[int]:
-        """Return the code of each row, -1 for a formula that does not give a required answer.
+        """Return the code of each row of the table, -1 for a formula without a required answer.
 
         A code is `((misfit of a leaf, or response) << 1 | has) << 48 | size << 24 | parents`.
         """
@@ -143,14 +145,13 @@ class LocalSteps:
             if response & mask != value:
                 codes.append(-1)
                 continue
-            # nothing reads a leaf: its response counts through the misfit only, so that far fewer groups remain;
-            # row 0 is the empty formula
+            # of a leaf's response only the misfit matters, which leaves far fewer groups; row 0 is the empty formula
             outcome = (cost(node, response) if leaf else response) << 1 | (row > 0)
             codes.append(outcome << _CODE_BITS | size << _SIZE_BITS | sources)
         return codes
 
     def responses(self, node: int, key: Key, table: FormulaTable, columns: Columns) -> list[int]:
-        """Return the response of each row after clamps.
+        """Return the response of each row of the table, 0 in columns where the node is inhibited.
 
         key: `response << 1 | has` of each parent on these columns
         """
@@ -183,7 +184,7 @@ class LocalSteps:
         where = (self.nodes[group], self.keys[group])
         by_code = self._rows.get(where)
         if by_code is None:
-            # evaluated again rather than stored: rows are read for marginals and draws, counts need none
+            # evaluated again rather than stored: only marginals and draws need rows, counts do not
             by_code = {}
             for row, code in enumerate(self._row_codes(*where)):
                 by_code.setdefault(code, []).append(row)
@@ -197,21 +198,21 @@ class LocalSteps:
 
 
 # --- Lower bounds on the misfit of readouts that are not placed, given the responses of a state -----------------------
-# What is not placed reads the live nodes, some stimuli, and whether it is inhibited. Columns that agree on all of these
-# answer alike at a readout, so that the cheaper answer for each such set of columns is the least misfit.
-#
-# Numbers are 64 bits wide where all of them are within `WORD_LIMIT`, else Python integers in arrays of objects.
-# --- Integer matrices and segments: what many states or transitions are computed with at once -------------------------
+# Nodes that are not placed depend on the live nodes, some stimuli, and their own inhibition. In columns that agree on
+# all of these a readout has the same answer, so the sum of the cheaper answers of these sets of columns is a lower
+# bound. --- Integer arrays by which many states or transitions are computed at once
+# ------------------------------------------ Integers have 64 bits if all are within `WORD_LIMIT`; else they are Python
+# integers in arrays of objects.
 Words: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
-WORD_LIMIT = 1 << 62  # a sum of two numbers within it is a 64-bit integer
-_MANY_VALUES = 1 << 20  # then sorting takes less than a table, 8 MB
-_MANY_NUMBERS = 1 << 40  # then numbers are counted anew: at most 2**24 rows times as many values stay 64 bits wide
+WORD_LIMIT = 1 << 62  # a sum of two integers within it fits 64 bits
+_MANY_VALUES = 1 << 20  # beyond, sorting is used instead of a table of 8 MB
+_MANY_NUMBERS = 1 << 40  # beyond, codes are replaced by ranks: 2**24 rows times 2**40 fit 64 bits
 
 
 class StateMatrix(Sequence[tuple[int, ...]]):
-    """States as rows: a tuple is made of one when it is read, so that millions take 8 bytes a value."""
+    """States as rows of a matrix, 8 bytes a value; a tuple is made when a state is read."""
 
     def __init__(self, matrix: Words) -> None:
         self.matrix = matrix
@@ -232,7 +233,7 @@ class StateMatrix(Sequence[tuple[int, ...]]):
 
 
 def state_matrix(states: Sequence[tuple[int, ...]]) -> Words:
-    """Return states as rows."""
+    """Return states as rows of a matrix."""
     if isinstance(states, StateMatrix):
         return states.matrix
     return np.array(states, dtype=np.int64).reshape(len(states), -1)
@@ -251,19 +252,19 @@ def numbers_of(values: Sequence[int], *, words: bool) -> Numbers:
 
 
 def indices_of(values: array[int]) -> Words:
-    """Return an array of positions, copied."""
+    """Copy an array of indices to numpy."""
     return np.array(values, dtype=np.int64)
 
 
 def unsigned_array(values: Words) -> array[int]:
-    """Return positions below 2**32 in four bytes each."""
+    """Pack indices below 2**32, four bytes each."""
     packed = array("I")
     packed.frombytes(values.astype(np.uint32).tobytes())
     return packed
 
 
 def span_positions(starts: Words, counts: Words) -> Words:
-    """Return the positions of spans one after the other: starts[i], starts[i] + 1, ... for each i."""
+    """Return the indices of all spans in sequence: starts[i], starts[i] + 1, ... (counts[i] of them), for each i."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     positions: Words = np.arange(total) + np.repeat(starts - (ends - counts), counts)
@@ -271,19 +272,19 @@ def span_positions(starts: Words, counts: Words) -> Words:
 
 
 def rank_values(column: Words) -> tuple[Words, int]:
-    """Return the position of each value, none of them negative, among the distinct ones, and how many these are."""
-    most = int(column.max()) if len(column) else 0
-    if most > _MANY_VALUES:
+    """Return the rank of each value among the different ones, and their number; values are not negative."""
+    max_value = int(column.max()) if len(column) else 0
+    if max_value > _MANY_VALUES:
         distinct, positions = np.unique(column, return_inverse=True)
         return positions, len(distinct)
-    # a table of all possible values takes no sorting
-    occurs = np.zeros(most + 1, dtype=np.int64)
+    # a table of all possible values instead of sorting
+    occurs = np.zeros(max_value + 1, dtype=np.int64)
     occurs[column] = 1
     return np.cumsum(occurs)[column] - 1, int(occurs.sum())
 
 
 def number_rows(columns: Sequence[Words], num_rows: int) -> tuple[Words, int]:
-    """Return for each row a number such that equal rows alone have equal numbers, and what all numbers are below."""
+    """Return a code of each row, equal iff the rows are, and a number above all codes; columns: values of the rows."""
     numbers, count = np.zeros(num_rows, dtype=np.int64), 1
     for column in columns:
         positions, radix = rank_values(column)
@@ -295,27 +296,24 @@ def number_rows(columns: Sequence[Words], num_rows: int) -> tuple[Words, int]:
 
 
 def first_occurrences(numbers: Words) -> tuple[Words, Words]:
-    """Return the position of the first row of each number in ascending order, and for each row its place there."""
+    """Return the index of the first row of each different code, ascending, and each row's index in that list."""
     positions, count = rank_values(numbers)
     first = np.empty(count, dtype=np.int64)
     first[positions[::-1]] = np.arange(len(numbers))[::-1]  # of repeated indices the last value is assigned
     order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return first[order], place[positions]
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[positions]
 
 
-_SUMS = 1 << 21  # of savings at once, 16 MB
+_SUMS = 1 << 21  # sums of savings computed at a time: 16 MB
 
 
 class StateBounds:
-    """The bounds after one placement, memoised by the responses of the live nodes that a readout can depend on."""
+    """Bounds after one placement, memoised by the responses of the live nodes on which a readout can depend."""
 
     def __init__(self, network: Network, columns: Columns, live: Sequence[int], placed: frozenset[int]) -> None:
-        """Compute the bounds of a state.
-
-        live: nodes by their position in a state
-        """
+        """Prepare bounds; live: node at each position of a state; placed: all placed nodes."""
         self._network = network
         self._columns = columns
         self._live = live
@@ -323,11 +321,11 @@ class StateBounds:
 
     @cached_property
     def parts(self) -> list[_Part]:
-        """One part for each readout that is not placed; made when the placement is reached, which not all are."""
+        """Part of the bound of each readout that is not placed; computed only if the placement is reached."""
         network, columns, placed = self._network, self._columns, self._placed
         parts = []
         unplaced = [v for v in range(len(network)) if v not in placed]
-        # placed parents end the walk: their responses are in the state and split the columns exactly
+        # the search for ancestors ends at placed nodes: their responses are in the state and split the columns
         parents = {v: [p for p in network.parents[v] if p not in placed] for v in unplaced}
         position = {v: i for i, v in enumerate(self._live)}
         for readout in sorted(network.readouts - placed):
@@ -343,10 +341,10 @@ class StateBounds:
         return parts
 
     def bound(self, state: Sequence[int]) -> int:
-        """Return a lower bound on the misfit of the readouts that are not placed."""
+        """Return a lower bound of the misfit of the readouts that are not placed."""
         total, parts = self._fixed_and_varying
         for values, memo, part in parts:
-            # values as they are, flags included: their tuple is made in C, and most are met again
+            # values with their flags: the tuple is made in C, and most recur
             key = values(state)
             bound = memo.get(key)
             if bound is None:
@@ -359,16 +357,16 @@ class StateBounds:
         fixed, parts = self._fixed_and_varying
         totals = np.full(len(states), fixed, dtype=np.int64)
         for _, _, part in parts:
-            numbers, _ = number_rows([states[:, p] >> 2 for p in part.positions], len(states))
-            first, place = first_occurrences(numbers)
-            totals += part.bounds(states[first][:, part.positions] >> 2)[place]
+            codes, _ = number_rows([states[:, p] >> 2 for p in part.positions], len(states))
+            first, index_of = first_occurrences(codes)
+            totals += part.bounds(states[first][:, part.positions] >> 2)[index_of]
         return totals
 
     @cached_property
     def _fixed_and_varying(
         self,
     ) -> tuple[int, list[tuple[Callable[[Sequence[int]], object], dict[object, int], _Part]]]:
-        """The sum of bounds that no state changes; of each other part how its values are read, and its bounds."""
+        """Sum of the bounds that no state changes; for each other part a getter of its values, and its memo."""
         varying = [part for part in self.parts if part.positions]
         fixed = sum([part.bound(()) for part in self.parts if not part.positions])
         return fixed, [(itemgetter(*part.positions), {}, part) for part in varying]
@@ -381,7 +379,11 @@ def readout_bounds(network: Network, columns: Columns) -> dict[int, int]:
 
 
 class _Part:
-    """The bound of one readout."""
+    """Bound of one readout.
+
+    positions: positions in a state of the nodes on which it depends; masks: sets of columns with equal answers before
+    these nodes are considered
+    """
 
     def __init__(self, readout: int, positions: tuple[int, ...], masks: list[int], columns: Columns) -> None:
         self.readout = readout
@@ -391,50 +393,51 @@ class _Part:
         self._memo: dict[tuple[int, ...], int] = {}
 
     def bound(self, state: Sequence[int]) -> int:
-        # response alone: the flags has and used (the two low bits) change no answer, so states share the entry
+        # the flags (the two low bits) change no answer, so that states share an entry
         return self._bound_of(tuple([state[p] >> 2 for p in self.positions]))
 
     def _bound_of(self, key: tuple[int, ...]) -> int:
-        """Return the bound for numbers of responses, of the nodes in `positions`."""
+        """Return the bound for the responses, by index, of the nodes in `positions`."""
         cached = self._memo.get(key)
         if cached is None:
             masks, listed = self.masks, self.columns.responses.listed
-            for number in key:
-                if number:
-                    masks = _split(masks, listed[number])
+            for response_index in key:
+                if response_index:
+                    masks = _split(masks, listed[response_index])
             cached = self._memo[key] = self.columns.cheapest(self.readout, masks)
         return cached
 
     def bounds(self, keys: Words) -> Words:
-        """Return the bound for each row of numbers of responses, of the nodes in `positions`."""
+        """Return the bound for each row of `keys`: responses, by index, of the nodes in `positions`."""
         num_codes = len(self.masks) << len(self.positions)
         if num_codes > _SUMS:
             return np.array([self._bound_of(tuple(key)) for key in keys.tolist()], dtype=np.int64)
-        distinct, places = np.unique(keys, return_inverse=True)
+        distinct, ranks = np.unique(keys, return_inverse=True)
         listed = self.columns.responses.listed
-        answers = np.array([self._by_column(listed[number]) for number in distinct.tolist()], dtype=np.int64)
-        places = places.reshape(keys.shape)
-        # columns of one code answer alike: those of one mask in which the nodes have the same values
+        answers = np.array([self._by_column(listed[index]) for index in distinct.tolist()], dtype=np.int64)
+        ranks = ranks.reshape(keys.shape)
+        # code of a column: its mask, and the values of the nodes there; columns of one code have the same answer
         codes = np.zeros(len(self.columns.clamps), dtype=np.int64)
-        for number, mask in enumerate(self.masks):
-            codes += self._by_column(mask) * (number << len(self.positions))
+        for mask_index, mask in enumerate(self.masks):
+            codes += self._by_column(mask) * (mask_index << len(self.positions))
         bounds = np.full(len(keys), self.columns.cheapest(self.readout, ()), dtype=np.int64)
         for start in range(0, len(keys), rows := _SUMS // num_codes):
-            piece = places[start : start + rows]
-            code = np.broadcast_to(codes, (len(piece), len(codes))).copy()
+            batch = ranks[start : start + rows]
+            code = np.broadcast_to(codes, (len(batch), len(codes))).copy()
             for i in range(len(self.positions)):
-                code += answers[piece[:, i]] << i
-            gains = np.zeros((len(piece), num_codes), dtype=np.int64)
-            row = np.arange(len(piece))
+                code += answers[batch[:, i]] << i
+            gains = np.zeros((len(batch), num_codes), dtype=np.int64)
+            row = np.arange(len(batch))
             for column, saving in enumerate(self.columns.savings(self.readout)):
                 gains[row, code[:, column]] += saving
             bounds[start : start + rows] += np.minimum(gains, 0).sum(axis=1)
         return bounds
 
     def _by_column(self, response: int) -> Words:
+        """Return the bits of a response, one for each column."""
         return np.array([response >> column & 1 for column in range(len(self.columns.clamps))], dtype=np.int64)
 
 
 def _split(masks: list[int], response: int) -> list[int]:
     """Return the sets of columns split by a response, empty ones left out."""
-    return [part for mask in masks for part in (mask & response, mask & ~response) if part]
+    return [subset for mask in masks for subset in (mask & response, mask & ~response) if subset]

@@ -1,7 +1,9 @@
-"""Elimination along the prior: the lattice of states through which every member within a misfit limit leads.
+"""Elimination along the prior: the lattice of states; each member within a misfit limit is a path through it.
 
-Rows are state by state, block by block, step by step, so that states, transitions and groups get the numbers that
-one pass over the states gives them.
+Nodes are placed one after the other. A *state* is the values of the live nodes, those that later nodes may read; a
+*transition* places a node with a formula of a *group*, formulas that lead to the same state at the same misfit and
+size. Arrays are ordered by state, block and step, so that states, transitions and groups have the same indices as in a
+pass state by state.
 """
 
 from __future__ import annotations
@@ -45,16 +47,17 @@ from calibrant.solvers.logic.elimination.stages import (
 from calibrant.solvers.logic.network import MAX_FORMULAS, Columns, FormulaLimitError, Network
 
 # --- A stage of one node over the states of a layer at once: states and transitions as `expand` has them, faster ------
-MAX_CANDIDATES = 1 << 23  # transitions before bounds: 64 bytes each, 512 MB
+MAX_CANDIDATES = 1 << 23  # transitions before bounds are applied: 64 bytes each, 512 MB
 _FLAGS = HAS | USED
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Steps of the keys of a layer, one after the other; blocks of key k from `first[k]`, steps of b from `start[b]`.
+    """Steps of the keys of a layer, in sequence: blocks of key k begin at `first[k]`, steps of block b at `start[b]`.
 
-    marks: `USED` in the slots of parents that a block uses; distinct: all costs, ascending
-    ranks: positions of costs there, after those of earlier blocks
+    marks: [blocks, slots] `USED` in the slots of parents that a block uses
+    costs, values, groups: [steps] see `Step`; distinct: different costs, ascending
+    ranks: [steps] index of each cost in `distinct`, plus block * (len(distinct) + 1), so that ranks ascend
     """
 
     first: Words
@@ -66,19 +69,19 @@ class _Blocks:
     distinct: Words
     ranks: Words
 
-    def num_within(self, block: Words, most: Words) -> Words:
-        """Return how many steps of each block cost at most so much."""
-        thresholds = np.searchsorted(self.distinct, most, side="right")
+    def num_within(self, block: Words, max_cost: Words) -> Words:
+        """Return the number of steps of each block that cost at most its `max_cost`."""
+        thresholds = np.searchsorted(self.distinct, max_cost, side="right")
         ends = np.searchsorted(self.ranks, block * (len(self.distinct) + 1) + thresholds, side="left")
         return ends - self.start[block]
 
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Transitions before bounds.
+    """Transitions before bounds are applied.
 
-    sources, blocks: of pairs of a state and a block; pairs, steps: of transitions, by source state
-    rows: equal for transitions to one target state alone
+    sources, blocks: [pairs] state and block; pairs, steps: [transitions] pair and step, by source state
+    rows: [transitions] code of the target state: equal iff the target states are
     """
 
     sources: Words
@@ -102,33 +105,33 @@ def expand_at_once(placer: SinglePlacer, layer: Layer, limit: int, charge: Charg
     if candidates is None:
         return None
     pairs, steps = candidates.pairs, candidates.steps
-    first, place = first_occurrences(candidates.rows)
+    first, target_of = first_occurrences(candidates.rows)
     targets = _target_states(placer, states, candidates, blocks, first)
     assert placer.stage.after is not None
     bounds = placer.stage.after.bounds(targets)
     placer.steps.evaluations += placer.stage.bound_effort * len(first)
     sources = candidates.sources[pairs]
     misfits = best[sources] + blocks.costs[steps]
-    within = misfits + bounds[place] <= limit
-    place, sources = place[within], sources[within]
-    first, numbers = first_occurrences(place)
+    is_within = misfits + bounds[target_of] <= limit
+    target_of, sources = target_of[is_within], sources[is_within]
+    first, new_index = first_occurrences(target_of)
     least = np.full(len(first), WORD_LIMIT, dtype=np.int64)
-    np.minimum.at(least, numbers, misfits[within])
+    np.minimum.at(least, new_index, misfits[is_within])
     starts = array("q", [0])
     starts.frombytes(np.cumsum(np.bincount(sources, minlength=len(states)).astype(np.int64)).tobytes())
     following = Layer(
-        StateMatrix(targets[place[first]]),
+        StateMatrix(targets[target_of[first]]),
         least.tolist(),
         starts,
-        unsigned_array(numbers),
-        unsigned_array(blocks.groups[steps[within]]),
+        unsigned_array(new_index),
+        unsigned_array(blocks.groups[steps[is_within]]),
     )
     charge(len(following.states), len(following.targets))
     return following
 
 
 def _read_blocks(placer: SinglePlacer, states: Words, charge: Charge) -> tuple[Words, _Blocks]:
-    """Return the number of each state's key, and the steps of all keys in the order in which states have them."""
+    """Return the index of each state's key, and the steps of all keys in the order of their first states."""
     numbers, _ = number_rows([states[:, p] >> 1 for p in placer.parents], len(states))
     first, keys = first_occurrences(numbers)
     firsts, starts, masks = [0], [0], []
@@ -151,36 +154,36 @@ def _read_blocks(placer: SinglePlacer, states: Words, charge: Charge) -> tuple[W
 
 
 def _list_candidates(
-    placer: SinglePlacer, states: Words, most: Words, keys: Words, blocks: _Blocks
+    placer: SinglePlacer, states: Words, max_cost: Words, keys: Words, blocks: _Blocks
 ) -> _Candidates | None:
-    """Return the transitions whose misfit is at most `most` of their source; None if these are too many."""
+    """Return the transitions that cost at most `max_cost` of their source; None if these are too many."""
     counts = np.diff(blocks.first)[keys]
     if int(counts.sum()) > MAX_CANDIDATES:
         return None
     sources = np.repeat(np.arange(len(states)), counts)
     block = span_positions(blocks.first[keys], counts)
-    stays = np.ones(len(sources), dtype=np.bool_)
+    is_allowed = np.ones(len(sources), dtype=np.bool_)
     for slot in placer.leaving:
-        # a node that leaves the frontier must be used or empty
-        stays &= (states[sources, slot] | blocks.marks[block, slot]) & _FLAGS != HAS
-    sources, block = sources[stays], block[stays]
-    counts = blocks.num_within(block, most[sources])
+        # a node that no later node reads must be used or have no formula
+        is_allowed &= (states[sources, slot] | blocks.marks[block, slot]) & _FLAGS != HAS
+    sources, block = sources[is_allowed], block[is_allowed]
+    counts = blocks.num_within(block, max_cost[sources])
     if int(counts.sum()) > MAX_CANDIDATES:
         return None
     pairs = np.repeat(np.arange(len(sources)), counts)
     steps = span_positions(blocks.start[block], counts)
     heads, _ = number_rows([states[sources, p] | blocks.marks[block, p] for p in placer.remaining], len(sources))
     if placer.tail is None:
-        # the value is dropped: it must be used or empty, too
-        used = blocks.values[steps] & _FLAGS != HAS
-        pairs, steps = pairs[used], steps[used]
+        # the placed node has no later reader: it must be used or have no formula, too
+        is_allowed = blocks.values[steps] & _FLAGS != HAS
+        pairs, steps = pairs[is_allowed], steps[is_allowed]
         return _Candidates(sources, block, pairs, steps, heads[pairs])
     values, positions = np.unique(blocks.values, return_inverse=True)
     return _Candidates(sources, block, pairs, steps, heads[pairs] * len(values) + positions[steps])
 
 
 def _target_states(placer: SinglePlacer, states: Words, candidates: _Candidates, blocks: _Blocks, rows: Words) -> Words:
-    """Return the target states of some transitions."""
+    """Return the target states of some transitions; rows: indices of the transitions."""
     pairs = candidates.pairs[rows]
     sources, block = candidates.sources[pairs], candidates.blocks[pairs]
     columns = [states[sources, p] | blocks.marks[block, p] for p in placer.remaining]
@@ -189,25 +192,25 @@ def _target_states(placer: SinglePlacer, states: Words, candidates: _Candidates,
     return np.array(columns, dtype=np.int64).reshape(len(columns), len(rows)).T
 
 
-MAX_STATES = 2_000_000
-MAX_NODES = 500  # between stimuli and readouts; published priors have about 60
+MAX_STATES = 2_000_000  # states of all layers together
+MAX_NODES = 500  # nodes between stimuli and readouts; published priors have about 60
 TRANSITIONS_PER_STATE = 25  # 8 bytes a transition: 400 MB at the usual number of states
 EVALUATIONS_PER_STATE = 100  # formulas evaluated by local steps, about 0.1 microseconds each
 MANY_STATES = 1_000  # states of a layer from which arrays are faster than states one by one
-BEAM = 10  # growing limits prove the optimum in less time than a wider beam takes
+BEAM = 10  # states of each layer that a beam search keeps; a wider beam takes longer than growing limits
 SIZE_BASE = 1 << 32  # a pair (misfit, size) is the integer misfit * SIZE_BASE + size
 
 
 class LatticeLimitError(Exception):
-    """The budget ran out; the message states what, where, and what to try."""
+    """Error: the budget ran out; the message states which limit, at which node, and what to try."""
 
 
 @dataclass
 class Lattice:
-    """Layers of states; every path from the first to the last is a choice of a group of formulas for each node.
+    """Layers of states; a path from the first layer to the last has a group of formulas for each node.
 
-    least: of each state of each layer the least pair (misfit, size) of the rest
-    limit: greatest misfit of the paths, the constant excluded; None without a limit
+    least: [layers][states] least pair (misfit, size) from the state to the end, as an integer (SIZE_BASE)
+    limit: upper limit of the misfit of paths, without the constant; None for no limit
     """
 
     network: Network
@@ -250,15 +253,15 @@ class Lattice:
         return Clause(network.nodes[node], tuple(sorted(names)))
 
     def best_model(self) -> Model:
-        """Return a model of the least misfit and size; the first transition of equals at each state."""
+        """Return a model of the least misfit and size, by the first such transition at each state."""
         clauses: set[Clause] = set()
         state = 0
         costs, sizes = self.steps.costs, self.steps.sizes
-        for number in range(1, len(self.layers)):
-            layer, least = self.layers[number], self.least[number]
-            goal = self.least[number - 1][state]
-            for at in range(layer.starts[state], layer.starts[state + 1]):
-                target, group = layer.targets[at], layer.groups[at]
+        for depth in range(1, len(self.layers)):
+            layer, least = self.layers[depth], self.least[depth]
+            goal = self.least[depth - 1][state]
+            for t in range(layer.starts[state], layer.starts[state + 1]):
+                target, group = layer.targets[t], layer.groups[t]
                 if costs[group] * SIZE_BASE + sizes[group] + least[target] == goal:
                     clauses.update(self.formula(group, self.steps.formulas(group)[0]))
                     state = target
@@ -267,7 +270,7 @@ class Lattice:
 
 
 class LatticeBuilder:
-    """Passes 1 and 2 over one network and its columns, within one budget."""
+    """Builder of lattices over one network and its columns, within one budget of states and formulas."""
 
     def __init__(
         self,
@@ -278,14 +281,14 @@ class LatticeBuilder:
         max_formulas: int = MAX_FORMULAS,
         order: Sequence[Unit] | None = None,
     ) -> None:
-        """`LatticeLimitError` if a node has too many formulas, or the network too many nodes."""
+        """Prepare the order of nodes; `LatticeLimitError` for too many nodes, or too many formulas of a node."""
         if len(network) > MAX_NODES:
             raise LatticeLimitError(f"over {MAX_NODES} nodes between stimuli and readouts ({len(network)})")
         self.network = network
         self.columns = columns
         self.max_states = max_states
         self.steps = LocalSteps(network, columns, max_formulas)
-        # before the order and any state: a node of hopelessly many formulas fails at once
+        # first, so that a node of too many formulas fails at once
         self._check_formulas()
         self.order = placement_order(network) if order is None else list(order)
         self.stages = make_stages(network, columns, self.order)
@@ -310,15 +313,15 @@ class LatticeBuilder:
 
     @property
     def lower_bound(self) -> int:
-        """A lower bound on the misfit of every model."""
+        """Lower bound of the misfit of every model."""
         return self.columns.constant + self._bound
 
-    def within(self, lattice: Lattice) -> bool:
+    def has_path(self, lattice: Lattice) -> bool:
         """Return whether a lattice has a path."""
         return bool(lattice.least[0]) and lattice.least[0][0] < UNREACHABLE
 
     def beam(self) -> Lattice:
-        """Return the lattice of the best states of each layer: an upper bound, and a model that has it."""
+        """Return the lattice of the `BEAM` best states of each layer; its best model gives an upper bound."""
         return self._build(None, BEAM)
 
     def full(self, limit: int | None) -> Lattice:
@@ -328,9 +331,9 @@ class LatticeBuilder:
     def _build(self, limit: int | None, beam: int | None) -> Lattice:
         stages = self.stages
         layers = [Layer([()], [0])]
-        most = UNREACHABLE if limit is None else limit
+        max_misfit = UNREACHABLE if limit is None else limit
         for index, stage in enumerate(stages):
-            layer = self._expand(index, layers[-1], most)
+            layer = self._expand(index, layers[-1], max_misfit)
             if beam is not None:
                 layer = _best_states(layer, stage, beam)
             layers.append(layer)
@@ -338,118 +341,122 @@ class LatticeBuilder:
         lattice.least = _least_to_go(lattice)
         return lattice
 
-    def _expand(self, number: int, layer: Layer, most: int) -> Layer:
-        earlier = self.spent
+    def _expand(self, stage_index: int, layer: Layer, max_misfit: int) -> Layer:
+        """Return the next layer; charge the budget."""
+        spent_before = self.spent
 
         def charge(states: int, transitions: int) -> None:
-            self.spent = earlier + states
+            self.spent = spent_before + states
+            max_transitions = self.max_states * TRANSITIONS_PER_STATE
+            max_evaluations = self.max_states * EVALUATIONS_PER_STATE
             if self.spent > self.max_states:
-                raise LatticeLimitError(f"over {self.max_states:,} states{self._where(number)}")
-            if transitions > self.max_states * TRANSITIONS_PER_STATE:
-                raise LatticeLimitError(f"over {self.max_states * TRANSITIONS_PER_STATE:,} steps{self._where(number)}")
-            if self.steps.evaluations > self.max_states * EVALUATIONS_PER_STATE:
-                most_formulas = self.max_states * EVALUATIONS_PER_STATE
-                raise LatticeLimitError(f"over {most_formulas:,} formulas evaluated{self._where(number)}")
+                raise LatticeLimitError(f"over {self.max_states:,} states{self._where(stage_index)}")
+            if transitions > max_transitions:
+                raise LatticeLimitError(f"over {max_transitions:,} steps{self._where(stage_index)}")
+            if self.steps.evaluations > max_evaluations:
+                raise LatticeLimitError(f"over {max_evaluations:,} formulas evaluated{self._where(stage_index)}")
 
         try:
-            placer = make_placer(self.stages[number], self.steps)
-            following = None
+            placer = make_placer(self.stages[stage_index], self.steps)
+            next_layer = None
             if isinstance(placer, SinglePlacer) and len(layer.states) >= MANY_STATES and self._fits_words:
-                following = expand_at_once(placer, layer, most, charge)
-            return expand(placer, layer, most, charge) if following is None else following
+                next_layer = expand_at_once(placer, layer, max_misfit, charge)
+            return expand(placer, layer, max_misfit, charge) if next_layer is None else next_layer
         except FormulaLimitError as error:
             raise LatticeLimitError(self._formula_text(error)) from None
 
-    def _where(self, number: int) -> str:
-        stage = self.stages[number]
+    def _where(self, stage_index: int) -> str:
+        stage = self.stages[stage_index]
         names = [self.network.nodes[v] for v in stage.slots]
         listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        return f" at node {number + 1} of {len(self.stages)}, frontier {listed}: try --max-clause 2 or a smaller --fit"
+        node = f"node {stage_index + 1} of {len(self.stages)}"
+        return f" at {node}, frontier {listed}: try --max-clause 2 or a smaller --fit"
 
 
 def _best_states(layer: Layer, stage: Stage, beam: int) -> Layer:
-    """Return the layer with its best states alone, the first of equals."""
+    """Return the layer restricted to its best states."""
     if len(layer.states) <= beam:
         return layer
-    # misfit so far plus bound, as in A*; the state's number settles ties, so that the beam is reproducible
+    # misfit so far plus bound, as in A*; ties go to the first state, so that the beam is reproducible
     rated = sorted(range(len(layer.states)), key=lambda s: (layer.best[s] + stage.bound(layer.states[s]), s))
     return _restrict(layer, sorted(rated[:beam]), None)
 
 
 def _restrict(layer: Layer, remaining: Sequence[int], sources: Sequence[int] | None) -> Layer:
-    """Return the layer with some states; sources: the states of the layer before that remain, None for all."""
-    number = [-1] * len(layer.states)
+    """Return the layer restricted to some states; sources: remaining states of the layer before, None for all."""
+    new_index = [-1] * len(layer.states)
     for new, old in enumerate(remaining):
-        number[old] = new
+        new_index[old] = new
     smaller = Layer([layer.states[s] for s in remaining], [layer.best[s] for s in remaining])
     for source in range(len(layer.starts) - 1) if sources is None else sources:
-        for at in range(layer.starts[source], layer.starts[source + 1]):
-            if number[layer.targets[at]] >= 0:
-                smaller.targets.append(number[layer.targets[at]])
-                smaller.groups.append(layer.groups[at])
+        for t in range(layer.starts[source], layer.starts[source + 1]):
+            if new_index[layer.targets[t]] >= 0:
+                smaller.targets.append(new_index[layer.targets[t]])
+                smaller.groups.append(layer.groups[t])
         smaller.starts.append(len(smaller.targets))
     return smaller
 
 
-# above any pair: squares of doubles stay below 2**2048, their sums over all cells below 2**2100, SIZE_BASE is 2**32
+# larger than any pair: squares of doubles are below 2**2048, their sums over all cells below 2**2100
 UNREACHABLE = 1 << 2400
 
 
 def _least_to_go(lattice: Lattice) -> list[list[int]]:
-    """Return the least pair (misfit, size) from each state to the end, UNREACHABLE where no path leads on."""
+    """Return the least pair (misfit, size) from each state to the end, UNREACHABLE without a path to it."""
     words = lattice.fits_words
-    last = WORD_LIMIT if words else UNREACHABLE  # of paths that end before the last layer
+    unreachable = WORD_LIMIT if words else UNREACHABLE
     costs, sizes = numbers_of(lattice.steps.costs, words=words), numbers_of(lattice.steps.sizes, words=words)
     deltas = costs * SIZE_BASE + sizes
     layers = lattice.layers
     following = numbers_of([0] * len(layers[-1].states), words=words)
     least = [following.tolist()]
-    # one backward pass, O(transitions); pairs are single integers, so that one comparison is lexicographic
+    # one backward pass, O(transitions); pairs are integers that compare lexicographically
     for layer in reversed(layers[1:]):
         starts = np.array(layer.starts, dtype=np.int64)
         pairs = deltas[indices_of(layer.groups)] + following[indices_of(layer.targets)]
-        following = numbers_of([last] * (len(starts) - 1), words=words)
-        leads_on = np.diff(starts) > 0
+        following = numbers_of([unreachable] * (len(starts) - 1), words=words)
+        has_transition = np.diff(starts) > 0
         if len(pairs):
-            following[leads_on] = np.minimum(np.minimum.reduceat(pairs, starts[:-1][leads_on]), last)
+            minima = np.minimum.reduceat(pairs, starts[:-1][has_transition])
+            following[has_transition] = np.minimum(minima, unreachable)
         values = following.tolist()
-        least.append([UNREACHABLE if value >= last else value for value in values] if words else values)
+        least.append([UNREACHABLE if value >= unreachable else value for value in values] if words else values)
     return least[::-1]
 
 
 def prune(lattice: Lattice, limit: int | None) -> Lattice:
     """Return the lattice without states and transitions that no path within the misfit limit uses.
 
-    limit: the constant included; None for no limit, which removes only what leads to no end
+    limit: upper limit of the misfit, the constant included; None for no limit, which removes only dead ends
     """
-    # the last pair of misfit `limit`, whatever its size: sizes are limited later, in the sums
-    most = UNREACHABLE - 1 if limit is None else (limit - lattice.columns.constant + 1) * SIZE_BASE - 1
+    # the largest pair of misfit `limit`: sizes are limited later, in the sums
+    max_pair = UNREACHABLE - 1 if limit is None else (limit - lattice.columns.constant + 1) * SIZE_BASE - 1
     words = lattice.fits_words
-    most = min(most, WORD_LIMIT - 1) if words else most
+    max_pair = min(max_pair, WORD_LIMIT - 1) if words else max_pair
     costs = numbers_of(lattice.steps.costs, words=words)
     layers = lattice.layers
-    remaining = np.array([0] if lattice.least[0] and lattice.least[0][0] <= most else [], dtype=np.int64)
+    remaining = np.array([0] if lattice.least[0] and lattice.least[0][0] <= max_pair else [], dtype=np.int64)
     pruned = [Layer(take_states(layers[0].states, remaining), [0 for _ in remaining])]
     least = [[lattice.least[0][s] for s in remaining]]
-    # least misfit so far; it stays right: if any path through a state remains, so does the one of least misfit to it
+    # least misfit so far: if any path through a state remains, so does the one of least misfit to it
     base = numbers_of([0] * len(remaining), words=words)
-    for number in range(1, len(layers)):
-        layer, following = layers[number], lattice.least[number]
+    for depth in range(1, len(layers)):
+        layer, least_to_go = layers[depth], lattice.least[depth]
         starts = np.array(layer.starts, dtype=np.int64)
         counts = np.diff(starts)[remaining]
-        at = span_positions(starts[remaining], counts)
+        transitions = span_positions(starts[remaining], counts)
         sources = np.repeat(np.arange(len(remaining)), counts)
-        targets, groups = indices_of(layer.targets)[at], indices_of(layer.groups)[at]
-        to_go = numbers_of([min(value, most + 1) for value in following], words=words)
-        within = (base[sources] + costs[groups]) * SIZE_BASE + to_go[targets] <= most
-        first, places = first_occurrences(targets[within])
-        num_within = np.bincount(sources[within], minlength=len(remaining))
-        remaining = targets[within][first]
+        targets, groups = indices_of(layer.targets)[transitions], indices_of(layer.groups)[transitions]
+        to_go = numbers_of([min(value, max_pair + 1) for value in least_to_go], words=words)
+        is_within = (base[sources] + costs[groups]) * SIZE_BASE + to_go[targets] <= max_pair
+        first, new_index = first_occurrences(targets[is_within])
+        num_within = np.bincount(sources[is_within], minlength=len(remaining))
+        remaining = targets[is_within][first]
         smaller = Layer(take_states(layer.states, remaining), [layer.best[s] for s in remaining])
         smaller.starts.extend(np.cumsum(num_within).tolist())
-        smaller.targets, smaller.groups = unsigned_array(places), unsigned_array(groups[within])
+        smaller.targets, smaller.groups = unsigned_array(new_index), unsigned_array(groups[is_within])
         base = numbers_of(smaller.best, words=words)
-        least.append([following[s] for s in remaining])
+        least.append([least_to_go[s] for s in remaining])
         pruned.append(smaller)
     remaining_limit = None if limit is None else limit - lattice.columns.constant
     return Lattice(lattice.network, lattice.columns, lattice.steps, lattice.stages, pruned, least, remaining_limit)

@@ -1,9 +1,10 @@
 """Stages of an elimination: a node is placed in each; states are the values of live nodes, merged when equal.
 
-A component of several nodes has as many stages. In these a state has a slot for each node of the component, too. A
-placed node has its value, an unplaced one -1, or -(2 + m) where m is the mask (over its parents) of `since`. A model is
-placed in its lexicographically smallest topological order, of which it has one: a node of smaller number than one
-placed before it must use a node placed since then.
+A strongly connected component of several nodes has as many stages. In these a state also has a slot for each node of
+the component: the value of a placed node; -1 of an unplaced one, or -(2 + m), see below. So that each model is placed
+in one order, it is placed in its lexicographically smallest topological order: if a node of larger index is placed
+before a node, the latter must use that node or one placed later. m is the mask, over its parents, of the nodes that
+fulfil this.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import TypeAlias
 from calibrant.solvers.logic.elimination.bounds import HAS, USED, LocalSteps, StateBounds, Step, readout_bounds
 from calibrant.solvers.logic.network import Columns, Network, formula_bound
 
-# --- Order of placement: strongly connected components parents first, by greedy choices and seeded restarts -----------
+# --- Order of placement: strongly connected components, parents first, by greedy choices and seeded restarts ----------
 Unit: TypeAlias = tuple[int, ...]  # nodes of a strongly connected component, ascending
 
-NUM_RESTARTS = 300
-MAX_RESTART_WORK = 1_000_000
-MAX_WEIGHT = 6.0  # log of the number of responses that a live node is expected to take: more formulas merge
-ENOUGH_STATES = 2_000.0  # an expected number of states that no restart would repay
+NUM_RESTARTS = 300  # random greedy orders
+MAX_RESTART_WORK = 1_000_000  # random orders times nodes squared, the time of an order
+MAX_WEIGHT = 6.0  # log of the largest number of responses expected of a live node: further formulas have equal ones
+ENOUGH_STATES = 2_000.0  # expected number of states up to which a restart takes longer than it can save
 
 
 def strong_components(parents: Sequence[Sequence[int]]) -> list[Unit]:
@@ -42,8 +43,8 @@ def strong_components(parents: Sequence[Sequence[int]]) -> list[Unit]:
         stack.append(root)
         on_stack.add(root)
         while work:
-            node, rest = work[-1]
-            parent = next(rest, None)
+            node, remaining_parents = work[-1]
+            parent = next(remaining_parents, None)
             if parent is None:
                 work.pop()
                 if work:
@@ -64,7 +65,11 @@ def strong_components(parents: Sequence[Sequence[int]]) -> list[Unit]:
 
 
 class _Frontier:
-    """Units with what a placement adds to the frontier and takes from it."""
+    """Units (components), with the weights that a placement adds to the frontier of live nodes and removes from it.
+
+    weight: log of the expected number of responses of each node; children, parents, following: by unit or node, units
+    outer: parents of each unit outside of it; inner: sum of the weights of each unit
+    """
 
     def __init__(self, network: Network) -> None:
         self.units = strong_components(network.parents)
@@ -85,22 +90,25 @@ class _Frontier:
         self.outer = [sorted({p for v in unit for p in network.parents[v]} - set(unit)) for unit in self.units]
         self.inner = [sum(self.weight[v] for v in unit) for unit in self.units]
 
-    def order(self, rng: Random | None, most: float) -> tuple[float, list[int]] | None:
-        """Return score and units in a greedy order, ties at random or first; None once the score exceeds `most`."""
+    def order(self, rng: Random | None, max_score: float) -> tuple[float, list[int]] | None:
+        """Return (score, units in a greedy order); None once the score exceeds `max_score`.
+
+        The score is an expected number of states; rng: breaks ties, None for the first.
+        """
         waiting = [len(sources) for sources in self.parents]
         remaining = [len(children) for children in self.children]
-        ready = [u for u, number in enumerate(waiting) if not number]
+        ready = [u for u, num_parents in enumerate(waiting) if not num_parents]
         width, score, chosen = 0.0, 0.0, []
         while ready:
             changes = [self._change(u, remaining) for u in ready]
             best = min(changes)
-            # 1e-9: sums of logarithms in another order differ in the last bits and must not break a tie
+            # 1e-9: sums of logarithms in different orders differ in the last bits, which must not break a tie
             ties = [i for i, change in enumerate(changes) if change <= best + 1e-9]
             pick = ties[0] if rng is None else ties[int(rng.random() * len(ties))]
             unit = ready.pop(pick)
             score += exp(width + self.inner[unit]) if len(self.units[unit]) > 1 else exp(max(0.0, width + best))
-            # partial sums only grow: a restart worse than the best order is given up early
-            if score > most:
+            # partial sums only grow: a restart that is worse than the best order ends early
+            if score > max_score:
                 return None
             width += best
             chosen.append(unit)
@@ -113,18 +121,17 @@ class _Frontier:
         return score, chosen
 
     def _change(self, unit: int, remaining: Sequence[int]) -> float:
-        """Return by how much the weight of the frontier grows if a unit is placed."""
+        """Return the growth of the frontier's weight if a unit is placed."""
         added = sum(self.weight[v] for v in self.units[unit] if self.children[v])
         return added - sum(self.weight[p] for p in self.outer[unit] if remaining[p] == 1)
 
 
 def placement_order(network: Network, seed: int = 0) -> list[Unit]:
-    """Return the components in the order of the least expected number of states."""
+    """Return the components in the best order found, by expected number of states."""
     frontier = _Frontier(network)
     best = frontier.order(None, float("inf"))
     assert best is not None
     rng = Random(seed)
-    # an order takes time quadratic in the number of nodes
     for _ in range(min(NUM_RESTARTS, MAX_RESTART_WORK // (len(network) ** 2 + 1))):
         if best[0] <= ENOUGH_STATES:
             break
@@ -133,20 +140,22 @@ def placement_order(network: Network, seed: int = 0) -> list[Unit]:
 
 
 State: TypeAlias = tuple[int, ...]
-# Target states of a block: head, value, tail; without a tail the value is dropped, and must be used or empty.
+# Block of transitions: (head, tail, lower bound of later misfit, steps). The target state of a step is head, value of
+# the placed node, tail. Without a tail (None) it is the head alone, and the value must be used or empty.
 Placement: TypeAlias = tuple[State, State | None, int, list[Step]]
 
 EVALUATIONS_PER_BOUND = 30  # a bound of a readout takes about 3 microseconds, a formula 0.1
 UNPLACED = -1
-STUCK = -2  # an unplaced node that must use a node placed since, of which no parent is there yet
+STUCK = -2  # an unplaced node that must use a node placed later, none of which is its parent so far
 
 
 @dataclass
 class Layer:
-    """States after a stage, and the transitions of the stage before it.
+    """States after a stage, and the transitions of the stage.
 
     best: least misfit so far of each state
-    starts, targets, groups: transitions by source state (of the layer before): target state and group of formulas
+    starts: first transition of each source state, a state of the layer before
+    targets, groups: target state and group of formulas of each transition
     """
 
     states: Sequence[State]
@@ -158,12 +167,12 @@ class Layer:
 
 @dataclass(frozen=True)
 class Stage:
-    """One placement.
+    """Stage of one placement.
 
-    slots: nodes by position, after `extend` more slots were added; project: positions that remain
-    unit: the component; rest: lower bound on the misfit of readouts after it; bounds: of readouts of the component
-    after: bounds of the states after the stage; None inside a component
-    stay: nodes with a child after the component
+    unit: component of the node; slots: node at each position of a state, once `extend` slots are added for the unit
+    project: positions that remain after the stage, None inside a component
+    rest: lower bound of the misfit of readouts in later components; bounds: lower bound of each node of the component
+    stay: nodes with a child in a later component; after: bounds of the states after the stage, None inside a component
     """
 
     unit: Unit
@@ -177,11 +186,11 @@ class Stage:
 
     @property
     def bound_effort(self) -> int:
-        """The work of a bound, in formulas evaluated."""
+        """Work of computing a bound, in formulas evaluated."""
         return EVALUATIONS_PER_BOUND * (1 if self.after is None else 1 + len(self.after.parts))
 
     def bound(self, state: State) -> int:
-        """Return a lower bound on the misfit of readouts that are not placed in a state after the stage."""
+        """Return a lower bound of the misfit of readouts that are not placed; state: a state after the stage."""
         if self.after is not None:
             return self.after.bound(state)
         first = len(self.slots) - len(self.unit)
@@ -211,7 +220,7 @@ def make_stages(network: Network, columns: Columns, units: Sequence[Unit]) -> li
 
 
 class SinglePlacer:
-    """Placements of the node of a component of one."""
+    """Placer of the node of a component of one node."""
 
     def __init__(self, stage: Stage, steps: LocalSteps) -> None:
         network = steps.network
@@ -228,7 +237,7 @@ class SinglePlacer:
         self.rest = stage.rest
 
     def placements(self, state: State) -> Iterator[Placement]:
-        """Yield the target states of a state, block by block."""
+        """Yield the blocks of transitions from a state."""
         parents, leaving, remaining = self.parents, self.leaving, self.remaining
         for sources, block in self.steps.steps(self.node, tuple([state[p] >> 1 for p in parents])):
             marked: Sequence[int] = _mark(state, parents, sources) if sources else state
@@ -237,7 +246,7 @@ class SinglePlacer:
 
 
 class ComponentPlacer:
-    """Placements of every node that may come next in a component of several nodes."""
+    """Placer of every node that may come next in a component of several nodes."""
 
     def __init__(self, stage: Stage, steps: LocalSteps) -> None:
         network = steps.network
@@ -246,7 +255,7 @@ class ComponentPlacer:
         position = {v: i for i, v in enumerate(stage.slots)}
         number = {v: i for i, v in enumerate(stage.unit)}
         self.parents = [tuple(position[p] for p in network.parents[v]) for v in stage.unit]
-        # bit of a node of the component among the parents of another one, by (child, node)
+        # bits[j][i]: bit of node i of the component among the parents of node j, 0 if it is none
         self.bits = [
             [1 << network.parents[v].index(u) if u in network.parents[v] else 0 for u in stage.unit] for v in stage.unit
         ]
@@ -255,13 +264,13 @@ class ComponentPlacer:
         self.later = [v in stage.stay for v in stage.slots]
 
     def placements(self, state: State) -> Iterator[Placement]:
-        """Yield the target states of a state, node by node and block by block."""
+        """Yield the blocks of transitions from a state, node by node."""
         extended = state + (UNPLACED,) * self.stage.extend
         first, size = self.first, len(self.unit)
         placed = sum(1 << i for i in range(size) if extended[first + i] >= 0)
         for i in range(size):
             since = extended[first + i]
-            # placed already, or bound to use a node placed since, of which none is a parent yet
+            # placed already, or bound to use a node placed later, none of which is a parent so far
             if since >= 0 or since == STUCK:
                 continue
             key = tuple([extended[p] >> 1 if extended[p] > 0 else 0 for p in self.parents[i]])
@@ -282,13 +291,13 @@ class ComponentPlacer:
             if after >> j & 1:
                 continue
             since, bit = marked[first + j], self.bits[j][i] if has else 0
-            # lexicographically smallest order: j < i came not first, so it must use i or a later node
+            # smallest order: since j < i was not placed before i, it must use i or a node placed later
             if j < i:
                 since = STUCK - bit
             elif since <= STUCK:
                 since = STUCK - ((STUCK - since) | bit)
             if since == STUCK and not self.inside[j] & ~after:
-                return  # no parent is left that could come first
+                return  # no unplaced parent could fulfil this
             marked[first + j] = since
         for p, value in enumerate(marked):
             if p != slot and value > 0 and not self.later[p] and not self.children[p] & ~after:
@@ -321,7 +330,7 @@ def _mark(state: State, parents: Sequence[int], sources: int) -> list[int]:
     return marked
 
 
-Charge: TypeAlias = Callable[[int, int], None]  # numbers of states and transitions of the layer so far
+Charge: TypeAlias = Callable[[int, int], None]  # called with the numbers of states and transitions of the layer so far
 Placer: TypeAlias = SinglePlacer | ComponentPlacer
 
 
@@ -331,22 +340,22 @@ def make_placer(stage: Stage, steps: LocalSteps) -> Placer:
 
 
 def expand(placer: Placer, layer: Layer, limit: int, charge: Charge) -> Layer:
-    """Return the states after a stage whose misfit so far and bound stay within the limit."""
+    """Return the states after a stage whose misfit so far plus bound is at most the limit."""
     states: list[State] = []
-    following = Layer(states, [])
+    next_layer = Layer(states, [])
     index: dict[State, int] = {}
-    bounds: list[int] = []  # of each state on the misfit of what is not placed
-    rejected: dict[State, int] = {}
+    bounds: list[int] = []  # bound of each state
+    rejected: dict[State, int] = {}  # states beyond the limit so far, with their bounds
     bound_of = placer.stage.bound
     steps, effort = placer.steps, placer.stage.bound_effort
-    best = following.best
-    targets, groups, starts = following.targets, following.groups, following.starts
+    best = next_layer.best
+    targets, groups, starts = next_layer.targets, next_layer.groups, next_layer.starts
     for state, base in zip(layer.states, layer.best, strict=True):
         for head, tail, rest, block in placer.placements(state):
-            most = limit - base - rest
+            max_cost = limit - base - rest
             for cost, value, group in block:
-                # blocks are in ascending misfit: the rest of the block costs no less
-                if cost > most:
+                # the steps of a block ascend by misfit
+                if cost > max_cost:
                     break
                 if tail is None:
                     if value & (HAS | USED) == HAS:
@@ -354,9 +363,9 @@ def expand(placer: Placer, layer: Layer, limit: int, charge: Charge) -> Layer:
                     target = head
                 else:
                     target = (*head, value, *tail)
-                number = index.get(target)
-                if number is None:
-                    # the bound belongs to the state, not to the path: a later path may cost less
+                target_index = index.get(target)
+                if target_index is None:
+                    # the bound is that of the state: another path to it may cost less
                     bound = rejected.get(target)
                     if bound is None:
                         bound = bound_of(target)
@@ -364,17 +373,17 @@ def expand(placer: Placer, layer: Layer, limit: int, charge: Charge) -> Layer:
                     if base + cost + bound > limit:
                         rejected[target] = bound
                         continue
-                    number = index[target] = len(states)
+                    target_index = index[target] = len(states)
                     states.append(target)
                     bounds.append(bound)
                     best.append(base + cost)
-                elif base + cost + bounds[number] > limit:
+                elif base + cost + bounds[target_index] > limit:
                     continue
-                elif base + cost < best[number]:
-                    best[number] = base + cost
-                targets.append(number)
+                elif base + cost < best[target_index]:
+                    best[target_index] = base + cost
+                targets.append(target_index)
                 groups.append(group)
         starts.append(len(targets))
-        # after every source state: the overshoot is one state's placements, not a layer
+        # after every source state, so that the budget is exceeded by the transitions of one state at most
         charge(len(states), len(targets))
-    return following
+    return next_layer
