@@ -12,10 +12,10 @@ from calibrant.solvers.canonical import Structure, StructureBuilder, canonical_o
 
 @dataclass(frozen=True)
 class CanonicalNames:
-    """Names and order that do not depend on the task's.
+    """Names and order that do not depend on those of the task.
 
-    names: property -> canonical name, which sort as they count
-    records: indices in canonical order, of equal records the first
+    names: property -> canonical name, p1, p2, ..., padded so that they sort as numbers do
+    records: indices of different records in canonical order
     """
 
     names: Mapping[str, str]
@@ -23,7 +23,7 @@ class CanonicalNames:
 
 
 def canonical_names(task: Task) -> CanonicalNames:
-    """Return canonical names: properties are told apart by their readings, records by what they hold."""
+    """Return canonical names: properties are distinguished by their readings, records by their values."""
     builder = StructureBuilder()
     index = {name: builder.vertex("property", name in task.settable) for name in task.properties}
 
@@ -34,10 +34,10 @@ def canonical_names(task: Task) -> CanonicalNames:
                 builder.edge(vertex, index[node], word(value))
         return vertex
 
-    different = [place for place, record in enumerate(task.records) if record not in task.records[:place]]
-    record_vertex = {place: add(task.records[place], "record") for place in different}
-    for place, entry in enumerate(task.trace):
-        vertex = add(entry.values, "trace", place, entry.value)
+    different = [i for i, record in enumerate(task.records) if record not in task.records[:i]]
+    record_vertex = {i: add(task.records[i], "record") for i in different}
+    for position, entry in enumerate(task.trace):
+        vertex = add(entry.values, "trace", position, entry.value)
         if entry.property is not None:
             builder.edge(vertex, index[entry.property], word("set"))
     add(task.baseline, "baseline")
@@ -46,13 +46,13 @@ def canonical_names(task: Task) -> CanonicalNames:
     ordered = sorted(task.properties, key=lambda name: rank[index[name]])
     width = len(str(len(ordered)))
     return CanonicalNames(
-        {name: f"p{place:0{width}}" for place, name in enumerate(ordered, start=1)},
-        tuple(sorted(different, key=lambda place: rank[record_vertex[place]])),
+        {name: f"p{number:0{width}}" for number, name in enumerate(ordered, start=1)},
+        tuple(sorted(different, key=lambda i: rank[record_vertex[i]])),
     )
 
 
 def mechanism_structure(mechanism: Mechanism, *, with_functions: bool = True) -> Structure:
-    """Return nodes, edges and, unless only the graph is requested, the terms and the frequency's base."""
+    """Return the structure of a mechanism: nodes, edges and, with_functions, the terms and the frequency's base."""
     builder = StructureBuilder()
     bases = {node: equation.base if with_functions else None for node, equation in mechanism.equations.items()}
     index = {node: builder.vertex("node", node == FREQUENCY, base) for node, base in bases.items()}

@@ -1,7 +1,7 @@
 """Measurements of a laboratory as arrays, replay of a mechanism against them, and the noise-free linear solver.
 
-A crystal is one unit of the laboratory: properties and a frequency. A stretch is a group of readings of one crystal
-during which the base of a node is constant.
+A crystal is one unit of the laboratory: properties and a frequency. The base of a node is its exogenous value. A
+stretch is a sequence of readings of one crystal in which the base of a node is constant.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 # --- Measurements of a laboratory as arrays, and the replay of a mechanism against them -------------------------------
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-# beyond it sums of doubles lose hundredths, so larger readings are left out of equations
-MAX_EXACT_READING = 1e10
+MAX_EXACT_READING = 1e10  # larger readings are left out of equations: sums of doubles would lose hundredths
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +33,8 @@ class Observation:
     """One reading: the values of the nodes of a crystal.
 
     crystal: index of the crystal: records first, then those of the static trace, last the manipulator crystal
-    changed: the property that was set since the crystal's reading before; None if none was
-    setting: the value that it was set to
-    noisy: whether hidden noise was on this reading
+    changed: property (index) set since the crystal's previous reading, None for none; setting: value of the setting
+    noisy: whether the reading has hidden noise
     """
 
     values: tuple[float, ...]
@@ -48,10 +46,10 @@ class Observation:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Readings in order; nodes are numbered: the properties, sorted, and last the frequency.
+    """Readings of a laboratory; nodes are indices: the properties, sorted, then the frequency.
 
     observations: readings; those of a crystal in order of time
-    fresh: crystals whose first reading precedes every setting, so that it has sampled bases: records and manipulator
+    fresh: crystals whose first reading is before any setting, with sampled bases: records and the manipulator
     """
 
     task: Task
@@ -79,13 +77,13 @@ class Evidence:
         return np.array([self.task.reactor.get(node, np.nan) for node in self.nodes])
 
     def stretches(self, node: int) -> list[list[int]]:
-        """Return groups of readings (indices) with a constant base of the node; one group for the frequency."""
+        """Return the stretches of a node, as indices of readings; a single one for the frequency."""
         if node == self.frequency:
             return [list(range(len(self.observations)))]
         stretches: list[list[int]] = []
         last: dict[int, list[int]] = {}
         for i, observation in enumerate(self.observations):
-            # a setting changes the base of its own property alone: every other stretch of the crystal goes on
+            # a setting changes only the base of its own property: the stretches of other nodes continue
             if observation.crystal not in last or observation.changed == node:
                 last[observation.crystal] = []
                 stretches.append(last[observation.crystal])
@@ -93,7 +91,7 @@ class Evidence:
         return stretches
 
     def differences(self, node: int) -> Floats:
-        """Return each reading minus the one before it in the same stretch, both exact; shape (equations, nodes)."""
+        """Return the differences of successive exact readings of a stretch; shape (equations, nodes)."""
         pairs = [pair for stretch in self.stretches(node) for pair in pairwise(stretch)]
         if not pairs:
             return np.empty((0, len(self.nodes)))
@@ -121,12 +119,12 @@ class Evidence:
 
 
 def evidence_of(task: Task, steps: Iterable[LabStep] = ()) -> Evidence:
-    """Collect the readings of a task and of the steps since. Answers of the reactor are left out."""
-    listed = [Observation(_row(task.nodes, record), i) for i, record in enumerate(task.records)]
-    listed += _trace(task, len(listed))
-    crystal = max((s.crystal for s in listed), default=-1) + 1
-    listed.append(Observation(_row(task.nodes, task.baseline), crystal))
-    evidence = Evidence(task, tuple(listed), frozenset({*range(len(task.records)), crystal}))
+    """Collect the readings of a task and of later steps; answers of the reactor are left out."""
+    observations = [Observation(_row(task.nodes, record), i) for i, record in enumerate(task.records)]
+    observations += _trace(task, len(observations))
+    manipulator = max((observation.crystal for observation in observations), default=-1) + 1
+    observations.append(Observation(_row(task.nodes, task.baseline), manipulator))
+    evidence = Evidence(task, tuple(observations), frozenset({*range(len(task.records)), manipulator}))
     for step in steps:
         if "set" in step.action and step.reading is not None:
             evidence = evidence.after(str(step.action["set"]), float(step.action["value"]), step.reading)
@@ -134,7 +132,10 @@ def evidence_of(task: Task, steps: Iterable[LabStep] = ()) -> Evidence:
 
 
 def _trace(task: Task, first: int) -> list[Observation]:
-    """Convert the static trace: entries without a setting are crystals of their own; settings continue entry 0."""
+    """Convert the static trace: entries without a setting are crystals of their own, settings are of the first one.
+
+    first: index of its first crystal
+    """
     trace: list[Observation] = []
     crystals = 0
     for entry in task.trace:
@@ -152,8 +153,8 @@ def _row(nodes: Sequence[str], reading: Mapping[str, float]) -> tuple[float, ...
 
 
 # --- Replay of a mechanism by the reference: whether it reproduces every reading, setting by setting ------------------
-EXACT = 1e-6  # readings are multiples of 0.01
-SAME_BASE = 0.005  # bases are multiples of 0.01
+EXACT = 1e-6  # tolerance of readings, which are multiples of 0.01
+SAME_BASE = 0.005  # tolerance of bases, which are multiples of 0.01
 MIDDLE_BASE = 50.0  # assumed base of a reactor property whose value is not shown
 
 
@@ -175,9 +176,9 @@ def mechanism_of(
 
 
 def linear_matrix(mechanism: Mechanism, evidence: Evidence) -> Floats | None:
-    """Return the weights, row = child; None if nodes differ, a term is a square, or the base is not the implied one.
+    """Return the weights, row = child; None if nodes differ, a term is a square, or the base of the frequency is wrong.
 
-    The implied base of the frequency follows from its weights and the first reading, which is free of noise.
+    The right base follows from the weights of the frequency and the first reading, which has no noise.
     """
     nodes, first = evidence.nodes, evidence.table[0]
     if set(mechanism.equations) != set(nodes) or any(mechanism.weights(node, 2) for node in nodes):
@@ -192,9 +193,11 @@ def misfit(
 ) -> float:
     """Return the largest difference between a reading and the reference; infinite if the reference fails.
 
-    The bases of a crystal follow from its first reading, which has to be free of noise; every further reading follows
-    from its setting. Settings of static traces state the value; `reading` says whether those of
-    the manipulator state value or base. A noisy reading may have any one of the `shifts`.
+    The bases of a crystal follow from its first reading, which must have no noise; every further reading follows from
+    its setting.
+
+    reading: whether a setting of the manipulator states value or base; those of static traces state the value
+    shifts: possible shifts of a noisy reading by noise, node -> shift
     """
     nodes, worst = evidence.nodes, 0.0
     bases: dict[int, dict[str, float]] = {}
@@ -205,13 +208,11 @@ def misfit(
                 bases[observation.crystal] = bases_of(mechanism, row)
             elif observation.changed is not None:
                 node, crystal_bases = nodes[observation.changed], bases[observation.crystal]
-                setting_means = reading if observation.crystal == evidence.manipulator else SettingMeaning.VALUE
-                bases[observation.crystal] = bases_after(
-                    mechanism, crystal_bases, node, observation.setting, setting_means
-                )
+                meaning = reading if observation.crystal == evidence.manipulator else SettingMeaning.VALUE
+                bases[observation.crystal] = bases_after(mechanism, crystal_bases, node, observation.setting, meaning)
             possible = shifts if observation.noisy else (NO_SHIFT,)
             predictions = [values(mechanism, bases[observation.crystal], shift) for shift in possible]
-            # a draw belongs to its reading: each noisy reading takes the shift that suits it best
+            # every noisy reading has a draw of its own: take the shift that fits best
             worst = max(worst, min(max(abs(p[node] - row[node]) for node in nodes) for p in predictions))
     except CalibrantError:
         return float("inf")
@@ -241,7 +242,7 @@ def predict_frequency(mechanism: Mechanism, evidence: Evidence) -> float:
 class Answer:
     """Mechanism that reproduces all readings, by the reference, and the frequency that it predicts.
 
-    unique: whether no other mechanism of the class `in_words` does; otherwise it is one of several
+    unique: whether no other mechanism of the class reproduces them; in_words: the class
     """
 
     mechanism: Mechanism
@@ -265,9 +266,9 @@ def submit_answer(episode: LabEpisode, answer: Answer) -> None:
 # weights are c = T_F inv(T). Whether a setting states base or value, T is the same, because changes are measured. One
 # setting for each property, O(n**3) arithmetic.
 LOW, MIDDLE, HIGH = 0.0, 50.0, 100.0
-MARGIN_FOR_HUNDREDTHS = 10_000.0  # weights of two decimals need a step that drowns rounding
+MARGIN_FOR_HUNDREDTHS = 10_000.0  # weights of two decimals need a step much larger than rounding
 DECIMALS = 2
-ROUNDING_TOLERANCE = 0.05  # of replayed values: bases are rounded, and weights in hundredths multiply the error
+ROUNDING_TOLERANCE = 0.05  # tolerance of replayed values: weights in hundredths multiply the rounding of bases
 IN_WORDS = "linear mechanisms with any weights of two decimals"
 
 
@@ -278,14 +279,14 @@ def solve_linear(episode: LabEpisode) -> Outcome[Answer]:
     for name in task.settable:
         node = task.properties.index(name)
         num_trials = 0
-        while _column(evidence, node) is None:
+        while _effects_of(evidence, node) is None:
             if episode.left <= 0:
                 return OutOfBudget(f"{len(episode.steps)} settings made; {name} was not moved")
             value = far_end(
                 evidence.observations[-1].values[node],
                 MARGIN_FOR_HUNDREDTHS if task.weights is Weights.HUNDREDTHS else 0.0,
             )
-            # + num_trials: a setting that happens to equal the present base or value moves nothing, another one does
+            # + num_trials: if the setting equals the present value or base, nothing moves and another value is tried
             episode.act({"set": name, "value": value + num_trials})
             evidence = evidence_of(task, episode.steps)
             num_trials += 1
@@ -312,26 +313,26 @@ def solve_from_totals(evidence: Evidence) -> Outcome[Answer]:
 def certify_answer(
     evidence: Evidence, weights: list[dict[int, float]], base: float, *, unique: bool, in_words: str
 ) -> Outcome[Answer]:
-    """Return the answer with these weights, if the reference reproduces all readings."""
+    """Return the answer with these weights if the reference reproduces all readings, else `Impossible`."""
     try:
         mechanism = mechanism_of(evidence.nodes, weights, base)
     except CycleError as error:
         return Impossible(f"{in_words}: {error}")
-    allowed = EXACT if evidence.task.weights is Weights.SMALL else ROUNDING_TOLERANCE
-    if (distance := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=())) > allowed:
+    tolerance = EXACT if evidence.task.weights is Weights.SMALL else ROUNDING_TOLERANCE
+    if (distance := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=())) > tolerance:
         return Impossible(f"{in_words}: the only one that explains the changes is {distance:g} away from a reading")
     return Found(Answer(mechanism, predict_frequency(mechanism, evidence), unique, in_words))
 
 
 def total_effects(evidence: Evidence) -> Floats | None:
     """Return the effect of a unit change of each property on each node; None if one was never moved."""
-    columns = [_column(evidence, i) for i in range(evidence.frequency)]
-    complete_columns = [column for column in columns if column is not None]
-    return np.array(complete_columns).T if len(complete_columns) == len(columns) else None
+    columns = [_effects_of(evidence, i) for i in range(evidence.frequency)]
+    known_columns = [column for column in columns if column is not None]
+    return np.array(known_columns).T if len(known_columns) == len(columns) else None
 
 
-def _column(evidence: Evidence, node: int) -> Floats | None:
-    """Return the effects of one property, from the setting that moved it most; None if none did."""
+def _effects_of(evidence: Evidence, node: int) -> Floats | None:
+    """Return the effects of a unit change of a property, from the setting that moved it most; None if none did."""
     # the largest change has the smallest relative rounding error
     best: Floats | None = None
     last: dict[int, int] = {}
@@ -345,7 +346,7 @@ def _column(evidence: Evidence, node: int) -> Floats | None:
 
 
 def direct_effects(totals: Floats) -> Floats:
-    """Compute direct effects to two decimals; shape (nodes, properties)."""
+    """Compute direct effects, to two decimals, from total effects; both of shape (nodes, properties)."""
     m = totals.shape[1]
     # I - W is unit triangular in topological order: determinant 1, so T of an acyclic mechanism is invertible
     inverse = np.linalg.inv(totals[:m])

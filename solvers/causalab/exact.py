@@ -18,10 +18,10 @@ IN_WORDS = "linear mechanisms with weights 1, 2, 3, any bases; edges between pro
 
 
 def solve_offline(evidence: causalab_evidence.Evidence) -> Outcome[causalab_evidence.Answer]:
-    """Return the mechanism if every property was moved; otherwise the frequency's equation and the proven parts.
+    """Return the mechanism if every property was moved; else the frequency's equation and the proven parent sets.
 
-    Bases of properties are unrestricted, so a property whose parents are not decided gets none. If the frequency's
-    weights are not decided otherwise, its base is assumed to be from 15 to 25, unless no weights leave such a base.
+    Bases of properties are unrestricted, so a property whose weights are not decided gets no parents. If the prediction
+    of the frequency is not decided otherwise, its base is assumed to be from 15 to 25, unless no weights imply that.
     """
     if evidence.task.noise:
         return OutOfBudget("a noisy task without settings")
@@ -29,7 +29,7 @@ def solve_offline(evidence: causalab_evidence.Evidence) -> Outcome[causalab_evid
         return causalab_evidence.solve_from_totals(evidence)
     try:
         space = causalab_space.weighted_dags(evidence, bounded=False)
-        # the limits 15 to 25 are assumed for the frequency alone, and only where its prediction is open without them
+        # the limits 15 to 25 are assumed for the frequency alone, and only if its prediction is open without them
         if len(space.verdicts()) > 1:
             frequency = causalab_space.weighted_dags(evidence, bounded=True).locals[-1]
             if len(frequency.vectors):
@@ -42,7 +42,7 @@ def solve_offline(evidence: causalab_evidence.Evidence) -> Outcome[causalab_evid
 def _proven_answer(space: causalab_space.WeightedDags) -> Outcome[causalab_evidence.Answer]:
     if not space.count:
         return Impossible(space.in_words)
-    # bases are free: a property without parents replays every reading, so that undecided parents need no guess
+    # bases are free: a property without parents reproduces every reading, so undecided parents are left out
     weights = [_weights(local.vectors[0]) if len(local.vectors) == 1 else {} for local in space.locals[:-1]]
     row = causalab_space.frequency_equation(space)
     baseline = space.evidence.table[0]
@@ -62,8 +62,8 @@ def _weights(row: causalab_space.Integers) -> dict[int, float]:
 def solve(episode: LabEpisode) -> Outcome[causalab_evidence.Answer]:
     """Return an answer that the reference replays, from the task and the episode's readings alone.
 
-    Readings at hand alone if the item allows no tries. Else each property is set once; where weights are small and a
-    property cannot be set, or tries are fewer than properties, the most informative settings are chosen.
+    Without tries, from the readings of the task. Else each property is set once; if weights are small, and a property
+    cannot be set or there are fewer tries than properties, the most informative settings are chosen.
     """
     task = episode.task
     if not task.allowance:

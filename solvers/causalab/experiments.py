@@ -20,9 +20,9 @@ from calibrant.solvers.space import best_experiment
 
 
 def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:
-    """Find the mechanism with a greedy choice of settings; not unique where no setting separates the members.
+    """Find the mechanism with a greedy choice of settings; not unique if no setting separates the members.
 
-    bounded: whether bases are assumed to be sampled as by the benchmark, as long as some mechanism has such bases
+    bounded: whether bases are assumed to be those that the benchmark samples, unless no mechanism has such bases
     """
     try:
         space = weighted_dags(evidence_of(episode.task, episode.steps), bounded=bounded)
@@ -39,7 +39,7 @@ def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcom
 
 
 def run_experiments(episode: LabEpisode, space: WeightedDags) -> WeightedDags:
-    """Make greedy settings, within the allowance; return the space after them."""
+    """Make settings greedily until the space is decided or tries run out; return the space after them."""
     while episode.left > 0 and not is_decided(space) and (setting := next_setting(space)) is not None:
         step = episode.act({"set": setting[0], "value": setting[1]})
         if step.reading is None:
@@ -50,15 +50,15 @@ def run_experiments(episode: LabEpisode, space: WeightedDags) -> WeightedDags:
 
 def candidates(space: WeightedDags) -> Iterator[Setting]:
     """Yield one setting of each settable property: in a linear mechanism the value carries no information."""
-    now = space.evidence.observations[-1].values
+    current = space.evidence.observations[-1].values
     for name in space.evidence.task.settable:
-        yield name, far_end(now[space.evidence.task.properties.index(name)])
+        yield name, far_end(current[space.evidence.task.properties.index(name)])
 
 
 def next_setting(space: WeightedDags) -> Setting | None:
-    """Choose the setting with the least expected share, the first of equals; None if none separates members.
+    """Choose the setting with the least expected share left, the first in a tie; None if none separates members.
 
-    Where members are too many to list, the first property that was not set yet.
+    If members are too many to list, choose the first property that was not set yet.
     """
     # outcomes of a setting are counted by listing the members
     if space.count <= MAX_LISTED:
@@ -88,7 +88,7 @@ def _rank(matrix: Floats) -> tuple[int, int, tuple[float, ...]]:
     return int(edges.sum()), -int(edges[:, -1].sum()), tuple(matrix.ravel().tolist())
 
 
-# --- Few settings under hidden noise: the noise-free start often leaves one mechanism already -------------------------
+# --- Few settings under hidden noise: often a single mechanism fits the noise-free start ------------------------------
 
 
 def solve_noisy_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:
@@ -120,10 +120,11 @@ def solve_noisy_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> 
 
 
 def _first_replayed(start: WeightedDags, space: NoisyDags, members: list[Mechanism]) -> Outcome[Answer]:
+    """Return the first member that the reference replays, on the noise-free start and under noise."""
     noisy = any(observation.noisy for observation in space.evidence.observations)
     for member in members:
-        quiet = misfit(member, start.evidence, reading=SettingMeaning.VALUE, shifts=()) <= EXACT
-        if quiet and (not noisy or replays(space, member)):
+        replays_start = misfit(member, start.evidence, reading=SettingMeaning.VALUE, shifts=()) <= EXACT
+        if replays_start and (not noisy or replays(space, member)):
             words = space.in_words if noisy else start.in_words
             return Found(Answer(member, predict_frequency(member, space.evidence), len(members) == 1, words))
     return Impossible(f"{space.in_words}: no mechanism replays")
@@ -136,7 +137,7 @@ def _most_informative(settable: tuple[str, ...], properties: tuple[str, ...], me
     best: tuple[int, str] | None = None
     for name in settable:
         _, sizes = np.unique(totals[:, :, nodes.index(name)], axis=0, return_counts=True)
-        # sum of n_i^2, the expected number left times a constant, as in solvers.space
+        # sum of n_i^2 is proportional to the expected number of mechanisms left, as in solvers.space
         remaining = int((sizes**2).sum())
         if len(sizes) > 1 and (best is None or remaining < best[0]):
             best = remaining, name

@@ -1,8 +1,8 @@
 """Mechanisms consistent with a noisy laboratory under its own rules, by listing and replay.
 
-Without noise a setting leaves the property at the stated value, so each mechanism determines the noise-free crystal,
-and a reading is that crystal plus a draw times the responses of the nodes. A member is a mechanism with its shifted
-nodes and the law of the draws; its weight is the number of sequences of draws that give every reading.
+Without noise a property has the stated value after a setting, so each mechanism determines the noise-free crystal, and
+a reading is that crystal plus a draw times the responses of the nodes. A member is a mechanism with its shifted nodes
+and the law of the draws; its weight is the number of sequences of draws that reproduce every reading.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from calibrant.solvers.causalab.space import (
 )
 from calibrant.solvers.space import space_repr
 
-MAX_REPLAYED = 4_000  # limit on listed members; they take 50 ms
+MAX_REPLAYED = 4_000  # members that are listed and replayed: 50 ms
 
 
 @dataclass(frozen=True, eq=False)
 class ReplayedDags(GraphSpace):
     """Members with their weights.
 
-    matrices: (members, nodes, nodes), weights with row = child; weights: (members,), numbers of sequences of draws
+    matrices: (members, nodes, nodes), weights of parents, row = child
+    weights: (members,), numbers of sequences of draws
     """
 
     evidence: Evidence
@@ -76,10 +77,10 @@ class ReplayedDags(GraphSpace):
     def graphs(self) -> Mapping[tuple[int, ...], int]:
         """Weight of members by graph, as the parents of each node (masks)."""
         bits = 1 << np.arange(self.matrices.shape[1])
-        sequence_counts: Counter[tuple[int, ...]] = Counter()
+        graph_weights: Counter[tuple[int, ...]] = Counter()
         for masks, weight in zip(((self.matrices > 0) @ bits).tolist(), self.weights, strict=True):
-            sequence_counts[tuple(masks)] += weight
-        return sequence_counts
+            graph_weights[tuple(masks)] += weight
+        return graph_weights
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
@@ -101,8 +102,8 @@ class ReplayedDags(GraphSpace):
 def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | ReplayedDags:
     """Return the space under the laboratory's rules; `BudgetSpent` as `noisy_dags`.
 
-    Where members are too many to list, or a number is too large or between two hundredths, the larger class that uses
-    the rules locally.
+    If members are too many to list, or a reading or setting is too large or between two hundredths, the result is the
+    larger class of `noisy_dags`, which uses the rules locally.
     """
     space = noisy_dags(evidence, laws=laws, settings=True)
     if space.count > MAX_REPLAYED or not _is_exact(evidence):
@@ -112,13 +113,13 @@ def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | Replay
         for matrix, shifted in list_members(world):
             members[world.law, shifted, matrix] = 0
     for law in laws:
-        of_law = [member for member in members if member[0] == law]
-        numbers = _count_sequences(evidence, law, np.array([m[1] for m in of_law]), np.array([m[2] for m in of_law]))
-        members |= dict(zip(of_law, numbers, strict=True))
-    survivors = [(member[2], number) for member, number in members.items() if number]
+        same_law = [member for member in members if member[0] == law]
+        counts = _count_sequences(evidence, law, np.array([m[1] for m in same_law]), np.array([m[2] for m in same_law]))
+        members |= dict(zip(same_law, counts, strict=True))
+    survivors = [(member[2], count) for member, count in members.items() if count]
     k = len(evidence.nodes)
     matrices = np.array([matrix for matrix, _ in survivors], dtype=np.int64).reshape(-1, k, k)
-    return ReplayedDags(evidence, tuple(laws), matrices, tuple(number for _, number in survivors))
+    return ReplayedDags(evidence, tuple(laws), matrices, tuple(count for _, count in survivors))
 
 
 def _is_exact(evidence: Evidence) -> bool:
@@ -131,7 +132,10 @@ def _is_exact(evidence: Evidence) -> bool:
 
 
 def _count_sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: Integers) -> list[int]:
-    """Count the sequences of draws that give every noisy reading, for members with these shifted nodes and weights."""
+    """Count the sequences of draws that reproduce every noisy reading; [members].
+
+    shifted: (members, nodes); matrices: (members, nodes, nodes), row = child
+    """
     if not len(matrices):
         return []
     totals = np.rint(np.linalg.inv(np.eye(matrices.shape[1]) - matrices)).astype(np.int64)
@@ -142,25 +146,25 @@ def _count_sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: 
     )
     noise_free = np.repeat(in_hundredths(evidence.table[first - 1 : first]), len(matrices), axis=0)
     # Python integers: 40 readings have up to 3**40 sequences of three draws, beyond 64 bits
-    numbers = np.ones(len(matrices), dtype=object)
+    counts = np.ones(len(matrices), dtype=object)
     for observation in evidence.observations[first:]:
         if observation.changed is not None:
             value = set_hundredths(observation.setting)
             assert value is not None
-            now = noise_free[:, observation.changed]
+            current = noise_free[:, observation.changed]
             if evidence.task.reading is SettingMeaning.BASE:
-                now = now - np.einsum("mj,mj->m", matrices[:, observation.changed], noise_free)
-            noise_free = noise_free + totals[:, :, observation.changed] * (value - now)[:, None]
+                current = current - np.einsum("mj,mj->m", matrices[:, observation.changed], noise_free)
+            noise_free = noise_free + totals[:, :, observation.changed] * (value - current)[:, None]
         excess = in_hundredths(np.array(observation.values))[None, :] - noise_free
         num_draws = np.zeros(len(matrices), dtype=np.int64)
         for shift, times in draws.items():
             num_draws += times * np.all(excess == shift * responses, axis=1)
-        numbers = numbers * num_draws
-    return [int(number) for number in numbers]
+        counts = counts * num_draws
+    return [int(count) for count in counts]
 
 
 def law_of(values: Sequence[float], weight: float) -> Law | None:
-    """Return the law of such draws; None where one of them is no whole number of hundredths."""
+    """Return the law of draws of weight * value; None if one of them is not a whole number of hundredths."""
     shifts = [weight * value * PER_UNIT for value in values]
     if not all(abs(shift) <= MAX_EXACT_READING and abs(shift - round(shift)) < 1e-6 for shift in shifts):
         return None

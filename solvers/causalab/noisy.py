@@ -1,14 +1,15 @@
 """Linear laboratories with hidden noise: their solver, and mechanisms together with the sequence of draws.
 
-A property is set to the value that it has until a reading moves: what moved is the direction, up to its sign. Then each
-property gets two values whose steps have a ratio that no two draws imitate, so that exactly one pair of draws makes
-both readings agree on the effects of the property.
+Solver: a property is set to its present value until a reading moves; the change is the direction of the noise, up to
+its sign. Then each property is set to two values whose steps have a ratio that no two draws imitate, so that exactly
+one pair of draws makes both readings agree on the effects of the property.
 
-Given the draws, fit is local again: a shifted node changes by the weighted sum of its parents' changes plus the
-difference of two draws. So sequences of draws are extended reading by reading, each with the remaining vectors of every
-node; sequences with equal remainders are merged and counted. Members are summed over the acyclic assignments of each
-sequence. Exact for the class in words, which is larger than the laboratory's in one respect: the base that a setting
-leaves is not used. With `settings` it is used where that is local; `solvers.causalab.evidence` uses it fully.
+Version space: given the draws, fit is local again. A shifted node (one with noise) changes by the weighted sum of its
+parents' changes plus the difference of two draws. So sequences of draws are extended reading by reading, each with the
+vectors of every node that remain; sequences with equal remaining vectors are merged and counted. Members are summed
+over the acyclic assignments of each sequence. The count is exact for the class `in_words`, which is larger than the
+laboratory's: the base that a property has after a setting is not used, or with `settings` only where that is local;
+`solvers.causalab.noise_sequences` uses it fully.
 """
 
 from __future__ import annotations
@@ -59,16 +60,16 @@ from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, O
 from calibrant.solvers.space import space_repr
 
 # --- Version space of linear laboratories with hidden noise: mechanisms together with the sequence of draws -----------
-SCALES = (0.5, 5.0, 50.0)  # of the released suites
-MAX_WORLDS = 5_000
+SCALES = (0.5, 5.0, 50.0)  # scales of the noise in the released suites
+MAX_WORLDS = 5_000  # different sets of remaining vectors that are followed
 
-Law: TypeAlias = tuple[int, ...]  # what a draw adds to a shifted node, in hundredths, each with equal probability
+Law: TypeAlias = tuple[int, ...]  # equally probable draws, which are added to a shifted node, in hundredths
 RELEASED_LAWS: tuple[Law, ...] = tuple((-round(s * PER_UNIT), 0, round(s * PER_UNIT)) for s in SCALES)
 
 
 @dataclass(frozen=True)
 class Shifted:
-    """Remaining hypotheses on one node: a weight vector, and whether the noise shifts the node.
+    """Remaining hypotheses on one node: rows of a weight vector, and whether the noise shifts the node.
 
     vectors: (rows, nodes); shifted: (rows,)
     """
@@ -78,11 +79,11 @@ class Shifted:
     shifted: npt.NDArray[np.bool_]
 
     def filter_explaining(self, change: Integers, shift: int) -> Shifted:
-        """Keep the rows whose change is the weighted sum of the others' plus, where the node is shifted, `shift`."""
+        """Keep the rows whose change is the weighted sum of the others' changes, plus `shift` if it is shifted."""
         return self.filter(self.vectors @ change - change[self.node] + shift * self.shifted == 0)
 
     def filter_responding(self, responses: Sequence[int | None]) -> Shifted:
-        """Keep the rows that give the node its response to a draw, from the known responses of its parents."""
+        """Keep the rows that agree with the node's response to a draw, given the known responses of its parents."""
         own_response = responses[self.node]
         if own_response is None:
             return self
@@ -90,10 +91,11 @@ class Shifted:
         is_open = np.array([response is None for response in responses])
         sums = self.vectors @ known_responses + self.shifted
         is_complete = ~np.any(self.vectors[:, is_open] > 0, axis=1)
-        return self.filter(np.where(is_complete, sums == own_response, sums <= own_response))  # no response is negative
+        # unknown responses are not negative
+        return self.filter(np.where(is_complete, sums == own_response, sums <= own_response))
 
     def filter_based(self, reading: Integers, base: int, shift: int) -> Shifted:
-        """Keep the rows that leave the node this base in a reading."""
+        """Keep the rows with which the node has this base in a reading."""
         return self.filter(reading[self.node] - self.vectors @ reading - shift * self.shifted == base)
 
     def filter(self, keep: npt.NDArray[np.bool_]) -> Shifted:
@@ -107,10 +109,10 @@ class Shifted:
 
 @dataclass(frozen=True)
 class World:
-    """One law and the sequences of draws that end in `last`, with the remaining hypotheses of every node.
+    """Sequences of draws of one law that end in `last`, with the remaining hypotheses of every node.
 
-    sequences: number of merged sequences of draws
-    responses: by how much a draw of 1 moves each node, where observed; empty if settings are not used
+    sequences: number of merged sequences
+    responses: change of each node by a draw of 1, None if not observed; empty if settings are not used
     """
 
     law: Law
@@ -121,7 +123,7 @@ class World:
 
     @cached_property
     def count(self) -> int:
-        """Number of acyclic assignments in which some node is shifted, by complement."""
+        """Number of members: acyclic assignments with a shifted node (all, minus those without), times sequences."""
         all_options = {n.node: n.options(shifted=True) for n in self.nodes}
         unshifted_options = {n.node: n.options(shifted=False) for n in self.nodes}
         return self.sequences * (count_choices(all_options) - count_choices(unshifted_options))
@@ -131,7 +133,7 @@ class World:
         totals = []
         for shifted in (True, False):
             options = {n.node: n.options(shifted=shifted) for n in self.nodes}
-            options[child] = {mask: number for mask, number in options[child].items() if mask >> parent & 1}
+            options[child] = {mask: count for mask, count in options[child].items() if mask >> parent & 1}
             totals.append(count_choices(options))
         return self.sequences * (totals[0] - totals[1])
 
@@ -181,10 +183,10 @@ class NoisyDags(GraphSpace):
     def fits(self, member: Mechanism) -> bool:
         """Return whether some member has this mechanism."""
         matrix = linear_matrix(member, self.evidence)
-        return matrix is not None and any(_holds(world, matrix) for world in self.worlds)
+        return matrix is not None and any(_has_member(world, matrix) for world in self.worlds)
 
     def noises(self, member: Mechanism) -> list[tuple[Law, tuple[str, ...]]]:
-        """List law and shifted nodes of every member with this mechanism."""
+        """List (law, shifted nodes) of every member with this mechanism."""
         nodes = self.evidence.nodes
         laws: set[tuple[Law, tuple[str, ...]]] = set()
         for world in self.worlds:
@@ -213,7 +215,7 @@ class NoisyDags(GraphSpace):
             for value in np.unique(values[~np.isnan(values)]).tolist():
                 value_counts[value / PER_UNIT] += world.filter(frequency_node.node, values == value).count
             value_counts[unknown] += world.filter(frequency_node.node, np.isnan(values)).count
-        return {value: number for value, number in value_counts.items() if number}
+        return {value: count for value, count in value_counts.items() if count}
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
@@ -223,7 +225,7 @@ class NoisyDags(GraphSpace):
             for child in range(len(nodes)):
                 for parent in range(len(nodes)):
                     edge_counts[nodes[parent], nodes[child]] += world.count_with_edge(parent, child)
-        return {edge: number for edge, number in edge_counts.items() if number}
+        return {edge: count for edge, count in edge_counts.items() if count}
 
     def having_graph(self, edges: Set[Edge]) -> int:
         """Count the members with exactly these edges."""
@@ -244,7 +246,7 @@ class NoisyDags(GraphSpace):
 
 
 def law_words(laws: Sequence[Law]) -> str:
-    """Describe draws, for the class in words."""
+    """Describe the draws in words."""
     if tuple(laws) == RELEASED_LAWS:
         return f"a scale s of {', '.join(f'{scale:g}' for scale in SCALES)}, and a draw of -s, 0 or s"
     return "and a draw of " + " or ".join(", ".join(f"{shift / PER_UNIT:g}" for shift in law) for law in laws)
@@ -264,7 +266,7 @@ def noisy_dags(
     nodes = []
     for node in range(len(evidence.nodes)):
         vectors = explain_node(noise_free, node, bounded=bounded).vectors
-        # no noisy reading yet: every vector is possible for a shifted and for an unshifted node
+        # before any noisy reading, every vector is possible for a shifted and for an unshifted node
         shifted = np.repeat([False, True], len(vectors))
         nodes.append(Shifted(node, np.vstack([vectors, vectors]), shifted))
     responses = (None,) * len(nodes) if settings else ()
@@ -275,7 +277,7 @@ def noisy_dags(
 
 
 def _extend_worlds(worlds: Sequence[World], evidence: Evidence) -> list[World]:
-    """Extend every world by every next draw under which each node, and some shifted one, explains its readings."""
+    """Extend every world by every draw under which each node explains its readings, and some node is shifted."""
     changed = evidence.observations[-1].changed
     step = evidence.last_difference
     worlds_by_key: dict[tuple[object, ...], World] = {}
@@ -284,7 +286,7 @@ def _extend_worlds(worlds: Sequence[World], evidence: Evidence) -> list[World]:
             nodes = world.nodes
             if len(step):
                 change = in_hundredths(step)[0]
-                # each reading has a draw of its own on the same bases: a change shows the difference of two draws
+                # each reading has its own draw on the same bases: a change has the difference of two draws
                 shift_change = shift - world.last
                 nodes = tuple(
                     n if n.node == changed else n.filter_explaining(change, shift_change) for n in world.nodes
@@ -298,7 +300,7 @@ def _extend_worlds(worlds: Sequence[World], evidence: Evidence) -> list[World]:
                 and any(n.shifted.any() for n in shifted_world.nodes)
             ):
                 parts = (part for n in shifted_world.nodes for part in (n.vectors.tobytes(), n.shifted.tobytes()))
-                # equal remainders have equal futures: merging keeps the number of worlds far below 3**readings
+                # worlds with equal remaining vectors have equal futures: merged, they stay far below 3**readings
                 key = (shifted_world.law, shift, shifted_world.responses, *parts)
                 before = worlds_by_key[key].sequences if key in worlds_by_key else 0
                 worlds_by_key[key] = replace(shifted_world, sequences=before + shifted_world.sequences)
@@ -308,10 +310,10 @@ def _extend_worlds(worlds: Sequence[World], evidence: Evidence) -> list[World]:
 
 
 def _apply_setting(world: World, evidence: Evidence) -> World | None:
-    """Apply the last setting to the property that it set; None if the draw contradicts it.
+    """Apply the last setting to its property; None if the draw contradicts it.
 
-    Without noise the property would have the stated value, so the excess is a multiple of the draw, the same multiple
-    at every setting of it. In the paper's reading the value is the base.
+    Without noise the property would have the stated value. So the excess is a multiple of the draw, the same multiple
+    (its response) at every setting of it. In the paper's meaning the stated value is the base.
     """
     observation = evidence.observations[-1]
     value = set_hundredths(observation.setting)
@@ -338,20 +340,21 @@ def _apply_setting(world: World, evidence: Evidence) -> World | None:
 
 
 def set_hundredths(setting: float) -> int | None:
-    """Return the value of a setting in hundredths; None beyond MAX_EXACT_READING, and between two hundredths."""
+    """Return the value of a setting in hundredths; None beyond MAX_EXACT_READING, or halfway between two hundredths."""
     if not abs(setting) <= MAX_EXACT_READING or abs(abs(setting * PER_UNIT) % 1 - 0.5) < 1e-4:
         return None
     return round(setting * PER_UNIT)
 
 
-def _holds(world: World, matrix: Floats) -> bool:
-    shifted = False
+def _has_member(world: World, matrix: Floats) -> bool:
+    """Return whether a world has a member with these weights, row = child."""
+    is_shifted = False
     for node, row in zip(world.nodes, matrix, strict=True):
         matching = np.all(node.vectors == row, axis=1)
         if not matching.any():
             return False
-        shifted |= bool(node.shifted[matching].any())
-    return shifted
+        is_shifted |= bool(node.shifted[matching].any())
+    return is_shifted
 
 
 def _matrices(world: World) -> Iterator[tuple[tuple[int, ...], ...]]:
@@ -370,7 +373,7 @@ def list_members(world: World) -> Iterator[tuple[tuple[tuple[int, ...], ...], tu
 
 
 def replays(space: NoisyDags, member: Mechanism) -> bool:
-    """Return whether the reference reproduces every reading under some noise that the space has for the mechanism."""
+    """Return whether the reference reproduces every reading under some noise that a member has with this mechanism."""
     for law, nodes in space.noises(member):
         shifts = [dict.fromkeys(nodes, shift / PER_UNIT) for shift in law]
         if misfit(member, space.evidence, reading=space.evidence.task.reading, shifts=shifts) <= EXACT:
@@ -379,9 +382,12 @@ def replays(space: NoisyDags, member: Mechanism) -> bool:
 
 
 # --- Linear laboratories with hidden noise: one scalar draw at each setting, along one direction ----------------------
-STEPS = (97.0, -41.0)  # from the value without noise; ratio away from +-1, 2, 1/2, which two draws could imitate
+STEPS = (
+    97.0,
+    -41.0,
+)  # settings minus the value without noise; their ratio is no +-1, 2, 1/2, which draws could imitate
 DRAWS = (-1, 0, 1)
-NULL_SETTINGS = 6  # draws of 0 in a row have probability 1/729
+NULL_SETTINGS = 6  # settings to the present value; six draws of 0 have probability 1/729
 IN_WORDS = "linear mechanisms with weights of two decimals and draws -s, 0, s on one set of nodes"
 
 
@@ -395,7 +401,7 @@ def solve_noisy(episode: LabEpisode) -> Outcome[Answer]:
     if direction is None:
         return _without_direction(episode)
     totals = np.zeros((len(task.nodes), len(task.properties)))
-    noise_free = start  # what the crystal would read without noise
+    noise_free = start  # reading of the crystal without noise
     for node, name in enumerate(task.properties):
         if name not in task.settable or episode.left < len(STEPS):
             return OutOfBudget(f"{len(episode.steps)} settings made; {name} cannot be set twice more")
@@ -408,6 +414,7 @@ def solve_noisy(episode: LabEpisode) -> Outcome[Answer]:
 
 
 def _direction(episode: LabEpisode, start: Floats) -> Floats | None:
+    """Return the change of a reading by noise alone; None if no setting to the present value shows any."""
     name = episode.task.settable[0]
     for _ in range(NULL_SETTINGS):
         if episode.left <= 0:
@@ -421,8 +428,8 @@ def _direction(episode: LabEpisode, start: Floats) -> Floats | None:
 def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
     """Solve without a known direction of the noise: set each property twice and count the remaining mechanisms."""
     task = episode.task
-    # no null setting showed the direction, as in 1 of 729 episodes with 6 of them: listing, certified by replay
-    nulls = len(episode.steps)
+    # in 1 of 729 episodes no null setting shows the direction: list mechanisms, and certify them by replay
+    num_null_settings = len(episode.steps)
     for name, step in product(task.settable, STEPS):
         if episode.left > 0:
             _set_and_read(episode, name, task.baseline[name] + step)
@@ -434,7 +441,7 @@ def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
         return OutOfBudget(str(spent))
     if len(survivors) != 1:
         return OutOfBudget(
-            f"{nulls} settings changed nothing, the noise did not show; {len(survivors)} mechanisms are left"
+            f"{num_null_settings} settings changed nothing, the noise did not show; {len(survivors)} mechanisms are left"
         )
     return Found(Answer(survivors[0], predict_frequency(survivors[0], evidence), True, space.in_words))
 
@@ -444,9 +451,10 @@ def _set_and_read(episode: LabEpisode, name: str, value: float) -> Floats:
     return np.array([(step.reading or {})[node] for node in episode.task.nodes])
 
 
-def _effects(episode: LabEpisode, node: int, quiet: Floats, direction: Floats) -> Floats | Impossible:
+def _effects(episode: LabEpisode, node: int, noise_free: Floats, direction: Floats) -> Floats | Impossible:
+    """Return the total effects of a property from two settings of it; noise_free: present reading without noise."""
     name = episode.task.properties[node]
-    changes = [_set_and_read(episode, name, quiet[node] + step) - quiet for step in STEPS]
+    changes = [_set_and_read(episode, name, noise_free[node] + step) - noise_free for step in STEPS]
     columns = [
         [(change - draw * direction) / step for draw in DRAWS] for change, step in zip(changes, STEPS, strict=True)
     ]
@@ -469,7 +477,7 @@ def _certify(evidence: Evidence, totals: Floats, direction: Floats) -> Outcome[A
         return Impossible(f"{IN_WORDS}: {error}")
     node_shifts = np.round(direction - np.hstack([direct, np.zeros((m + 1, 1))]) @ direction, DECIMALS)
     shifts = [_shift(evidence, node_shifts * draw) for draw in DRAWS]
-    # the class has one draw for all affected nodes: shifts of different size contradict it
+    # one draw shifts all affected nodes: shifts of different sizes contradict the class
     if len(set(np.abs(node_shifts[node_shifts != 0]))) > 1:
         return Impossible(f"{IN_WORDS}: nodes are shifted by different amounts")
     if (distance := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=shifts)) > EXACT:

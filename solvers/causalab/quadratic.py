@@ -1,16 +1,16 @@
 """Quadratic laboratories: least squares on p and p squared, their version space, and weights to six decimals.
 
-A node gets the smallest parent set that explains its readings within rounding, with one free constant for each stretch
-over which its base did not change. Square weights have three decimals in all suites, so they are rounded and the
+Solver: a node gets the smallest parent set that explains its readings within rounding, with one free constant for each
+stretch of readings with a constant base. Square weights have three decimals in all suites, so they are rounded and the
 linear weights fitted again.
 
-Linear weights are real numbers, so graphs with the square weights of the suites are counted. A vector of square weights
-is consistent if the best linear weights leave a root mean square residual that rounding can cause. The truth never
-leaves more, so it is a member; near misses may be members too.
+Version space: linear weights are real numbers, so only graphs with square weights, those of the suites, are counted. A
+vector of square weights is consistent if the best linear weights leave a root mean square residual that rounding can
+cause. The true vector always is; vectors near it may be consistent too.
 
-A reading of two decimals determines a linear weight within 0.005 / v if its property has value v. So each parent of the
-frequency is set to a large value, those farthest downstream first. Downstream parents that move along are set back, so
-that each reading depends on one unknown weight.
+Six decimals: a reading of two decimals determines a linear weight within 0.005 / v if its property has value v. So each
+parent of the frequency is set to a large value, those farthest downstream first. Downstream parents that move with it
+are set back, so that each reading depends on one unknown weight.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ from calibrant.solvers.causalab.space import GraphSpace, Options, count_by_edge,
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import space_repr
 
-# --- Least squares in rational numbers: weights of readings in hundredths that no library of linear algebra decides
+# --- Least squares in rational numbers: weights that do not depend on a library of linear algebra ---------------------
 Row: TypeAlias = Sequence[Fraction]
 
 
 def exact_reading(value: float) -> Fraction:
-    """Return a reading, which has two decimals, as it was before it became a float."""
+    """Convert a float back to the reading of two decimals that it stands for."""
     return Fraction(round(value * 100), 100)
 
 
 def exact_readings(values: Iterable[float]) -> list[Fraction]:
-    """Return readings as they were before they became floats."""
+    """Convert floats back to the readings of two decimals that they stand for."""
     return list(map(exact_reading, values))
 
 
 def fit_rationally(design: Sequence[Row], goal: Row) -> tuple[list[float], float] | None:
-    """Return weights and root mean square residual, each rounded once; None where the design leaves weights open.
+    """Return weights and root mean square residual, each rounded once; None if the design does not determine them.
 
-    design: [row][column]
+    design: [row][column]; goal: [row]
     """
     columns = list(zip(*design, strict=True))
     weights, rank = _solve([[_dot(a, b) for b in columns] for a in columns], [_dot(column, goal) for column in columns])
@@ -73,7 +73,7 @@ def fit_rationally(design: Sequence[Row], goal: Row) -> tuple[list[float], float
 
 
 def least_norm_fit(design: Sequence[Row], goal: Row) -> list[Fraction]:
-    """Return the shortest vector of weights of all least squares: D'y with D'D D'y = D'g."""
+    """Return the least squares solution of least norm: D'y with D'D D'y = D'g, for the design D and the goal g."""
     columns = list(zip(*design, strict=True))
     products = [[_dot(first, second) for second in design] for first in design]
     matrix = [[_dot(column, product) for product in zip(*products, strict=True)] for column in columns]
@@ -82,16 +82,16 @@ def least_norm_fit(design: Sequence[Row], goal: Row) -> list[Fraction]:
 
 
 def _solve(matrix: Sequence[Row], goal: Row) -> tuple[list[Fraction], int]:
-    """Return a solution of equations that have one, unknowns that they leave open 0, and their rank."""
+    """Return a solution of consistent equations, with undetermined unknowns 0, and their rank."""
     equations = [[*row, value] for row, value in zip(matrix, goal, strict=True)]
     solution = [Fraction(0)] * len(matrix[0])
     pivots: list[int] = []
     for column in range(len(solution)):
         rank = len(pivots)
-        place = next((k for k in range(rank, len(equations)) if equations[k][column]), None)
-        if place is None:
+        pivot_row = next((k for k in range(rank, len(equations)) if equations[k][column]), None)
+        if pivot_row is None:
             continue
-        equations[rank], equations[place] = equations[place], equations[rank]
+        equations[rank], equations[pivot_row] = equations[pivot_row], equations[rank]
         head = equations[rank] = [entry / equations[rank][column] for entry in equations[rank]]
         for k, row in enumerate(equations):
             if k != rank and row[column]:
@@ -107,15 +107,13 @@ def _dot(first: Row, second: Row) -> Fraction:
 
 
 # --- Quadratic laboratories: two values of every property, then an additive least-squares fit on p and p squared ------
-VALUES = (0.0, 100.0, 45.0)  # two of them are set; a value that the property has already would tell nothing
-FURTHER_VALUES = (21.0, 83.0, 62.0, 9.0)  # where that was not enough
+VALUES = (0.0, 100.0, 45.0)  # candidates for two settings: those that are far from the present value
+FURTHER_VALUES = (21.0, 83.0, 62.0, 9.0)  # settings if two were not enough
 MIN_DISTANCE = 20.0  # distance of a setting from the present value, so that effects exceed rounding
-ROUNDING = 0.005  # the true weights leave no larger residual, so the fitted ones leave no larger root mean square
-REPLAY_TOLERANCE = (
-    0.5  # what errors of the fitted weights may add up to along a chain of settings, where values are near 100
-)
+ROUNDING = 0.005  # largest residual of the true weights, so largest root mean square residual of the fitted ones
+REPLAY_TOLERANCE = 0.5  # bound of the errors of fitted weights along a chain of settings, for values near 100
 SQUARE_DECIMALS = 3
-MAX_COMBINATIONS = 10_000
+MAX_COMBINATIONS = 10_000  # combinations of equally small parent sets that are tried
 IN_WORDS = "quadratic mechanisms with square weights of three decimals"
 
 
@@ -134,15 +132,14 @@ def solve_quadratic(episode: LabEpisode) -> Outcome[Answer]:
     """Find the mechanism from two settings of every property, and more if those do not suffice."""
     task = episode.task
     for name in task.settable:
-        at = evidence_of(task, episode.steps).observations[-1].values[task.properties.index(name)]
-        for value in [value for value in VALUES if abs(value - at) >= MIN_DISTANCE][:2]:
+        current = evidence_of(task, episode.steps).observations[-1].values[task.properties.index(name)]
+        for value in [value for value in VALUES if abs(value - current) >= MIN_DISTANCE][:2]:
             if episode.left <= 0:
                 return OutOfBudget(f"{len(episode.steps)} settings made; two of every property are needed")
             episode.act({"set": name, "value": value})
     outcome = solve_from_fits(evidence_of(task, episode.steps))
-    for value, name in product(
-        FURTHER_VALUES, task.settable
-    ):  # two values may coincide, or say too little about a chain
+    # two values may coincide, or determine too little along a chain of properties
+    for value, name in product(FURTHER_VALUES, task.settable):
         if isinstance(outcome, Found) or episode.left <= 0:
             break
         episode.act({"set": name, "value": value})
@@ -151,7 +148,7 @@ def solve_quadratic(episode: LabEpisode) -> Outcome[Answer]:
 
 
 def solve_from_fits(evidence: Evidence) -> Outcome[Answer]:
-    """Combine the smallest parent sets to a mechanism that the reference replays."""
+    """Return a mechanism of smallest parent sets that the reference replays within REPLAY_TOLERANCE."""
     options = [smallest_fits(evidence, node) for node in range(len(evidence.nodes))]
     if any(not candidates for candidates in options):
         return Impossible(f"{IN_WORDS}: a node has no parents that explain it within rounding")
@@ -188,12 +185,12 @@ def smallest_fits(evidence: Evidence, node: int) -> list[Fit]:
 
 
 def fit_node(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: list[list[int]]) -> Fit | None:
-    """Fit by least squares; None where readings do not determine the weights, or a square weight rounds to 0."""
+    """Fit by least squares; None if weights are not determined, the residual is too large, or a square rounds to 0."""
     if not stretches:
         return Fit((), {}, {}, 0.0, 0.0) if not parents else None
     rows = [i for stretch in stretches for i in stretch]
-    stretch_numbers = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
-    constants = (stretch_numbers[:, None] == np.arange(len(stretches))).astype(float)
+    stretch_indices = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
+    constants = (stretch_indices[:, None] == np.arange(len(stretches))).astype(float)
     columns = evidence.table[np.ix_(rows, parents)]
     goal = evidence.table[rows, node]
     design = np.hstack([columns**2, columns, constants])
@@ -204,7 +201,7 @@ def fit_node(evidence: Evidence, node: int, parents: tuple[int, ...], stretches:
     squares = np.round(weights[:n], SQUARE_DECIMALS)
     if n and not squares.all():
         return None
-    # squares are exact after rounding; errors of the first fit that they had passed on to linear weights go
+    # rounded square weights are exact: fitted again, the linear weights lose the errors that the squares caused
     square = dict(zip(parents, map(float, squares), strict=True))
     refitted = _fit_linear_weights(columns, constants, goal, square.values())
     if refitted is None:
@@ -217,7 +214,7 @@ def fit_node(evidence: Evidence, node: int, parents: tuple[int, ...], stretches:
 def _fit_linear_weights(
     columns: Floats, constants: Floats, goal: Floats, squares: Iterable[float]
 ) -> tuple[list[float], float] | None:
-    """Return linear weights and constants, and the residual, exact but for one rounding each."""
+    """Return linear weights and constants, and the residual, each rounded once; squares: square weights."""
     readings = list(map(exact_readings, columns.tolist()))
     exact_squares = [Fraction(round(weight * 10**SQUARE_DECIMALS), 10**SQUARE_DECIMALS) for weight in squares]
     goals = [
@@ -229,8 +226,8 @@ def _fit_linear_weights(
 
 
 def _least_squares(design: Floats, goal: Floats) -> tuple[Floats | None, float]:
-    """Return weights and root mean square residual; no weights where the design does not determine them."""
-    # squares reach 1e4 and more: scaled columns make the rank decision meaningful
+    """Return weights and root mean square residual; (None, infinity) if the design does not determine them."""
+    # squares reach 1e4 and more: without scaled columns the rank would depend on units
     scale = np.abs(design).max(axis=0)
     if not scale.all():
         return None, np.inf
@@ -242,10 +239,10 @@ def _least_squares(design: Floats, goal: Floats) -> tuple[Floats | None, float]:
 
 
 # --- Version space of quadratic laboratories: graphs with square weights that some linear weights complete ------------
-MAX_PROPERTIES = 5  # 4 ** 5 vectors of square weights a node
+MAX_PROPERTIES = 5  # 4 ** 5 vectors of square weights of a node
 SAME_PREDICTION = 0.5  # predictions closer than this count as equal
-DETERMINED = 1e-6
-MAX_EXACT_READING = 1e5  # beyond that floats do not keep hundredths in squares; such readings are left out
+DETERMINED = 1e-6  # residual up to which readings determine a combination of weights
+MAX_EXACT_READING = 1e5  # larger readings are left out: squares of floats would lose hundredths
 
 
 @dataclass(frozen=True)
@@ -253,7 +250,7 @@ class SquareWeights:
     """Possible square weights of one node.
 
     vectors: (vectors, nodes), 0 where there is no edge
-    predictions: (vectors,): of the reactor crystal, for the frequency; NaN where it is not determined
+    predictions: (vectors,), of the reactor crystal's frequency if the node is the frequency; NaN if not determined
     """
 
     node: int
@@ -306,7 +303,7 @@ class QuadraticDags(GraphSpace):
         return True
 
     def after(self, experiment: tuple[str, float], reading: Values) -> QuadraticDags:
-        """Return the members that still explain all readings; members that were ruled out stay out."""
+        """Return the members that explain all readings, earlier ones included."""
         # intersection: with more readings the mean residual of a refuted vector may fall below the limit again
         later = quadratic_dags(self.evidence.after(*experiment, reading))
         survivors = []
@@ -317,7 +314,10 @@ class QuadraticDags(GraphSpace):
         return QuadraticDags(later.evidence, tuple(survivors))
 
     def verdicts(self) -> Mapping[float, int]:
-        """Count the members by predicted frequency; nearly equal ones are merged, NaN is undetermined."""
+        """Count the members by predicted frequency; predictions closer than SAME_PREDICTION are merged.
+
+        NaN: not determined by the readings.
+        """
         frequency_space = self.locals[-1]
         value_counts: dict[float, int] = {}
         sorted_predictions = np.sort(frequency_space.predictions[~np.isnan(frequency_space.predictions)])
@@ -334,7 +334,7 @@ class QuadraticDags(GraphSpace):
                 frequency_space.node: frequency_space.count_by_parents(np.isnan(frequency_space.predictions)),
             }
         )
-        return {value: number for value, number in value_counts.items() if number}
+        return {value: count for value, count in value_counts.items() if count}
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
@@ -348,12 +348,13 @@ class QuadraticDags(GraphSpace):
 
 def quadratic_dags(evidence: Evidence) -> QuadraticDags:
     """Return the space of a quadratic task without noise; `BudgetSpent` for others, and for too many properties."""
-    if (why := _not_enumerated(evidence.task)) is not None:
-        raise BudgetSpent(why)
+    if (reason := _reason_not_enumerable(evidence.task)) is not None:
+        raise BudgetSpent(reason)
     return QuadraticDags(evidence, tuple(_explain_node(evidence, node) for node in range(len(evidence.nodes))))
 
 
-def _not_enumerated(task: Task) -> str | None:
+def _reason_not_enumerable(task: Task) -> str | None:
+    """Return the reason why a task has no space of this kind; None if it has one."""
     if task.family is not Family.QUADRATIC or task.noise:
         return "only quadratic tasks without noise have a space of square weights"
     if len(task.properties) > MAX_PROPERTIES:
@@ -390,10 +391,10 @@ def _explaining_squares(
     unknown = np.full(len(squares), np.nan)
     if not rows:
         return squares, unknown
-    stretch_numbers = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
+    stretch_indices = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
     columns = evidence.table[np.ix_(rows, parents)]
-    design = np.hstack([columns, (stretch_numbers[:, None] == np.arange(len(stretches))).astype(float)])
-    # all vectors of squares are right-hand sides of one factorisation: 3^k columns for k parents
+    design = np.hstack([columns, (stretch_indices[:, None] == np.arange(len(stretches))).astype(float)])
+    # one factorisation for all 3^k vectors of squares, which change only the right-hand side
     goals = evidence.table[rows, node][:, None] - columns**2 @ squares.T
     scale = np.maximum(np.abs(design).max(axis=0), 1.0)
     weights = np.linalg.lstsq(design / scale, goals, rcond=1e-10)[0] / scale[:, None]
@@ -414,9 +415,9 @@ def _in_row_space(design: Floats, row: Floats) -> bool:
 
 
 # --- Weights of the frequency to six decimals, by further extreme settings once the mechanism is known ----------------
-FAR, BACK = 20_000.0, 0.0
+FAR, BACK = 20_000.0, 0.0  # settings of the parent to be measured, and of parents that move with it
 WEIGHT_DECIMALS = 6
-READING_TOLERANCE = 0.02  # of the frequency: rounding of the reading and of its base
+READING_TOLERANCE = 0.02  # tolerance of the frequency: rounding of the reading and of its base
 
 
 def solve_to_six_decimals(episode: LabEpisode) -> Outcome[Answer]:
@@ -426,10 +427,11 @@ def solve_to_six_decimals(episode: LabEpisode) -> Outcome[Answer]:
 
 
 def _refine_weights(episode: LabEpisode, answer: Answer) -> Answer:
+    """Return the answer with refined weights; unchanged if settings run out or the refined mechanism does not fit."""
     weights = dict(answer.mechanism.weights(FREQUENCY))
     squares = answer.mechanism.weights(FREQUENCY, 2)
     downstream = {parent: _descendants(answer.mechanism, parent) & weights.keys() for parent in weights}
-    # fewest parents of the frequency downstream first: when one moves others along, their weights are known
+    # by number of downstream parents of the frequency, fewest first: the weights of those that move along are known
     for parent in sorted(weights, key=lambda name: (len(downstream[name]), name)):
         dragged = sorted(downstream[parent], key=lambda name: (-len(downstream[name]), name))
         if episode.left < 1 + len(dragged):
@@ -453,9 +455,9 @@ def _descendants(mechanism: Mechanism, node: str) -> set[str]:
     names: set[str] = set()
     unseen = [node]
     while unseen:
-        above = unseen.pop()
+        ancestor = unseen.pop()
         for parent, child in mechanism.edges:
-            if parent == above and child not in names:
+            if parent == ancestor and child not in names:
                 names.add(child)
                 unseen.append(child)
     return names
@@ -472,9 +474,9 @@ def _fits_readings(episode: LabEpisode, mechanism: Mechanism) -> bool:
     evidence = evidence_of(episode.task, episode.steps)
     nodes = evidence.nodes
     for row in evidence.table:
-        at = dict(zip(nodes, row.tolist(), strict=True))
-        parts = [t.weight * at[t.parent] ** t.power for t in mechanism.frequency.terms]
-        distance = abs(mechanism.frequency_base + fsum(parts) - at[FREQUENCY])
+        value = dict(zip(nodes, row.tolist(), strict=True))
+        parts = [t.weight * value[t.parent] ** t.power for t in mechanism.frequency.terms]
+        distance = abs(mechanism.frequency_base + fsum(parts) - value[FREQUENCY])
         if distance > READING_TOLERANCE + float(np.sum(np.abs(parts))) * 1e-6:
             return False
     return True

@@ -1,4 +1,4 @@
-"""Version space of linear laboratories without noise: local hypotheses of each node, and acyclic choices of them.
+"""Version space of linear laboratories without noise: weight vectors of each node, and acyclic assignments of them.
 
 A node's weights are independent of the other nodes' weights, so the members are the acyclic assignments of one vector
 to each node, and their number is a sum over DAGs of products (solvers.acyclic.count): no member is enumerated to count.
@@ -41,11 +41,11 @@ from calibrant.solvers.space import space_repr
 # --- Local fit: the weight vectors with which one node explains its own readings, independent of the other nodes ------
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-MAX_WEIGHT = 3
+MAX_WEIGHT = 3  # weights are 0 to 3
 PER_UNIT = 100  # readings are multiples of 0.01, so in hundredths everything is an integer
-LOWEST_BASE, HIGHEST_BASE = 0, 100
-FREQUENCY_BASE = BASE  # as the generator draws it
-MAX_PARENTS = 7  # 4**7 = 16,384 vectors a node
+LOWEST_BASE, HIGHEST_BASE = 0, 100  # sampled bases of properties
+FREQUENCY_BASE = BASE  # least and largest base of the frequency that the generator draws
+MAX_PARENTS = 7  # possible parents of a node: 4**7 = 16,384 vectors
 
 
 @lru_cache(maxsize=64)
@@ -53,7 +53,7 @@ def _vectors(nodes: int, candidates: int) -> Integers:
     """Return every vector of weights 0 to 3 that is 0 outside the candidates (a mask); shape (vectors, nodes)."""
     parents = [i for i in range(nodes) if candidates >> i & 1]
     vectors = np.zeros(((MAX_WEIGHT + 1) ** len(parents), nodes), dtype=np.int64)
-    # the weights are the digits of the vector's number
+    # the weights are the digits of the vector's index to the base 4
     remaining_digits = np.arange(len(vectors))
     for parent in parents:
         remaining_digits, vectors[:, parent] = np.divmod(remaining_digits, MAX_WEIGHT + 1)
@@ -77,7 +77,7 @@ class Local:
         return np.asarray((self.vectors > 0) @ (1 << np.arange(self.vectors.shape[1])))
 
     def filter_explaining(self, differences: Floats) -> Local:
-        """Keep the vectors for which the node's change is the weighted sum of the others' changes, in every row."""
+        """Keep the vectors for which, in every row, the node's change is the weighted sum of the others' changes."""
         hundredths = in_hundredths(differences)
         # readings to 1e10 are 1e12 hundredths, differences 2e12: 7 parents of weight 3 stay below 5e13, far from 2**63
         residuals = self.vectors @ hundredths.T - hundredths[:, self.node]
@@ -101,7 +101,7 @@ def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Float
     """Return the vectors of a node that explain all its readings.
 
     bounded: whether sampled bases are known to be integers from 0 to 100, the frequency's from 15 to 25
-    reactor: known values of the reactor crystal, NaN elsewhere; None for the shown ones
+    reactor: known values of the reactor crystal, NaN elsewhere; None for the values shown
     """
     k, frequency = len(evidence.nodes), evidence.frequency
     candidates = (1 << k) - 1 & ~(1 << node)
@@ -120,7 +120,7 @@ def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Float
 
 
 def _keep_stated_bases(local_space: Local, evidence: Evidence) -> Local:
-    """Keep vectors that agree with the manipulator crystal's settings, which state the base (the paper's reading)."""
+    """Keep vectors with the bases that the settings of the manipulator crystal state (the paper's meaning)."""
     manipulator = evidence.manipulator
     rows = [
         i
@@ -141,20 +141,20 @@ def _keep_stated_bases(local_space: Local, evidence: Evidence) -> Local:
 
 
 def _keep_bounded_bases(local_space: Local, evidence: Evidence, reactor: Floats) -> Local:
-    """Keep vectors whose bases are in range: in first readings of fresh crystals, and in the reactor crystal."""
+    """Keep vectors whose sampled bases are in range, in first readings of fresh crystals and in the reactor crystal."""
     first = [
         next(i for i, observation in enumerate(evidence.observations) if observation.crystal == c)
         for c in sorted(evidence.fresh)
     ]
     local_space = _keep_bases_in(local_space, evidence.table[first], (LOWEST_BASE, HIGHEST_BASE))
-    stated = ~np.isnan(reactor)
-    if not stated[local_space.node]:
+    is_known = ~np.isnan(reactor)
+    if not is_known[local_space.node]:
         return local_space
-    # the base is known only if no parent is hidden; with a hidden parent the vector stays
-    seen_parents = ~np.any(local_space.vectors[:, ~stated] > 0, axis=1)
+    # the base is known only if no parent is hidden; a vector with a hidden parent stays
+    has_known_parents = ~np.any(local_space.vectors[:, ~is_known] > 0, axis=1)
     row = np.nan_to_num(reactor)[None, :]
     inside = _has_base_in(local_space, row, (LOWEST_BASE, HIGHEST_BASE))
-    return local_space.filter(inside | ~seen_parents)
+    return local_space.filter(inside | ~has_known_parents)
 
 
 def _keep_bases_in(local_space: Local, readings: Floats, limits: tuple[int, int]) -> Local:
@@ -169,12 +169,12 @@ def _has_base_in(local_space: Local, readings: Floats, limits: tuple[int, int]) 
     return np.asarray(np.all(inside, axis=1))
 
 
-# --- Counts of acyclic assignments of local hypotheses: all, by edge, or with a given graph ---------------------------
-Options: TypeAlias = Mapping[int, Mapping[int, int]]  # node -> parent set, a mask over the nodes -> local hypotheses
+# --- Counts of acyclic assignments of weight vectors: all, by edge, or with a given graph -----------------------------
+Options: TypeAlias = Mapping[int, Mapping[int, int]]  # node -> parent set (mask) -> number of weight vectors
 
 
 def count_choices(options: Options) -> int:
-    """Count the acyclic assignments of one local hypothesis to each node."""
+    """Count the acyclic assignments of one weight vector to each node."""
     return total(DagWeights(options, 0)) if all(options.values()) else 0
 
 
@@ -182,26 +182,26 @@ def count_by_edge(options: Options, nodes: Sequence[str]) -> dict[Edge, int]:
     """Count, for each edge of some assignment, the assignments that have it."""
     if not all(options.values()):
         return {}
-    # components multiply, so an edge needs a sum over its child's component alone
+    # counts multiply over components, so an edge needs a sum over its child's component alone
     groups = DagWeights(options, 0).components()
     group_counts = [total(group) for group in groups]
     edge_counts = {}
-    for child, (group, other_choices) in sorted(_other_choices(groups, group_counts).items()):
+    for child, (group, num_others) in sorted(_group_of_node(groups, group_counts).items()):
         options_by_node = dict(zip(group.endogenous, group.options, strict=True))
         roots = group.available & ~sum(1 << node for node in options_by_node)
         for parent in range(len(nodes)):
-            with_parent = {mask: number for mask, number in options_by_node[child].items() if mask >> parent & 1}
+            with_parent = {mask: count for mask, count in options_by_node[child].items() if mask >> parent & 1}
             if (
                 with_parent
-                and other_choices
-                and (number := total(DagWeights({**options_by_node, child: with_parent}, roots)))
+                and num_others
+                and (count := total(DagWeights({**options_by_node, child: with_parent}, roots)))
             ):
-                edge_counts[nodes[parent], nodes[child]] = number * other_choices
+                edge_counts[nodes[parent], nodes[child]] = count * num_others
     return edge_counts
 
 
-def _other_choices(groups: Sequence[DagWeights], group_counts: Sequence[int]) -> dict[int, tuple[DagWeights, int]]:
-    """Return, for each node, its component, and the number of assignments of all other components."""
+def _group_of_node(groups: Sequence[DagWeights], group_counts: Sequence[int]) -> dict[int, tuple[DagWeights, int]]:
+    """Return node -> (its component, number of assignments of all other components)."""
     return {
         node: (group, prod(count for index, count in enumerate(group_counts) if index != group_index))
         for group_index, group in enumerate(groups)
@@ -214,8 +214,8 @@ def count_graph(options: Options, edges: Set[Edge], nodes: Sequence[str]) -> int
     masks = masks_of(edges, nodes)
     if masks is None:
         return 0
-    number = prod(candidates.get(masks[node], 0) for node, candidates in options.items())
-    return number if number and _is_acyclic(masks) else 0
+    count = prod(candidates.get(masks[node], 0) for node, candidates in options.items())
+    return count if count and _is_acyclic(masks) else 0
 
 
 def _is_acyclic(parents: Sequence[int]) -> bool:
@@ -256,7 +256,7 @@ class GraphSpace(ABC):
     @cached_property
     def certain_edges(self) -> frozenset[Edge]:
         """Edges of every member; none if there is no member."""
-        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
+        return frozenset(edge for edge, count in self.edge_counts.items() if count == self.count)
 
     @cached_property
     def possible_edges(self) -> frozenset[Edge]:
@@ -270,9 +270,9 @@ class GraphSpace(ABC):
 
 
 # --- Version space of linear laboratories without noise: weighted DAGs that explain every reading ---------------------
-Setting: TypeAlias = tuple[str, float]  # the property that is set, and the value
-Outcome: TypeAlias = tuple[float, ...]  # the values of the nodes, the frequency last
-MAX_LISTED = 20_000  # members that are written out
+Setting: TypeAlias = tuple[str, float]  # (property, value)
+Outcome: TypeAlias = tuple[float, ...]  # values of the nodes, the frequency last
+MAX_LISTED = 20_000  # members that are listed
 
 
 @dataclass(frozen=True)
@@ -300,13 +300,14 @@ class WeightedDags(GraphSpace):
         return count_choices(self._options)
 
     def fits(self, member: Mechanism) -> bool:
-        """Return whether a mechanism is a member; its base has to be the one that follows from its weights."""
+        """Return whether a mechanism is a member; its base has to be the one that its weights imply."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and all(
             np.any(np.all(local_space.vectors == matrix[local_space.node], axis=1)) for local_space in self.locals
         )
 
     def _base(self, vector: Integers) -> float:
+        """Return the base of the frequency that its weights and the first reading imply."""
         row = self.evidence.table[0]
         return float(np.round(row[-1] - row @ vector, 2))
 
@@ -356,13 +357,13 @@ class WeightedDags(GraphSpace):
         return mechanism_of(self.evidence.nodes, weights, self._base(matrix[-1].astype(np.int64)))
 
     def after(self, experiment: Setting, reading: Values | Outcome) -> WeightedDags:
-        """Return the space after an experiment that gave this reading of the manipulator crystal."""
+        """Return the space after an experiment with this reading of the manipulator crystal."""
         name, value = experiment
         values = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
         evidence = self.evidence.after(name, value, values)
         changed = evidence.observations[-1].changed
         row = evidence.last_difference
-        # the base of the property that was set is new, so its change says nothing about its weights
+        # the property that was set has a new base, so its change gives no equation for its weights
         narrowed = tuple(
             local_space if local_space.node == changed else local_space.filter_explaining(row)
             for local_space in self.locals
@@ -401,10 +402,10 @@ class WeightedDags(GraphSpace):
         values = predict_frequencies(frequency, self.evidence)
         value_counts: dict[float, int] = {}
         for value in sorted(set(values.tolist())):
-            # DAGs are counted again for the vectors of each value: no member is listed
+            # DAGs are counted for the frequency's vectors of each value: no member is listed
             group = frequency.filter(values == value)
             value_counts[value / PER_UNIT] = count_choices({**self._options, group.node: Counter(group.masks.tolist())})
-        return {value: number for value, number in value_counts.items() if number}
+        return {value: count for value, count in value_counts.items() if count}
 
     @cached_property
     def predicts(self) -> bool:
@@ -431,7 +432,8 @@ def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
     frequency = explain_node(evidence, evidence.frequency, bounded=bounded)
     reactor = evidence.reactor.copy()
     predictions = predict_frequencies(frequency, evidence)
-    if len(set(predictions.tolist())) == 1:  # then bases of the frequency's children have limits in that crystal too
+    # if the prediction is unique, the bases of the frequency's children are bounded in the reactor crystal too
+    if len(set(predictions.tolist())) == 1:
         reactor[-1] = predictions[0] / PER_UNIT
     local_spaces = [
         explain_node(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)
@@ -455,12 +457,12 @@ def predict_frequencies(frequency: Local, evidence: Evidence) -> Floats:
 
 
 def frequency_equation(space: WeightedDags) -> Integers:
-    """Return the frequency's vector whose prediction most members share; among equals, one with fewest parents."""
+    """Return the frequency's vector whose prediction most members share; in a tie, one with fewest parents."""
     verdicts = space.verdicts()
-    possible_values = (predict_frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
+    predictions = (predict_frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
     rows: list[list[int]] = space.locals[-1].vectors.tolist()
     ranked = sorted(
-        range(len(rows)), key=lambda i: (-verdicts.get(possible_values[i], 0), sum(map(bool, rows[i])), rows[i])
+        range(len(rows)), key=lambda i: (-verdicts.get(predictions[i], 0), sum(map(bool, rows[i])), rows[i])
     )
     return np.asarray(space.locals[-1].vectors[ranked[0]])
 
@@ -479,36 +481,36 @@ def reason_not_enumerable(task: Task) -> str | None:
 def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment: Setting) -> Floats:
     """Predict the readings of members after a setting of the manipulator crystal; shape (members, nodes)."""
     name, value = experiment
-    node, now = evidence.task.properties.index(name), evidence.table[-1]
+    node, last = evidence.task.properties.index(name), evidence.table[-1]
     if evidence.task.reading is SettingMeaning.BASE:
-        change = round(value, 2) - (now[node] - matrices[:, node] @ now)
+        change = round(value, 2) - (last[node] - matrices[:, node] @ last)
     else:
-        change = np.full(len(matrices), round(value, 2) - now[node])
-    return np.asarray(np.round(now + totals[:, :, node] * change[:, None], 2) + 0.0)
+        change = np.full(len(matrices), round(value, 2) - last[node])
+    return np.asarray(np.round(last + totals[:, :, node] * change[:, None], 2) + 0.0)
 
 
 def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
-    """Yield every acyclic assignment of one vector to each node, as row numbers, by depth-first search."""
+    """Yield every acyclic assignment of one vector to each node, as indices of vectors, by depth-first search."""
     masks = [local_space.masks.tolist() for local_space in order]
 
-    def choose(position: int, ancestors: dict[int, int], rows: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    def extend(position: int, ancestors: dict[int, int], rows: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if position == len(order):
             yield rows
             return
         node = order[position].node
         for row, mask in enumerate(masks[position]):
             node_ancestors = mask
-            for ancestor_node, further in ancestors.items():
-                if mask >> ancestor_node & 1:
-                    node_ancestors |= further
+            for parent, parent_ancestors in ancestors.items():
+                if mask >> parent & 1:
+                    node_ancestors |= parent_ancestors
             if node_ancestors >> node & 1:
                 continue
-            # ancestors are kept closed: a cycle is refused at the node that closes it, before deeper levels
+            # descendants of the node inherit its ancestors, so that a cycle is refused at the node that closes it
             extended = {descendant: a | (node_ancestors if a >> node & 1 else 0) for descendant, a in ancestors.items()}
             if not any(a >> descendant & 1 for descendant, a in extended.items()):
-                yield from choose(position + 1, {**extended, node: node_ancestors}, (*rows, row))
+                yield from extend(position + 1, {**extended, node: node_ancestors}, (*rows, row))
 
-    return choose(0, {}, ())
+    return extend(0, {}, ())
 
 
 def _pick(rng: np.random.Generator, weights: Sequence[int]) -> int:
@@ -517,11 +519,11 @@ def _pick(rng: np.random.Generator, weights: Sequence[int]) -> int:
     # bytes and rejection: counts of DAGs exceed the 64 bits of numpy's integers
     bits = total.bit_length()
     while True:
-        number = int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
-        if number < total:
+        threshold = int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
+        if threshold < total:
             break
     for index, weight in enumerate(weights):
-        number -= weight
-        if number < 0:
+        threshold -= weight
+        if threshold < 0:
             return index
     raise AssertionError("weights do not add up")

@@ -417,10 +417,10 @@ class TiedMaps:
 class _Part(NamedTuple):
     """SCMs under one combination of hidden columns that attain one key (weight, mismatches).
 
-    count: number of SCMs; options: variable -> parent set -> best mechanism
+    num_scms: number of SCMs; options: variable -> parent set -> best mechanism
     """
 
-    count: int
+    num_scms: int
     options: Mapping[int, Mapping[Mask, Option]]
     maxima: LayeredMaxima
     key: Key
@@ -435,7 +435,7 @@ def tied_maps(
     if len(posterior.scm_class.variables) - len(posterior.scm_class.roots) > MAX_MECHANISMS:
         return OutOfBudget(f"ties are not counted: more than {MAX_MECHANISMS} mechanisms")
     parts = list(_parts(posterior, grammar, best))
-    count = sum(part.count for part in parts)
+    count = sum(part.num_scms for part in parts)
     writer = _Writer(posterior, grammar)
     if count <= max_listed:
         return Found(TiedMaps(count, tuple(writer.list_maps(parts, best.size))))
@@ -456,7 +456,7 @@ def _parts(posterior: Posterior, grammar: Grammar, best: BestMap) -> Iterator[_P
         for key, least in maxima.front.items():
             weight, mismatches = key
             if least.size == best.size and weight * rate_factor(posterior, mismatches) == best.weight:
-                yield _Part(least.count, options, maxima, key)
+                yield _Part(least.multiplicity, options, maxima, key)
 
 
 def _attaining_options(
@@ -503,7 +503,7 @@ class _Writer:
                     yield self._formulas(assignment, bits)
 
     def draw(self, parts: list[_Part], size: int, rng: Random, count: int) -> Formulas:
-        part: _Part = draw_weighted(rng, ((part, part.count) for part in parts), count)
+        part: _Part = draw_weighted(rng, ((part, part.num_scms) for part in parts), count)
         assignment = part.maxima.draw(rng, part.key, size)
         return self._formulas(assignment, tuple(rng.choice(part.options[v][mask].tables) for v, mask in assignment))
 

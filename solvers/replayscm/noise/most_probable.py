@@ -32,19 +32,19 @@ Key: TypeAlias = tuple[Fraction, int]
 
 
 class Least(NamedTuple):
-    """Least total formula size, and the number of SCMs (or functions) that have it."""
+    """Least total formula size; multiplicity: number of SCMs, or of functions, that have it."""
 
     size: int
-    count: int
+    multiplicity: int
 
 
 class SetMaximum(NamedTuple):
-    """Best functions of one parent set: weight, mismatches, least formula size, and how many have this size."""
+    """Best functions of one parent set: weight, mismatches, least formula size; multiplicity: how many have it."""
 
     weight: Fraction
     mismatches: int
     size: int
-    count: int
+    multiplicity: int
 
 
 Front: TypeAlias = dict[Key, Least]
@@ -130,7 +130,7 @@ class LayeredMaxima:
     def _variable_front(self, variable: int, placed: Mask, last: Mask) -> Front:
         """Return the front of the parent sets that `_available` yields."""
         available = self._available(variable, placed, last)
-        return prune(merge({(s.weight, s.mismatches): Least(s.size, s.count)} for _, s in available))
+        return prune(merge({(s.weight, s.mismatches): Least(s.size, s.multiplicity)} for _, s in available))
 
     def _available(self, variable: int, placed: Mask, last: Mask) -> Iterator[tuple[Mask, SetMaximum]]:
         """Yield parent sets of placed variables and roots with a member of the last layer; any for the first layer."""
@@ -143,7 +143,7 @@ class LayeredMaxima:
         """Return the parent sets that attain a key at its least size, with their numbers of functions."""
         size = self._variable_front(variable, placed, last)[key].size
         available = self._available(variable, placed, last)
-        return {mask: s.count for mask, s in available if (s.weight, s.mismatches) == key and s.size == size}
+        return {mask: s.multiplicity for mask, s in available if (s.weight, s.mismatches) == key and s.size == size}
 
     def _branches(self, placed: Mask, last: Mask, key: Key, size: int) -> tuple[_Branch, ...]:
         state = placed, last, key, size
@@ -163,7 +163,7 @@ class LayeredMaxima:
                     ((total_key, total),) = _product(front, {later_key: least}).items()
                     if (total_key, total.size) == (key, size):
                         keys = tuple(own_key for own_key, _ in entries)
-                        yield _Branch(total.count, layer, keys, later_key, least.size)
+                        yield _Branch(total.multiplicity, layer, keys, later_key, least.size)
 
     def _assignments(self, placed: Mask, last: Mask, key: Key, size: int) -> Iterator[Assignment]:
         if placed == self.full:
@@ -196,7 +196,7 @@ def merge(fronts: Iterable[Front]) -> Front:
             if previous is None or least.size < previous.size:
                 union[key] = least
             elif least.size == previous.size:
-                union[key] = Least(least.size, least.count + previous.count)
+                union[key] = Least(least.size, least.multiplicity + previous.multiplicity)
     return union
 
 
@@ -214,7 +214,11 @@ def prune(front: Front) -> Front:
 def _product(first: Front, second: Front) -> Front:
     """Return the keys of independent pairs: weights and counts multiply, mismatches and sizes add up."""
     return merge(
-        {(weight * other_weight, mismatches + other_mismatches): Least(a.size + b.size, a.count * b.count)}
+        {
+            (weight * other_weight, mismatches + other_mismatches): Least(
+                a.size + b.size, a.multiplicity * b.multiplicity
+            )
+        }
         for (weight, mismatches), a in first.items()
         for (other_weight, other_mismatches), b in second.items()
     )
@@ -280,7 +284,7 @@ def most_probable(posterior: Posterior) -> MostProbable:
     counts: dict[Fraction, int] = {}  # posterior weight -> number of SCMs: different keys may have the same
     for (weight, mismatches), least in front.items():
         value = weight * rate_factor(posterior, mismatches)
-        counts[value] = counts.get(value, 0) + least.count
+        counts[value] = counts.get(value, 0) + least.multiplicity
     best = max(counts)
     return MostProbable(best / posterior.mass, counts[best], min(mismatches for _, mismatches in front))
 
