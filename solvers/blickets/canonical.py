@@ -1,4 +1,4 @@
-"""Canonical form of a detector: equal for all names and orders of its objects."""
+"""Structure of a detector, whose canonical form is equal under all names and orders of its objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from calibrant.solvers.canonical import Structure, StructureBuilder, word
 
 
 def rules_structure(mechanisms: tuple[Mechanism, ...], num_objects: int, *, with_functions: bool = True) -> Structure:
-    """Return the objects, and of each rule in turn its blickets with their order and, unless omitted, its form."""
+    """Return a structure of the objects and, for each rule in turn, its blickets and their order.
+
+    with_functions: whether the form of each rule, conjunctive or disjunctive, is part of the structure
+    """
     builder = StructureBuilder()
     for _ in range(num_objects):
         builder.vertex("object")
@@ -17,6 +20,6 @@ def rules_structure(mechanisms: tuple[Mechanism, ...], num_objects: int, *, with
         order = mechanism.order or ()
         for blicket in range(num_objects):
             if rule.blickets >> blicket & 1:
-                place = order.index(blicket) if blicket in order else -1
-                builder.edge(blicket, vertex, word("blicket", place))
+                position = order.index(blicket) if blicket in order else -1
+                builder.edge(blicket, vertex, word("blicket", position))
     return builder.build(num_objects)

@@ -1,15 +1,16 @@
-"""Version spaces of the conditions: unreliable detectors, orders of placement, one silent switch.
+"""Version spaces of the conditions: unreliable detectors, a required placement order, one silent switch.
 
 `NoiseSpace`: a member gives every reading with positive probability iff its rule is satisfied at every ACTIVE reading,
 so counts carry little information; the posterior does, with a uniform prior over (rule, reliability).
 
-`DoubtSpace`: the reliable and the unreliable family have prior 1/2 each, uniform over their members. Until a reading
-contradicts every single rule, the reliable family has most of the posterior. So on a detector that is known to be
-unreliable, answers come sooner and are right less often than under `NoiseSpace`.
+`DoubtSpace`: the reliable and the unreliable family have prior 1/2 each, uniform over their members. Until the readings
+contradict every rule without noise, the reliable family has most of the posterior. So on an unreliable detector a
+learner answers sooner than under `NoiseSpace`, and is right less often.
 
-`SwitchSpace`: the readings give the number of activations before each. So for each switch point N the readings at fewer
-than N activations constrain only the first rule, and the others only the second. The number of members is the sum over
-N of |R1(N)| |R2(N)| - |R1(N) and R2(N)|, since the two rules differ.
+`SwitchSpace`: the readings give the number of activations before each of them. So for each switch point N the readings
+after fewer than N activations constrain only the first rule, and the others only the second. With R1(N) and R2(N) the
+first and second rules that remain, and since the two rules differ, the number of members is the sum over N of
+|R1(N)| |R2(N)| - |R1(N) and R2(N)|.
 """
 
 from __future__ import annotations
@@ -143,16 +144,17 @@ class NoiseSpace:
         rule_weights: Weights = self.likelihoods().sum(axis=1)
         return rule_weights
 
-    def heard_masses(self) -> Weights:
-        """Return `masses` after one more reading that is ACTIVE and satisfies every rule."""
+    def active_masses(self) -> Weights:
+        """Return the part of `masses` in which a satisfied rule reads ACTIVE: each likelihood times its reliability."""
         expected_reliability: Weights = self.likelihoods() @ np.array(RELIABILITIES)
         return expected_reliability
 
     def information(self) -> Weights:
-        return information(self.masses(), self.heard_masses()[:, None] * activation_matrix(self.n))
+        return information(self.masses(), self.active_masses()[:, None] * activation_matrix(self.n))
 
 
 def _positions(bits: int, size: int) -> npt.NDArray[np.intp]:
+    """Return the indices of the bits that are 1, ascending."""
     return np.flatnonzero(as_weights(bits, size))
 
 
@@ -161,7 +163,7 @@ def _positions(bits: int, size: int) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DoubtSpace:
-    """The reliable and the unreliable space after the same readings."""
+    """The spaces of reliable and of unreliable detectors after the same readings."""
 
     static: StaticSpace
     noise: NoiseSpace
@@ -195,7 +197,7 @@ class DoubtSpace:
 
     def information(self) -> Weights:
         reliable, scale = self._reliable(), self._scale()
-        if_active = reliable + self.noise.heard_masses() * scale
+        if_active = reliable + self.noise.active_masses() * scale
         active = if_active[:, None] * activation_matrix(self.static.n)
         return information(reliable + self.noise.masses() * scale, active)
 
@@ -205,12 +207,12 @@ class DoubtSpace:
 
     def _scale(self) -> float:
         """Return the factor of noisy likelihoods relative to reliable ones; arbitrary if no reliable member remains."""
-        # / 5 levels: each rule has the same prior in both families, so that each family has prior 1/2
+        # the masses of a rule sum over its reliabilities; divided by their number, both families have prior 1/2
         return float(np.exp(self.noise.log_scale)) / len(RELIABILITIES) if self.static.count else 1.0
 
 
 # --- Version space of detectors that require one placement order: (set, permutation) of at least two blickets ---------
-MAX_CONTROLLED = 6  # objects; with more the placement sequences are too many to compare
+MAX_CONTROLLED = 6  # objects; with more there are too many placement sequences to compare
 
 
 @cache
@@ -247,7 +249,7 @@ def answers(n: int) -> npt.NDArray[np.intp]:
 
 @cache
 def order_prior(n: int) -> Weights:
-    """Return the prior: uniform over sets of at least two blickets, then over the orders of a set."""
+    """Return the prior of each member: uniform over sets of at least two blickets, then over the orders of a set."""
     # uniform over members would favour large sets: 120 of the 320 orders of 5 objects are of all five
     sets = len({_answer(order) for order in orders(n)})
     return np.array([1 / (sets * factorial(len(order))) for order in orders(n)])
@@ -331,7 +333,7 @@ class OrderSpace:
         return masses.astype(np.float64)
 
     def activated_masses(self) -> Weights:
-        """Return weights by answer (rows) and placement sequence (columns), of members that the sequence activates."""
+        """Return the summed weights of the members that activate, by answer (rows) and placement sequence (columns)."""
         # members sorted by answer, then one segmented sum: no loop over rules
         masses = np.zeros((len(all_rules(self.n)), len(sequences(self.n))))
         weights = self.weights()
@@ -344,17 +346,17 @@ class OrderSpace:
         return masses
 
     def information(self) -> Weights:
-        """Return the expected information about the member, order included: it determines the reading."""
+        """Return the entropy of the reading, which is its information about the member, order included."""
         weights = self.weights()
         return binary_entropy(weights @ order_matrix(self.n, self.order_reading) / (weights.sum() or 1.0))
 
 
 # --- Version space of detectors that switch once, silently: first rule, second rule, switch point ---------------------
-MAX_SWITCH = 12
+MAX_SWITCH = 12  # largest switch point, in activations
 
 
 class Switching(NamedTuple):
-    """Member: canonical rules, and the number of activations after which the second is in force."""
+    """Member: two canonical rules, and `switch`, the number of activations after which the second is in force."""
 
     first: Rule
     second: Rule
@@ -401,6 +403,7 @@ class SwitchSpace:
         return sum(self._pairs(k) for k in range(len(self.firsts)))
 
     def _pairs(self, k: int) -> int:
+        """Return the number of members that switch after k + 1 activations."""
         first, second = self.firsts[k], self.seconds[k]
         return first.bit_count() * second.bit_count() - (first & second).bit_count()
 
@@ -418,7 +421,7 @@ class SwitchSpace:
         members = []
         for k in rng.choice(len(pairs), size=n, p=pairs / pairs.sum()):
             firsts, seconds = rules_of_bits(self.firsts[k], self.n), rules_of_bits(self.seconds[k], self.n)
-            while True:  # rejection of equal rules: each first rule has at most one such second rule
+            while True:  # equal rules are rejected; at most one second rule equals a given first rule
                 first, second = firsts[rng.integers(len(firsts))], seconds[rng.integers(len(seconds))]
                 if first != second:
                     break
@@ -451,7 +454,7 @@ class SwitchSpace:
         return {rules[k]: int(weight) for k, weight in enumerate(self.in_force()) if weight}
 
     def in_force(self) -> Weights:
-        """Count the members by the index of the rule in force; integers far below 2**53, hence exact."""
+        """Count the members by the index of the rule in force; all counts are far below 2**53, so exact as doubles."""
         size = len(all_rules(self.n))
         total = np.zeros(size)
         for k, (first, second) in enumerate(zip(self.firsts, self.seconds, strict=True)):
@@ -467,7 +470,7 @@ class SwitchSpace:
         return {rule: weight / total for rule, weight in self.verdicts().items()}
 
     def information(self) -> Weights:
-        """Return the expected information about the rule in force at the reading, which determines it."""
+        """Return the entropy of the reading: its information about the rule in force, which determines it."""
         weights = self.in_force()
         return binary_entropy(weights @ activation_matrix(self.n) / max(1.0, weights.sum()))
 

@@ -1,7 +1,7 @@
 """Exact space and learner of each condition, and of all conditions at once.
 
-Within a family the prior is uniform over members; for orders over sets, then over the orders of a set. The answer is
-the rule in force now; for an order the conjunction of its blickets.
+Within a family the prior is uniform over members; for orders it is uniform over sets, then over the orders of a set.
+The answer is the rule in force; for an order it is the conjunction of its blickets.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from calibrant.solvers.space import space_repr
 
 
 class Family(StrEnum):
-    """Families, in the order of listings."""
+    """The families of the mixture, in the order in which they are listed."""
 
     STATIC = "static"
     SWITCH = "switch"
@@ -73,7 +73,7 @@ Member: TypeAlias = tuple[Family, Rule | Switching | tuple[int, ...] | tuple[Rul
 
 @dataclass(frozen=True, slots=True)
 class UniversalSpace:
-    """Four spaces after the same readings."""
+    """The spaces of the four families after the same readings."""
 
     static: StaticSpace
     switch: SwitchSpace
@@ -130,11 +130,11 @@ class UniversalSpace:
         return False
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Member]:
-        numbers = np.array(list(self.counts.values()), np.float64)
-        if not numbers.any():
+        counts = np.array(list(self.counts.values()), np.float64)
+        if not counts.any():
             raise ValueError("the space is empty")
         members: list[Member] = []
-        for k in rng.choice(len(numbers), size=n, p=numbers / numbers.sum()):
+        for k in rng.choice(len(counts), size=n, p=counts / counts.sum()):
             family = list(Family)[k]
             space = {
                 Family.STATIC: self.static,
@@ -154,10 +154,10 @@ class UniversalSpace:
         )
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        answer_counts: Counter[str] = Counter()
+        reading_counts: Counter[str] = Counter()
         for space in (self.static, self.switch, self.order, self.noise):
-            answer_counts.update(space.outcomes(experiment))
-        return dict(answer_counts)
+            reading_counts.update(space.outcomes(experiment))
+        return dict(reading_counts)
 
     def verdicts(self) -> Mapping[Rule, int]:
         rule_counts: Counter[Rule] = Counter()
@@ -176,11 +176,11 @@ class UniversalSpace:
         # mass of each rule whose reading would be ACTIVE, by placement sequence; shape (rules, sequences)
         active = (static + switch)[:, None] * _by_sequence(self.n)
         active += self.order.activated_masses()
-        active += (self.noise.heard_masses() * self._noise_scale())[:, None] * _by_sequence(self.n)
+        active += (self.noise.active_masses() * self._noise_scale())[:, None] * _by_sequence(self.n)
         return information(masses.sum(axis=0), active)
 
     def families(self) -> Mapping[Family, float]:
-        """Return the probability of each remaining family; empty if the space is."""
+        """Return the probability of each family with members; empty if no family has any."""
         masses = self._masses().sum(axis=1)
         total = masses.sum()
         return {family: float(mass / total) for family, mass in zip(Family, masses, strict=True) if mass > 0}
@@ -201,7 +201,7 @@ class UniversalSpace:
         )
 
     def _noise_scale(self) -> float:
-        """Return the factor that makes noisy likelihoods comparable; any will do once no other family remains."""
+        """Return the factor from scaled likelihoods to masses; any will do once no other family remains."""
         other_counts = self.static.count or self.switch.count or self.order.count
         prior = 1 / (len(all_rules(self.n)) * len(RELIABILITIES))
         return prior * float(np.exp(self.noise.log_scale)) if other_counts else prior
@@ -219,7 +219,7 @@ def _by_sequence(n: int) -> Weights:
 
 
 # --- Spaces and learners by condition, and the space after an episode's readings --------------------------------------
-MAX_CHOICES = 5_000  # choices of switch points
+MAX_CHOICES = 5_000  # combinations of switch points in one class
 
 DetectorSpace: TypeAlias = (
     StaticSpace | GradedSpace | SwitchSpace | ChainSpace | OrderSpace | NoiseSpace | UniversalSpace
@@ -229,8 +229,9 @@ DetectorSpace: TypeAlias = (
 def space_of_condition(task: Task, condition: Condition | None) -> DetectorSpace:
     """Return the space of detectors of a condition, before any reading.
 
-    Levels of a graded detector are used where there is one rule; elsewhere only whether it is active. A switch is one
-    switch by activations. Without a condition (None): the mixture of all families but those with switch and noise.
+    condition: None gives the mixture of all families, which has no detector with both a switch and noise
+    With a single rule the space uses the levels of a graded detector, otherwise only whether it is active. A condition
+    with a switch has one switch, by activations.
     """
     match condition:
         case Condition.CONJUNCTIVE | Condition.DISJUNCTIVE:
@@ -248,9 +249,9 @@ def space_of_condition(task: Task, condition: Condition | None) -> DetectorSpace
 
 
 def class_of(item: BlicketItem) -> DetectorSpace:
-    """Return the space of an item's condition; for a moderator with its number of switches and what they count.
+    """Return the space of an item's condition; a detector with switches gets a space with as many of the same kind.
 
-    The condition is that of the mechanism, even if the item names another; the item's if no condition has it.
+    The condition is the one that the mechanism belongs to, or that the item names if it belongs to none.
     """
     sealed = item.sealed
     chains = chain_class(item) if sealed.switches and not _is_one_switch(sealed) else None
@@ -258,7 +259,7 @@ def class_of(item: BlicketItem) -> DetectorSpace:
 
 
 def after_step(space: DetectorSpace, placed: tuple[int, ...], step: Step[str]) -> DetectorSpace:
-    """Return the space after a step; `placed` is on the detector after it."""
+    """Return the space after a step, which leaves the objects `placed` on the detector."""
     remaining_space = space if step.reading is None else space.after(placed, step.reading)
     return remaining_space.after_moves(step.cost) if isinstance(remaining_space, ChainSpace) else remaining_space
 
@@ -271,9 +272,9 @@ def space_after(space: DetectorSpace, task: Task, steps: Iterable[Step[str]]) ->
 
 
 def exact_learner(item: BlicketItem) -> Found[Callable[[Task], Learner]] | Impossible:
-    """Return a learner whose class contains the item's mechanism; Impossible if there is none.
+    """Return a learner whose class contains the item's mechanism; `Impossible` if there is none.
 
-    Where submissions are accepted after one switch only, it seeks activations; otherwise it avoids them.
+    On a detector with one switch, the learner activates on purpose if submissions are accepted only after the switch.
     """
     sealed = item.sealed
     ordered = [mechanism.order for mechanism in sealed.mechanisms if mechanism.order is not None]
@@ -305,13 +306,14 @@ def _is_one_switch(sealed: Sealed) -> bool:
 
 
 def chain_class(item: BlicketItem) -> ChainSpace | None:
-    """Return all detectors that switch as often as the item's and count the same; None if the item's is not one.
+    """Return the class of detectors with as many switches as the item's, by the same count, before any reading.
 
-    With noise the level is unknown. The class depends on nothing else of the item, so that it gives nothing away.
+    With noise the class has all RELIABILITIES. It depends on nothing else of the item, so it gives nothing else away.
+    None if the item's detector is not in the class, or the class has more than MAX_CHOICES combinations.
     """
     sealed, task = item.sealed, item.task
     by_moves = sealed.switch_by is SwitchBy.STEPS
-    # by moves: a switch at the last move would concern no reading
+    # by moves, a switch at the last move would concern no reading
     last = task.budget - 1 if by_moves else MAX_SWITCH
     rules = [mechanism.rule.canonical for mechanism in sealed.mechanisms]
     levels = (1.0,) if sealed.p == 1 else RELIABILITIES

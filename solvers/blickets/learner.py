@@ -2,12 +2,12 @@
 
 After a conjunctive rule with blickets S, |S| >= 2, the probe "all objects but s", s in S, is INACTIVE while that rule
 is in force. Two such probes after the last activation refute every disjunctive second rule, and one for every s in S
-refutes every conjunctive second rule that does not contain S. A second rule that contains S stays possible: whatever
-it makes inactive is inactive, or an activation, under the first. After a disjunctive rule there is no such proof.
+refutes every conjunctive second rule that does not contain S. A conjunctive second rule that contains S stays possible:
+it differs from the first only where the first is ACTIVE. After a disjunctive rule there is no such proof.
 
-Both first find the rule as if there were one only. SwitchAware then takes the probes of the silent certificate. Where
-there is none (a disjunctive rule) it keeps experimenting until the class itself leaves one answer. Seek, instead,
-activates the detector until the switch has come or no switch point is left to come.
+`SwitchAware` and `Seek` first find the rule as if there were only one. `SwitchAware` then takes the probes of this
+silent certificate; without one (after a disjunctive rule) it experiments until an answer has probability 1 - delta.
+`Seek` first activates the detector until it is unlikely that the switch is still to come.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import Move
 
 # --- Greedy control: one toggle towards the configuration with the most expected information gain per move ------------
-DIGITS = 9  # smaller differences are ties, so that rounding on another machine changes no move
+DIGITS = 9  # decimals to which gains and probabilities are compared, so that rounding elsewhere changes no move
 
 
 class Belief(Protocol):
-    """Space with a probability of each answer."""
+    """A space with a probability of each answer."""
 
     @property
     def geometry(self) -> Geometry: ...
 
     def posterior(self) -> Mapping[Rule, float]:
-        """Return the probability of each answer, in the order of `all_rules`; empty if the space is."""
+        """Return the probability of each answer, in the order of `all_rules`; empty for an empty space."""
         ...
 
     def information(self) -> Weights:
@@ -61,10 +61,10 @@ def greedy_move(
 ) -> Move[tuple[int, ...]]:
     """Choose the toggle towards the configuration with most information per move.
 
-    ties: samples among equally good configurations; without it the first is taken
+    ties: draws among equally good configurations; None takes the first
     """
     distances = belief.geometry.distances(placed)
-    # per move, not per reading: every toggle costs one of the budget; the current configuration is infinitely far
+    # gain for each move, not each reading: every toggle costs one move; the current configuration is infinitely far
     gain_per_move = np.where(np.isinf(distances), -np.inf, np.round(belief.information() / distances, DIGITS))
     target = (
         int(np.argmax(gain_per_move))
@@ -79,21 +79,21 @@ def first_toggle(
 ) -> Move[tuple[int, ...]]:
     """Return the first move of a shortest path to another configuration.
 
-    ties: samples among the first moves of shortest paths; without it the first object is toggled
+    ties: draws among the first moves of shortest paths; None takes the first
     """
-    possible = geometry.toward(placed, target)
-    verb, index = possible[0] if ties is None else ties.choice(possible)
+    first_moves = geometry.toward(placed, target)
+    verb, index = first_moves[0] if ties is None else ties.choice(first_moves)
     return Move({verb: task.objects[index]}, apply_move(placed, verb, index))
 
 
 # --- Learners: observe, then move, answer, or give up; and the loop in which a learner plays an episode ---------------
-DELTA = 0.01
+DELTA = 0.01  # largest probability of error at which a learner answers
 
 Decision: TypeAlias = Move[tuple[int, ...]] | Found[Rule] | Impossible
 
 
 class Learner(Protocol):
-    """Strategy that plays an episode from its readings alone."""
+    """A strategy that plays an episode and sees only its readings."""
 
     def observe(self, placed: tuple[int, ...], reading: str) -> None:
         """Update on one reading."""
@@ -104,7 +104,7 @@ class Learner(Protocol):
         ...
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
-        """Return the next move, or the answer, or that the readings contradict the class."""
+        """Return the next move, the answer, or `Impossible` if the readings contradict the class."""
         ...
 
     def guess(self) -> Rule:
@@ -116,8 +116,8 @@ class Learner(Protocol):
 class Learned:
     """Conclusion of a learner.
 
-    outcome: Found if sure enough; Impossible if the readings contradict its class; else OutOfBudget
-    guess: its answer if it has to give one
+    outcome: `Found` if sure enough; `Impossible` if the readings contradict its class; else `OutOfBudget`
+    guess: the answer that it gives if it has to
     """
 
     outcome: Outcome[Rule]
@@ -125,10 +125,13 @@ class Learned:
 
 
 def learn(episode: Episode[Task, str], learner: Learner) -> Learned:
-    """Let a learner play an episode to its conclusion. Nothing is submitted."""
+    """Let a learner play an episode until it decides or the moves are used up; no answer is submitted.
+
+    Raise `ValueError` if a move of the learner is refused.
+    """
     task = episode.task
     placed: tuple[int, ...] = ()
-    for placed, step in steps_with_state(task, episode.steps):  # the last one is where it stands
+    for placed, step in steps_with_state(task, episode.steps):  # the last `placed` is the present one
         _update_learner(learner, placed, step)
     while True:
         decision = learner.decide(placed)
@@ -163,8 +166,8 @@ class Revisable(Belief, Protocol):
 class Greedy:
     """Greedy control over one space; answers once the probability is at least 1 - delta.
 
-    ties: samples among equally good configurations, and the guess among all rules if the class is contradicted;
-    without it the first configuration is taken, and the guess is the best one before the contradiction
+    ties: draws among equally good configurations, and the guess among all rules if the readings contradict the class;
+        None takes the first configuration, and the best answer before the contradiction
     """
 
     def __init__(self, task: Task, space: Revisable, delta: float = DELTA, ties: Random | None = None) -> None:
@@ -197,7 +200,7 @@ class Greedy:
 
 
 class Static:
-    """Greedy control over detectors with one rule, to certainty; decisions are cached per process."""
+    """Greedy control over detectors with one rule, until one rule is left; toggles are cached in the process."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -215,7 +218,7 @@ class Static:
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
         bits = self.space.bits
-        # no or one bit: certainty, since without noise any second rule left may be the right one
+        # without noise, any of several rules left may be the right one: it answers only once at most one is left
         if bits & (bits - 1) == 0:
             return Found(self.guess()) if bits else Impossible(self.space.in_words)
         verb, index = _static_toggle(self.space, placed)
@@ -229,7 +232,7 @@ def _static_toggle(space: StaticSpace, placed: tuple[int, ...]) -> tuple[str, in
     """Return the toggle of greedy control, cached by everything that it depends on."""
     key = (space.n, space.bits, frozenset(placed))
     if key not in _toggles:
-        # cleared whole, no order of use is kept: every episode starts from the same few states
+        # when full, all are forgotten: every episode starts from the same few states, which are soon cached again
         if len(_toggles) >= MAX_REMEMBERED:
             _toggles.clear()
         objects = tuple(str(index) for index in range(space.n))
@@ -238,19 +241,19 @@ def _static_toggle(space: StaticSpace, placed: tuple[int, ...]) -> tuple[str, in
     return _toggles[key]
 
 
-MAX_REMEMBERED = 100_000
+MAX_REMEMBERED = 100_000  # toggles that a process caches
 _toggles: dict[tuple[int, int, frozenset[int]], tuple[str, int]] = {}
 
 
 def submit_answer(episode: Episode[Task, str], rule: Rule) -> Step[str]:
-    """Submit an answer; return the step."""
+    """Submit an answer and return the step."""
     return episode.act({"check": rule.as_json(episode.task.objects)})
 
 
 def conclude_episode(episode: Episode[Task, str], make_learner: Callable[[Task], Learner]) -> Learned:
     """Let a learner play an episode and submit its guess.
 
-    While submissions are refused, objects are toggled in turn, and the learner starts again from all readings.
+    After a refused submission one object is toggled, and a new learner starts from all readings, while moves are left.
     """
     while True:
         learned = learn(episode, make_learner(episode.task))
@@ -270,7 +273,10 @@ def certifiable(rule: Rule) -> bool:
 
 
 def missing_probes(n: int, rule: Rule, readings: Iterable[tuple[tuple[int, ...], str]]) -> list[int]:
-    """Return the probes, as sets, not read since the last ACTIVE reading; `ValueError` for disjunctive rules."""
+    """Return the probes, as sets, that were not read since the last ACTIVE reading.
+
+    Raise `ValueError` for a rule that is not `certifiable`.
+    """
     if not certifiable(rule):
         raise ValueError("there is no silent certificate after a disjunctive rule")
     everything = (1 << n) - 1
@@ -280,7 +286,7 @@ def missing_probes(n: int, rule: Rule, readings: Iterable[tuple[tuple[int, ...],
             silent.clear()
         else:
             silent.add(set_of(placed))
-    # all objects but one of S: the largest sets on which the rule is silent, so the ones that refute most
+    # all objects but one blicket: the largest sets at which the rule is INACTIVE, so the ones that refute most
     probes = [everything & ~(1 << index) for index in range(n) if rule.blickets >> index & 1]
     return [probe for probe in probes if probe not in silent]
 
@@ -291,11 +297,11 @@ def missing_probes(n: int, rule: Rule, readings: Iterable[tuple[tuple[int, ...],
 class SwitchAware:
     """Greedy control, then the silent certificate.
 
-    A certified answer holds unless the detector has switched to a conjunctive rule that contains the first, which no
-    silent probe can tell. Otherwise the answer is given at probability 1 - delta.
+    A certified answer is right unless the detector has switched to a conjunctive rule that contains the first, which no
+    INACTIVE probe can show. An answer without a certificate has a probability of at least 1 - delta.
 
-    ties: as in `Greedy`; the probes are then taken in the order of the blickets, on shortest ways that are drawn.
-    Without it the nearest probe is next
+    ties: as in `Greedy`; probes are then taken in the order of the blickets, along shortest paths that are drawn;
+        None takes the nearest probe next
     """
 
     def __init__(self, task: Task, delta: float = DELTA, ties: Random | None = None) -> None:
@@ -315,7 +321,7 @@ class SwitchAware:
         self.readings.append((placed, reading))
 
     def spend(self, moves: int) -> None:
-        """Switch points count activations."""
+        """Ignore moves: switch points count activations."""
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
         without_switch = self.one_rule.decide(placed)
@@ -337,7 +343,7 @@ class SwitchAware:
     def _decide_by_probability(self, placed: tuple[int, ...]) -> Decision:
         if not self.space.count:
             if isinstance(self.one_rule.decide(placed), Found):
-                return Found(self.one_rule.guess())  # every switch of the class is refuted, one rule is not
+                return Found(self.one_rule.guess())  # the readings refute every switch of the class, but not one rule
             return Impossible(self.space.in_words)
         answer, probability = best_answer(self.space)
         if probability >= 1 - self.delta:
@@ -351,7 +357,7 @@ class SwitchAware:
 
 
 class Seek(SwitchAware):
-    """Greedy control, then activations until the switch still to come is less probable than delta."""
+    """Greedy control, then activations until the probability that the switch is still to come is below delta."""
 
     def _certify(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
         if not self.space.count or self.space.still_to_come() < self.delta:
@@ -359,15 +365,15 @@ class Seek(SwitchAware):
         return self._activate(rule, placed)
 
     def _activate(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
-        """Put everything on the detector; then take one object off and put it back, in turns.
+        """Place all objects on the detector; then remove one and place it again, in turns.
 
-        With count = level that is a distractor, so that every move activates; with edge it has to be a blicket.
+        If every ACTIVE reading counts, that is a distractor if there is one; else it is a blicket.
         """
         everything = (1 << self.task.n) - 1
         present = set_of(placed)
         distractors = everything & ~rule.blickets
-        # a distractor leaves a conjunctive rule satisfied: each move activates; by edge only INACTIVE to ACTIVE counts,
-        # so that a blicket has to go and come back, two moves for an activation
+        # without a distractor the rule stays satisfied, so each move activates; but if only a change from INACTIVE to
+        # ACTIVE counts, a blicket must be removed and placed again: two moves for each activation
         togglable = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
         index = (togglable & -togglable).bit_length() - 1
         verb = "remove" if present >> index & 1 else "place"

@@ -29,11 +29,11 @@ class Geometry(Protocol):
     """Numbered configurations."""
 
     def distances(self, placed: tuple[int, ...]) -> Distances:
-        """Return the number of moves to every configuration; infinite to the current one: a reading needs a move."""
+        """Return the number of moves to every configuration; infinite for the current one: a reading needs a move."""
         ...
 
     def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
-        """Return the first move of every shortest path to a configuration; none if it is the current one."""
+        """Return the first moves of the shortest paths to a configuration; none if it is the current one."""
         ...
 
 
@@ -58,6 +58,7 @@ class Sets:
 
 @cache
 def _set_distances(n: int) -> Distances:
+    """Return the number of moves from each set to each set."""
     sets = range(1 << n)
     moves = np.array([[float((a ^ b).bit_count()) for b in sets] for a in sets])
     np.fill_diagonal(moves, np.inf)
@@ -72,6 +73,7 @@ def sequences(n: int) -> tuple[tuple[int, ...], ...]:
 
 @cache
 def sequence_numbers(n: int) -> dict[tuple[int, ...], int]:
+    """Return the index of each placement sequence in `sequences(n)`."""
     return {sequence: k for k, sequence in enumerate(sequences(n))}
 
 
@@ -86,7 +88,7 @@ class Sequences:
 
     def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
         target_sequence = sequences(self.n)[target]
-        # objects are appended at the end only: what may stay is a prefix of the target, everything else is taken off
+        # a placed object comes last: a prefix of the target may stay, and everything else is removed
         placed_prefix = set(target_sequence[: _prefix_length(placed, target_sequence)])
         removed = tuple(("remove", index) for index in placed if index not in placed_prefix)
         return removed or tuple(("place", index) for index in target_sequence[len(placed) : len(placed) + 1])
@@ -103,7 +105,7 @@ def _prefix_length(placed: tuple[int, ...], target: tuple[int, ...]) -> int:
 
 @cache
 def _sequence_distances(n: int, placed: tuple[int, ...]) -> Distances:
-    # remove all but the common prefix, then place the rest of the target: |placed| + |target| - 2 |prefix|
+    # all but the prefix that may stay is removed, then the rest placed: |placed| + |target| - 2 |prefix|
     moves = np.array(
         [len(placed) + len(sequence) - 2 * _prefix_length(placed, sequence) for sequence in sequences(n)], np.float64
     )
@@ -112,7 +114,7 @@ def _sequence_distances(n: int, placed: tuple[int, ...]) -> Distances:
 
 
 # --- Vectors over rules and configurations, and Shannon entropies -----------------------------------------------------
-Weights = npt.NDArray[np.float64]  # any array of floats
+Weights = npt.NDArray[np.float64]  # of any shape
 
 
 def as_weights(bits: int, size: int) -> Weights:
@@ -120,9 +122,9 @@ def as_weights(bits: int, size: int) -> Weights:
     return unpack_bits(bits, size).astype(np.float64)
 
 
-def binary_entropy(share: Weights) -> Weights:
+def binary_entropy(shares: Weights) -> Weights:
     """Return the entropy in bits of readings that are ACTIVE with these probabilities."""
-    return _times_log(share + 0.0) + _times_log(1 - share)
+    return _times_log(shares + 0.0) + _times_log(1 - shares)
 
 
 def mass_weighted_entropy(weights: Weights) -> Weights:
@@ -135,7 +137,7 @@ def information(masses: Weights, active: Weights) -> Weights:
     """Return the mutual information of answer and reading at each configuration, in bits.
 
     masses: unnormalised posterior of each answer
-    active: its part in which a configuration reads ACTIVE; shape (answers, configurations)
+    active: the part of it in which the reading at a configuration is ACTIVE; shape (answers, configurations)
     """
     total = masses.sum()
     if not total:
@@ -153,7 +155,7 @@ def information(masses: Weights, active: Weights) -> Weights:
 
 
 def _times_log(weights: Weights) -> Weights:
-    """- w log2 w, 0 where w is 0 or (by rounding) below."""
+    """Return -w log2 w for each weight; 0 where w is 0 or, by rounding, below."""
     positive = weights > 0
     entropies: Weights = np.where(positive, -weights * np.log2(np.where(positive, weights, 1.0)), 0.0)
     return entropies
@@ -171,7 +173,7 @@ def activated_rules(n: int) -> tuple[int, ...]:
 
 @cache
 def activation_matrix(n: int) -> Weights:
-    """Return the activations as a matrix of 0 and 1: rules by sets."""
+    """Return 1 where a set of objects activates a rule, else 0; shape (rules, sets)."""
     rules = all_rules(n)
     return np.array([[float(rule.active(present)) for present in range(1 << n)] for rule in rules])
 
@@ -243,7 +245,7 @@ class StaticSpace(OneRule):
     """Rules over n objects consistent with every reading so far."""
 
     def after(self, experiment: tuple[int, ...], reading: str) -> StaticSpace:
-        # one AND on 2 (2^n - 1) - n bits (57 for n = 5) filters all rules at once
+        # one AND of 2 (2^n - 1) - n bits (57 for n = 5) filters all rules at once
         active = activated_rules(self.n)[set_of(experiment)]
         return StaticSpace(self.n, self.bits & (active if is_active(reading) else ~active))
 

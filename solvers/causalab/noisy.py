@@ -382,10 +382,7 @@ def replays(space: NoisyDags, member: Mechanism) -> bool:
 
 
 # --- Linear laboratories with hidden noise: one scalar draw at each setting, along one direction ----------------------
-STEPS = (
-    97.0,
-    -41.0,
-)  # settings minus the value without noise; their ratio is no +-1, 2, 1/2, which draws could imitate
+STEPS = (97.0, -41.0)  # settings minus the value without noise; draws could imitate a ratio of +-1, 2 or 1/2
 DRAWS = (-1, 0, 1)
 NULL_SETTINGS = 6  # settings to the present value; six draws of 0 have probability 1/729
 IN_WORDS = "linear mechanisms with weights of two decimals and draws -s, 0, s on one set of nodes"

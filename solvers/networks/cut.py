@@ -1,4 +1,4 @@
-"""Acyclic cuts of a Boolean network: constants leave, a least feedback set and the inputs become roots."""
+"""Acyclic parts of a Boolean network: constants are substituted; inputs and a least feedback set become roots."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.sat import Cnf, Conflicts, add_exactly
 
 MAX_EXACT_NODES = 40
-"""Nodes up to which the feedback set is proven least."""
-MAX_CONFLICTS = 500_000
+"""Largest number of nodes for which the feedback set is proven least."""
+MAX_CONFLICTS = 500_000  # SAT conflicts of one search for a least feedback set
 
 Dependencies = Mapping[str, Sequence[str]]
 """Target -> the nodes that it depends on."""
@@ -25,9 +25,10 @@ Dependencies = Mapping[str, Sequence[str]]
 class Cut:
     """An acyclic part of a network.
 
-    constants: nodes that are constant once constants are put in; inputs: nodes that keep their value
-    feedback: nodes without which the others have no cycle, None for chosen nodes; is_least: whether fewer are too few
-    roots: what the mechanisms read and no mechanism sets; mechanisms: functions of the endogenous nodes
+    constants: nodes whose value is constant, also through other constants; inputs: nodes that keep their value
+    feedback: nodes without which the others have no cycle; None if the endogenous nodes were chosen by the caller
+    roots: inputs of mechanisms that have no mechanism themselves; mechanisms: functions of the endogenous nodes
+    is_least: whether no smaller feedback set exists; False if that is not proven
     """
 
     constants: Mapping[str, int]
@@ -41,7 +42,8 @@ class Cut:
 def cut_network(network: Network, endogenous: Iterable[str] | None = None) -> Cut:
     """Return the cut of a network.
 
-    endogenous: nodes that get mechanisms, without a cycle among them; None for all but inputs and feedback set
+    endogenous: nodes that get mechanisms; None for all but the inputs and a feedback set
+    Raise `NetworkError` if an endogenous node is unknown, they have a cycle, or a function has no table.
     """
     network.require_functions()
     functions, constants = propagate_constants(network)
@@ -61,7 +63,7 @@ def cut_network(network: Network, endogenous: Iterable[str] | None = None) -> Cu
 
 
 def propagate_constants(network: Network) -> tuple[dict[str, Function], dict[str, int]]:
-    """Return the functions that are not constant once constants are put in, and the constants."""
+    """Return the functions that are not constant, with constant inputs substituted, and the constant nodes."""
     functions = {name: network.function(name) for name in network.nodes}
     targets: dict[str, list[str]] = {}
     for name, function in functions.items():
@@ -88,6 +90,7 @@ def propagate_constants(network: Network) -> tuple[dict[str, Function], dict[str
 def _check_window(
     network: Network, functions: Mapping[str, Function], constants: Mapping[str, int], endogenous: Sequence[str]
 ) -> list[str]:
+    """Return the chosen nodes that are not constant; `NetworkError` for an unknown node or a cycle among them."""
     for name in endogenous:
         if name not in network.nodes:
             problem = f"{short_repr(name)} is no node{nearest_hint(name, network.nodes)}"
@@ -101,7 +104,7 @@ def _check_window(
 
 
 def find_cycle(graph: Dependencies) -> list[str]:
-    """Return the nodes of a cycle in the order of edges, or none."""
+    """Return the nodes of a cycle in the order of edges; an empty list if there is no cycle."""
     looped = next((name for name, sources in graph.items() if name in sources), None)
     if looped is not None:
         return [looped]
@@ -114,12 +117,13 @@ def find_cycle(graph: Dependencies) -> list[str]:
 
 
 def _without(graph: Dependencies, removed: Iterable[str]) -> dict[str, list[str]]:
-    gone = set(removed)
-    return {name: [s for s in sources if s not in gone] for name, sources in graph.items() if name not in gone}
+    """Return the graph without some nodes and their edges."""
+    excluded = set(removed)
+    return {name: [s for s in sources if s not in excluded] for name, sources in graph.items() if name not in excluded}
 
 
 def _disjoint_cycles(graph: Dependencies, removed: Iterable[str]) -> list[list[str]]:
-    """Return cycles without common nodes that the removed nodes do not break."""
+    """Return cycles that share no node and contain no removed node; no other cycle avoids all of their nodes."""
     remaining, cycles = _without(graph, removed), []
     while cycle := shortest_cycle(remaining):  # short cycles make strong clauses
         cycles.append(cycle)
@@ -128,7 +132,7 @@ def _disjoint_cycles(graph: Dependencies, removed: Iterable[str]) -> list[list[s
 
 
 def shortest_cycle(graph: Dependencies) -> list[str]:
-    """Return a shortest cycle through some node of a cycle, in the order of edges, or none."""
+    """Return a shortest cycle through some node, in the order of edges; an empty list if there is no cycle."""
     cycle = find_cycle(graph)
     if len(cycle) < 2:
         return cycle
@@ -149,9 +153,9 @@ def shortest_cycle(graph: Dependencies) -> list[str]:
 
 
 def least_feedback_set(graph: Dependencies) -> tuple[tuple[str, ...], bool]:
-    """Return the first least set of nodes without which there is no cycle, in lexicographic order of sorted names.
+    """Return a least set of nodes without which there is no cycle, and True; the first in lexicographic order.
 
-    The flag is False beyond MAX_EXACT_NODES nodes, where the set is only minimal.
+    With more than MAX_EXACT_NODES nodes or MAX_CONFLICTS conflicts, return a minimal set and False.
     """
     if len(graph) > MAX_EXACT_NODES:
         return _greedy_feedback_set(graph), False
@@ -171,7 +175,10 @@ def least_feedback_set(graph: Dependencies) -> tuple[tuple[str, ...], bool]:
 def _feedback_set(
     graph: Dependencies, names: Sequence[str], cycles: list[list[str]], size: int, budget: Budget
 ) -> tuple[str, ...] | None:
-    """Return the first feedback set of a size; cycles that candidates miss are added to the list."""
+    """Return the lexicographically first feedback set of a size, None if there is none.
+
+    Cycles that a candidate set does not break are added to `cycles`.
+    """
     cnf = Cnf()
     literals = {name: cnf.variable(name) for name in names}
     add_exactly(cnf, [*literals.values()], size, "removed")
@@ -195,7 +202,10 @@ def _feedback_set(
 def _breaks_all(
     graph: Dependencies, literals: Mapping[str, int], cycles: list[list[str]], solver: Conflicts, assumed: Sequence[int]
 ) -> bool:
-    """Return whether some set under assumptions breaks all cycles."""
+    """Return whether a set of removed nodes that satisfies the assumed literals breaks all cycles.
+
+    Cycles that a candidate set does not break are added to `cycles` and to the solver.
+    """
     while solver.solver.solve_limited(assumed):
         present = set(solver.solver.get_model())
         missed = _disjoint_cycles(graph, [name for name, literal in literals.items() if literal in present])
@@ -208,7 +218,7 @@ def _breaks_all(
 
 
 def _greedy_feedback_set(graph: Dependencies) -> tuple[str, ...]:
-    """Return a minimal feedback set: nodes of many edges on cycles first, then each that turns out superfluous out."""
+    """Return a minimal feedback set: on each cycle found, the node of most edges; then nodes not needed are dropped."""
     remaining: Dependencies = graph
     chosen: list[str] = []
     while cycles := _disjoint_cycles(remaining, ()):

@@ -1,4 +1,4 @@
-"""Networks with all that is computed of them: reading, wide functions, fixed points, attractors and cuts."""
+"""Boolean networks read from files, with what is computed from them: wide functions, fixed points, attractors, cuts."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 
 
 # --- Functions of more inputs than a truth table has: essential inputs, signs, differences and clauses through SAT ----
-MAX_CONFLICTS = 10_000  # of one file or question; the widest published formula, 80 names, takes fewer than 1,000
+MAX_CONFLICTS = 10_000  # SAT conflicts for one file or one comparison; the widest published formula takes under 1,000
 MAX_CLAUSES = 1_000_000  # clauses of one encoding
-MAX_VISITS = 50_000_000  # visits of clauses by the calls of one file: a name takes two calls, each visits every clause
+MAX_VISITS = (
+    50_000_000  # clauses visited for one file: each name takes two SAT calls, and each call visits every clause
+)
 
 
 class Encoding:
-    """Formulas as clauses (G. Tseitin, 1968), equal subformulas once."""
+    """Formulas as clauses (G. Tseitin, 1968); equal conjunctions are encoded once."""
 
     def __init__(self) -> None:
         self.cnf = Cnf()
@@ -49,7 +51,7 @@ class Encoding:
     def formula(self, nodes: Nodes, literals: Mapping[str, int]) -> int:
         """Return a literal that is equivalent to a formula.
 
-        literals: of each name
+        literals: name -> the literal that stands for it
         """
         stack: list[int] = []
         for node in nodes:
@@ -60,11 +62,11 @@ class Encoding:
             else:
                 arguments = stack[len(stack) - node.arity :]
                 del stack[len(stack) - node.arity :]
-                stack.append(self._applied(node, arguments))
+                stack.append(self._apply(node, arguments))
         (literal,) = stack
         return literal
 
-    def _applied(self, node: Node, arguments: Sequence[int]) -> int:
+    def _apply(self, node: Node, arguments: Sequence[int]) -> int:
         if isinstance(node, Count):
             return self._count(node, arguments)
         assert not isinstance(node, str | bool)
@@ -79,7 +81,7 @@ class Encoding:
         return parity if node.operator == "xor" else -parity
 
     def conjunction(self, first: int, second: int) -> int:
-        """Return a literal that is equivalent to both."""
+        """Return a literal that is true exactly if both are."""
         if first == -second or -self.true in (first, second):
             return -self.true
         if first in (second, self.true):
@@ -98,17 +100,17 @@ class Encoding:
         return self._variables[key]
 
     def parity(self, first: int, second: int) -> int:
-        """Return a literal that is equivalent to exactly one of two."""
+        """Return a literal that is true exactly if one of two is and the other is not."""
         either = -self.conjunction(-first, -second)
         return self.conjunction(either, -self.conjunction(first, second))
 
     def _count(self, node: Count, arguments: Sequence[int]) -> int:
-        """Return a literal for a count, by a sequential counter: exactly[k] of the arguments so far."""
+        """Return a literal for a count, by a sequential counter: exactly[k] holds if k arguments so far do."""
         exactly = [self.true]
         for argument in arguments:
-            raised = [-self.true, *(self.conjunction(literal, argument) for literal in exactly)]
-            stayed = [*(self.conjunction(literal, -argument) for literal in exactly), -self.true]
-            exactly = [self.disjunction(a, b) for a, b in zip(raised, stayed, strict=True)]
+            with_argument = [-self.true, *(self.conjunction(literal, argument) for literal in exactly)]
+            without_argument = [*(self.conjunction(literal, -argument) for literal in exactly), -self.true]
+            exactly = [self.disjunction(a, b) for a, b in zip(with_argument, without_argument, strict=True)]
         result = -self.true
         for index, literal in enumerate(exactly):
             if COMPARISONS[node.comparison](index, node.number):
@@ -116,11 +118,11 @@ class Encoding:
         return result
 
     def disjunction(self, first: int, second: int) -> int:
-        """Return a literal that is equivalent to one of two or both."""
+        """Return a literal that is true exactly if at least one of two is."""
         return -self.conjunction(-first, -second)
 
     def equate(self, literal: int, function: Function, literals: Mapping[str, int]) -> None:
-        """Demand that a literal has the value of a function; a table gives clauses without further variables."""
+        """Add clauses by which a literal has the value of a function; one with a table needs no further variables."""
         if function.table is None:
             value = self.formula(function.nodes, literals)
             self.cnf.add(-literal, value)
@@ -134,22 +136,22 @@ class Encoding:
 
 
 class SignProver:
-    """Essential inputs and signs of the wide functions of one file, which share a budget."""
+    """Prover of essential inputs and signs of the wide functions of one file, which share a budget."""
 
     def __init__(self) -> None:
         self._conflicts = Budget(MAX_CONFLICTS)
         self._visits = 0
 
     def prove(self, nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
-        """Return the essential inputs of a formula with their signs.
+        """Return the essential inputs of a formula with their signs: +, - or both.
 
-        `NetworkError` where the file's formulas take more than the budget
+        Raise `NetworkError` if the formulas of the file take more than the budget.
         """
         read_once = signs_of_read_once(nodes)
         return read_once if read_once is not None else self._search(nodes, names)
 
     def _search(self, nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
-        """Prove signs by SAT: one call a name and direction."""
+        """Return what `prove` does, by two SAT calls for each name: can raising it raise, or lower, the value?"""
         encoding = Encoding()
         cnf = encoding.cnf
         low = {name: cnf.variable(name) for name in names}
@@ -190,9 +192,9 @@ def prove_signs(nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
 
 
 def signs_of_read_once(nodes: Nodes) -> dict[str, str] | None:
-    """Return the signs of a formula in which each name occurs once; None for another formula, or with constants.
+    """Return the signs of a formula in which each name occurs once; None if a name repeats or something is constant.
 
-    Arguments that share no name take all values together, so a function that is not constant depends on all of them.
+    Arguments that share no name take every combination of values, so each operator depends on all its arguments.
     """
     signs: dict[str, str] = {}
     waiting = ["+"]
@@ -212,7 +214,7 @@ def _argument_sign(node: Apply | Count) -> str:
     """Return the sign of each argument of an operator; "" for a count that is constant."""
     if isinstance(node, Apply):
         return {"not": "-", "and": "+", "or": "+"}.get(node.operator, "both")
-    values = [COMPARISONS[node.comparison](number, node.number) for number in (0, node.arity)]
+    values = [COMPARISONS[node.comparison](num_true, node.number) for num_true in (0, node.arity)]
     if node.comparison == "=":
         is_inner = 0 < node.number < node.arity
         return "both" if is_inner else "-" if values[0] else "+" if values[1] else ""
@@ -220,7 +222,10 @@ def _argument_sign(node: Apply | Count) -> str:
 
 
 def find_difference(first: Function, second: Function) -> dict[str, int] | None:
-    """Return the first row in which two functions differ, None if they are equal."""
+    """Return the first row in which two functions differ, as name -> value; None if they are equal.
+
+    Raise `NetworkError` if that takes more than MAX_CONFLICTS conflicts.
+    """
     encoding = Encoding()
     names = sorted({*first.inputs, *second.inputs})
     mentioned = {node for function in (first, second) for node in function.nodes if isinstance(node, str)}
@@ -249,16 +254,16 @@ def find_difference(first: Function, second: Function) -> dict[str, int] | None:
 
 # --- Synchronous dynamics of a Boolean network: fixed points, and attractors with their basins ------------------------
 MAX_FREE_NODES = 20
-"""Nodes that are not clamped up to which all states are enumerated."""
-MAX_FIXED_POINTS = 10_000
-MAX_STATE_CONFLICTS = 2_000_000
+"""Largest number of nodes that are not clamped for which all states are enumerated."""
+MAX_FIXED_POINTS = 10_000  # fixed points that are returned
+MAX_STATE_CONFLICTS = 2_000_000  # SAT conflicts of one search for fixed points
 
 
 class Attractor(NamedTuple):
     """A cycle of states.
 
     period: number of its states; basin: number of states that lead to it, its own included
-    state: the least of its states, a character a node in code point order
+    state: the least of its states; one character for each node, nodes in code point order
     """
 
     period: int
@@ -270,7 +275,8 @@ class Attractor(NamedTuple):
 class FixedPoints:
     """States that the update leaves as they are.
 
-    states: a character a node in code point order, sorted; is_complete: False if there are more than MAX_FIXED_POINTS
+    states: sorted; one character for each node, nodes in code point order
+    is_complete: whether these are all; False if there are more than the limit of the search
     """
 
     states: tuple[str, ...]
@@ -278,7 +284,7 @@ class FixedPoints:
 
 
 def check_clamps(network: Network, clamps: Mapping[str, int]) -> None:
-    """`NetworkError` for a clamp of no node, or with another value than 0 or 1."""
+    """Raise `NetworkError` if functions are missing, a clamp names no node, or its value is neither 0 nor 1."""
     network.require_functions()
     for name, value in clamps.items():
         if name not in network.nodes:
@@ -291,7 +297,10 @@ def check_clamps(network: Network, clamps: Mapping[str, int]) -> None:
 def find_attractors(
     network: Network, clamps: Mapping[str, int] | None = None
 ) -> Found[tuple[Attractor, ...]] | OutOfBudget:
-    """Return all attractors, by period, then state; `OutOfBudget` beyond MAX_FREE_NODES nodes that are not clamped."""
+    """Return all attractors, sorted by period, then state.
+
+    `OutOfBudget` if more than MAX_FREE_NODES nodes are not clamped
+    """
     import numpy as np
 
     clamps = clamps or {}
@@ -318,7 +327,10 @@ def find_attractors(
 
 
 def _reached_states(step: npt.NDArray[np.int64], num_free: int) -> npt.NDArray[np.int64]:
-    """Return of each state one of its attractor, to which 2**num_free steps lead; all states of attractors occur."""
+    """Return, for each state, the state 2**num_free steps later, which lies on its attractor.
+
+    Every state of every attractor occurs among them.
+    """
     for _ in range(num_free):
         step = step[step]
     return step
@@ -327,7 +339,7 @@ def _reached_states(step: npt.NDArray[np.int64], num_free: int) -> npt.NDArray[n
 def find_recurrent_values(network: Network, clamps: Mapping[str, int], max_free: int) -> dict[str, str] | None:
     """Return the values that each node has in states of attractors: 0, 1 or 01.
 
-    None beyond so many free nodes, and where a function has no table.
+    None if more than `max_free` nodes are not clamped, or a function of one of them has no table
     """
     import numpy as np
 
@@ -342,7 +354,7 @@ def find_recurrent_values(network: Network, clamps: Mapping[str, int], max_free:
 
 
 class _StateText:
-    """Text of a state number; the first free node is the highest bit, so that order is that of texts."""
+    """Converts state numbers to texts; the first free node is the highest bit, so numbers sort as their texts do."""
 
     def __init__(self, nodes: Sequence[str], clamps: Mapping[str, int], free: Sequence[str]) -> None:
         shifts = {name: len(free) - 1 - i for i, name in enumerate(free)}
@@ -353,7 +365,7 @@ class _StateText:
 
 
 def _successors(network: Network, clamps: Mapping[str, int], free: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the next state of each state."""
+    """Return the next state of each state; bits of a state number are the free nodes, the first the highest."""
     import numpy as np
 
     states = np.arange(1 << len(free), dtype=np.int64)
@@ -375,7 +387,10 @@ def _successors(network: Network, clamps: Mapping[str, int], free: Sequence[str]
 def find_fixed_points(
     network: Network, clamps: Mapping[str, int] | None = None, limit: int = MAX_FIXED_POINTS
 ) -> Found[FixedPoints] | OutOfBudget:
-    """Return the fixed points, to a limit; by SAT, whatever the number of nodes."""
+    """Return up to `limit` fixed points, found by SAT, so that the number of nodes has no bound.
+
+    `OutOfBudget` if that takes more than MAX_STATE_CONFLICTS conflicts
+    """
     clamps = clamps or {}
     check_clamps(network, clamps)
     encoding = Encoding()
@@ -402,12 +417,13 @@ def find_fixed_points(
 
 
 def _demand_fixed(encoding: Encoding, name: str, function: Function | None, literals: Mapping[str, int]) -> None:
+    """Add clauses by which a node keeps its value; none if it has no function or its function copies it."""
     if function is not None and not function.is_identity(name):
         encoding.equate(literals[name], function, literals)
 
 
 class BooleanNetwork(Network):
-    """A network read from a published file; docs/networks.md has an example of each method."""
+    """A network that was read from a published file; docs/networks.md has an example of each method."""
 
     def fixed_points(self, clamps: Mapping[str, int] | None = None) -> Found[FixedPoints] | OutOfBudget:
         """Return the states that the synchronous update leaves as they are.
@@ -417,11 +433,17 @@ class BooleanNetwork(Network):
         return find_fixed_points(self, clamps)
 
     def attractors(self, clamps: Mapping[str, int] | None = None) -> Found[tuple[Attractor, ...]] | OutOfBudget:
-        """Return all attractors of the synchronous update with their basins, to 20 nodes that are not clamped."""
+        """Return all attractors of the synchronous update with their basins.
+
+        clamps: nodes that are held at 0 or 1; at most MAX_FREE_NODES others
+        """
         return find_attractors(self, clamps)
 
     def cut(self, endogenous: Iterable[str] | None = None) -> Cut:
-        """Return an acyclic part: without inputs and a least feedback set, or of chosen nodes."""
+        """Return an acyclic part of the network.
+
+        endogenous: its nodes; None for all but the inputs and a least feedback set
+        """
         return cut_network(self, endogenous)
 
     def _search_difference(self, name: str, first: Function, second: Function) -> Difference | None:
@@ -433,17 +455,17 @@ class BooleanNetwork(Network):
 
 
 def _value(function: Function, row: Mapping[str, int]) -> int:
-    """Return the value of a function in a row of its essential inputs; others have no effect and are 0."""
+    """Return the value of a function in a row of its essential inputs; names outside the row have no effect."""
     if function.table is not None:
         return function.value(row)
     return evaluate(function.nodes, {name: row.get(name, 0) for name in mentioned_names(function.nodes)}, 1)
 
 
 def read_network(path: Path | str, format: str | None = None, names: str = "id") -> BooleanNetwork:  # noqa: A002  # the published name
-    """Return the network of a file; `NetworkError` names the line of what is refused, and what the file looks like.
+    """Return the network of a file; a `NetworkError` names the line at fault and the format that the file looks like.
 
-    format: bnet, booleannet, rules, aeon, sbml-qual, ginml or zginml; None for content and ending of the file
-    names: `id`, or `name` for the names of SBML species
+    format: bnet, booleannet, rules, aeon, sbml-qual, ginml or zginml; None to tell it by content and ending of the file
+    names: `id`, or `name` to call nodes by the names of SBML species
     """
     path = Path(path)
     return parse_network(read_file(path), path.name, format, names)

@@ -1,4 +1,4 @@
-"""Folders of published networks, and connected parts of them that items are made of."""
+"""Folders of published networks, and connected parts of the networks, of which items are made."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.networks.cut import least_feedback_set, propagate_constants
 from calibrant.solvers.networks.network import BooleanNetwork, read_network
 
-# --- Folders of published networks: every file is read or refused by name, and files of one network are one -----------
-MAX_FILES = 10_000
-MAX_LINES = 20  # lines of refused files on the terminal
+# --- Folders of published networks: each file is read or refused, and files with equal functions count once -----------
+MAX_FILES = 10_000  # files of one folder
+MAX_LINES = 20  # refused files that the terminal lists
 
 
 @dataclass(frozen=True)
 class NetworkFolder:
     """The networks of a folder.
 
-    networks: digest -> network, in the order of digests; of several files with equal functions the first by path
+    networks: digest -> network, sorted by digest; of files with equal functions, the first by path
     refusals: (path in the folder, reason) of every other file; repeats: (path, path of the file with equal functions)
     """
 
@@ -35,7 +35,7 @@ class NetworkFolder:
     repeats: Sequence[tuple[str, str]]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line on what was read, then one on each file that was not."""
+        """Yield a line on what was read, then one on each of the first MAX_LINES files that were refused."""
         yield f"{plural(len(self.networks), 'networks')}; files with equal functions: {len(self.repeats):,}"
         for path, reason in self.refusals[:MAX_LINES]:
             yield f"not used: {path}: {reason}"
@@ -44,9 +44,9 @@ class NetworkFolder:
 
 
 def read_folder(folder: Path) -> NetworkFolder:
-    """Return the networks of a folder and those below it that have a table for each function.
+    """Return the networks in a folder and the folders below it that have a table for each function.
 
-    `NetworkError` for a path that is no folder, for too many files, and where no file is a network
+    Raise `NetworkError` for a path that is no folder, for too many files, and if no file is such a network.
     """
     if not folder.is_dir():
         raise NetworkError(f"{folder} is no folder of network files", reason="unreadable")
@@ -75,7 +75,7 @@ def read_folder(folder: Path) -> NetworkFolder:
 
 
 def _with_tables(network: BooleanNetwork) -> BooleanNetwork:
-    """Return a network; `NetworkError` if a function is open or too wide for a table."""
+    """Return the network itself; raise `NetworkError` if a function is missing or too wide for a table."""
     network.require_functions()
     for name, function in network.functions.items():
         if function.table is None:
@@ -85,14 +85,14 @@ def _with_tables(network: BooleanNetwork) -> BooleanNetwork:
 
 
 # --- Connected parts of published networks that items are made of, grown from a seeded start --------------------------
-NODES = {8: (3, 8), 15: (9, 15), 30: (16, 30)}  # of a window, roots included, by the number in a stratum's name
-IN_DEGREES = {2: (1, 2), 4: (3, 4), 6: (5, 6)}  # the greatest of a window
-MAX_WINDOWS = 200  # drawn for one item before a stratum is called out of reach of the networks
+NODES = {8: (3, 8), 15: (9, 15), 30: (16, 30)}  # n in a stratum's name -> bounds of a window's nodes, roots included
+IN_DEGREES = {2: (1, 2), 4: (3, 4), 6: (5, 6)}  # k in a stratum's name -> bounds of a window's greatest in-degree
+MAX_WINDOWS = 200  # windows drawn for one item before its stratum counts as unreachable
 _VALID_NAME = re.compile(r"(?!(?:not|and|or|xor|iff|if)\Z)[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class WindowSize(NamedTuple):
-    """Number of variables and greatest in-degree of windows; both bounds included."""
+    """The windows of a stratum: bounds of the number of nodes and of the greatest in-degree, all inclusive."""
 
     name: str
     nodes: tuple[int, int]
@@ -100,7 +100,7 @@ class WindowSize(NamedTuple):
 
 
 def window_sizes(prefix: str) -> list[WindowSize]:
-    """Return the sizes of strata. prefix: of their names, as in `network_n8_k2`."""
+    """Return the sizes of all strata; their names start with the prefix, as in `network_n8_k2`."""
     return [
         WindowSize(f"{prefix}_n{number}_k{degree}", nodes, in_degree)
         for number, nodes in NODES.items()
@@ -109,23 +109,23 @@ def window_sizes(prefix: str) -> list[WindowSize]:
 
 
 class UnreachableStratumError(Exception):
-    """No window of the networks was of a stratum, among as many as are drawn."""
+    """None of the MAX_WINDOWS windows that were drawn belongs to the stratum."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A network that windows are drawn from, constants put in."""
+    """A network that windows are drawn from; constant nodes are substituted and cannot be drawn."""
 
     network: BooleanNetwork
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:
-        """The functions that are not constant."""
+        """The functions that are not constant, with constant inputs substituted."""
         return propagate_constants(self.network)[0]
 
     @cached_property
     def dependent(self) -> Sequence[str]:
-        """Nodes that do not read themselves, sorted."""
+        """The nodes that are not inputs of their own functions, sorted."""
         return sorted(name for name, function in self.functions.items() if name not in function.inputs)
 
     @cached_property
@@ -136,9 +136,9 @@ class Source:
         return len(chosen), is_least
 
     def labels(self, names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
-        """Return properties of a window and its network, each proven.
+        """Return properties of a window and its network, each computed exactly, as texts.
 
-        names: of all variables, in neutral order; chosen: nodes with their functions
+        names: all variables of the window, in neutral order; chosen: those with their functions in it
         """
         functions = [self.functions[name] for name in chosen]
         signs = [sign for function in functions for sign in function.signs]
@@ -163,7 +163,7 @@ def read_sources(folder: Path, digests: tuple[str, ...]) -> tuple[Source, ...]:
 
 
 def valid_names(names: Sequence[str]) -> list[str]:
-    """Return names as variables of the DSL: other characters become `_`, and equal names a number."""
+    """Return distinct names of DSL variables: other characters become `_`, and equal names get a number."""
     ids = unique_ids(names, "A-Za-z0-9_", is_valid=_VALID_NAME)
     return [ids[name] for name in names]
 
@@ -178,7 +178,7 @@ def grow_window(
 ) -> list[str]:
     """Return up to `size` nodes that are joined by edges.
 
-    candidates: nodes that may be among them; allows: whether a window may grow to some nodes
+    candidates: nodes that may be among them; allows: whether a window may consist of the given nodes
     """
     allowed = set(candidates)
     children: dict[str, set[str]] = {}
@@ -188,8 +188,8 @@ def grow_window(
     chosen = [rng.choice(candidates)]
     refused: set[str] = set()
     while len(chosen) < size:
-        near = {n for name in chosen for n in (*functions[name].inputs, *children.get(name, ()))} & allowed
-        open_names = sorted(near - refused - set(chosen))
+        neighbours = {n for name in chosen for n in (*functions[name].inputs, *children.get(name, ()))} & allowed
+        open_names = sorted(neighbours - refused - set(chosen))
         if not open_names:
             break
         name = rng.choice(open_names)
@@ -201,5 +201,5 @@ def grow_window(
 
 
 def window_variables(functions: Mapping[str, Function], chosen: Sequence[str]) -> set[str]:
-    """Return the nodes of a window and what they read."""
+    """Return the nodes of a window and the inputs of their functions."""
     return {*chosen, *(source for name in chosen for source in functions[name].inputs)}

@@ -1,4 +1,4 @@
-"""Networks that agree with trajectories, counted gene by gene, and the share of them that give an answer."""
+"""Networks that agree with trajectories, counted gene by gene, and the share of them that gives an answer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from calibrant.dsl.networks.text_formats import bnet_text
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.space import space_repr
 
-MAX_MONOTONE_CANDIDATES = 5  # 7,581 functions (R. Dedekind, 1897)
-MAX_BRANCHES = 10_000  # branches of paths to an attractor
+MAX_MONOTONE_CANDIDATES = 5  # candidates with a sign; 7,581 monotone functions of 5 inputs (R. Dedekind, 1897)
+MAX_BRANCHES = 10_000  # paths that are followed at a time, and that are listed
 
 Pattern = tuple[int, ...]
+"""Values of the candidates of a gene, in their order."""
 Values = Mapping[Pattern, int]
+"""Pattern before a step -> value of the gene after it."""
 
 
 @cache
@@ -41,10 +43,10 @@ def monotone_tables(num_inputs: int) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class GeneFunctions:
-    """Functions of one gene over its candidates.
+    """The functions of one gene, of its candidates, that agree with what was read.
 
-    signs: of the candidates; values: patterns of the candidates that were seen, and the value after; None if a pattern
-    has both
+    signs: one for each candidate: +, - or both
+    values: the gene's value after each pattern that was read; None if both values follow a pattern, so no function fits
     """
 
     function_class: networks_network.FunctionClass
@@ -52,7 +54,7 @@ class GeneFunctions:
     values: Values | None
 
     def count(self, more: Values | None = None) -> int:
-        """Return the number of functions with the values that were seen, and with more values."""
+        """Return the number of functions that have the values that were read, and the values `more`."""
         if self.values is None:
             return 0
         values = dict(self.values)
@@ -63,23 +65,23 @@ class GeneFunctions:
             return 1 << ((1 << len(self.signs)) - len(values))
         ordered = [i for i, sign in enumerate(self.signs) if sign != "both"]
         others = [i for i, sign in enumerate(self.signs) if sign == "both"]
-        # one monotone function for each pattern of the candidates whose sign is open
-        parts: dict[Pattern, list[int]] = {}
+        # a function consists of one monotone function for each pattern of the candidates with the sign "both"
+        masks: dict[Pattern, list[int]] = {}  # rows of its monotone function that must be 0, and that must be 1
         for pattern, value in values.items():
             row = sum((pattern[p] if self.signs[p] == "+" else 1 - pattern[p]) << i for i, p in enumerate(ordered))
-            part = parts.setdefault(tuple(pattern[p] for p in others), [0, 0])
-            part[value] |= 1 << row
+            masks.setdefault(tuple(pattern[p] for p in others), [0, 0])[value] |= 1 << row
         tables = monotone_tables(len(ordered))
-        numbers = (
+        counts = (
             int(np.sum(((tables & np.uint64(zeros)) == 0) & ((tables & np.uint64(ones)) == np.uint64(ones))))
-            for zeros, ones in parts.values()
+            for zeros, ones in masks.values()
         )
-        return prod(numbers) * int(len(tables) ** ((1 << len(others)) - len(parts)))
+        return prod(counts) * int(len(tables) ** ((1 << len(others)) - len(masks)))
 
     def least_table(self) -> str:
-        """Return the function that is 1 only where a reading makes it so; ValueError if no function fits.
+        """Return the table of the function that is 1 only where the values read imply it.
 
-        Every function that fits is 1 there too, so this one fits if any does.
+        Every function that fits is 1 there too, so this one fits if any does. Raise `ValueError` if both values follow
+        a pattern.
         """
         if self.values is None:
             raise ValueError("a pattern with both values after it")
@@ -88,7 +90,7 @@ class GeneFunctions:
         return "".join("1" if any(self._implies(pattern, row) for pattern in ones) else "0" for row in rows)
 
     def greatest_table(self) -> str:
-        """Return the function that is 0 only where a reading makes it so; ValueError if no function fits."""
+        """Return the table of the function that is 0 only where the values read imply it, see `least_table`."""
         if self.values is None:
             raise ValueError("a pattern with both values after it")
         zeros = [pattern for pattern, value in self.values.items() if not value]
@@ -103,19 +105,19 @@ class GeneFunctions:
         return all(a == b or (sign == "+" and a < b) or (sign == "-" and a > b) for sign, a, b in steps)
 
     def draw_table(self, random: Random) -> str:
-        """Return a function of the class, drawn uniformly whatever the readings."""
+        """Return the table of a function of the class, drawn uniformly without regard to what was read."""
         num_signs = len(self.signs)
         if self.function_class == "free":
             return format(random.getrandbits(1 << num_signs), f"0{1 << num_signs}b")
         ordered = [i for i, sign in enumerate(self.signs) if sign != "both"]
         others = [i for i, sign in enumerate(self.signs) if sign == "both"]
         tables = monotone_tables(len(ordered)).tolist()
-        parts = {pattern: random.choice(tables) for pattern in product((0, 1), repeat=len(others))}
+        tables_by_pattern = {pattern: random.choice(tables) for pattern in product((0, 1), repeat=len(others))}
         table = []
         for row in range(1 << num_signs):
-            part = parts[tuple(row >> p & 1 for p in others)]
-            place = sum((row >> p & 1 ^ (self.signs[p] == "-")) << i for i, p in enumerate(ordered))
-            table.append(str(part >> place & 1))
+            monotone = tables_by_pattern[tuple(row >> p & 1 for p in others)]
+            monotone_row = sum((row >> p & 1 ^ (self.signs[p] == "-")) << i for i, p in enumerate(ordered))
+            table.append(str(monotone >> monotone_row & 1))
         return "".join(table)
 
 
@@ -123,17 +125,18 @@ class GeneFunctions:
 class FittingNetworks:
     """The networks of a class that agree with every reading of a task.
 
-    genes: the functions of each; max_branches: paths that are listed at most
+    genes: gene -> its functions that fit
+    max_branches: largest number of paths that are listed, and of those that are followed at a time
     """
 
     task: networks_network.TrajectoryTask
     genes: Mapping[str, GeneFunctions] = field(repr=False)
     max_branches: int = MAX_BRANCHES
-    _numbers: dict[tuple[str, tuple[tuple[Pattern, int], ...]], int] = field(default_factory=dict, repr=False)
+    _counts: dict[tuple[str, tuple[tuple[Pattern, int], ...]], int] = field(default_factory=dict, repr=False)
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """The number of functions that fit, of each gene."""
+        """Gene -> the number of its functions that fit."""
         return {gene: functions.count() for gene, functions in self.genes.items()}
 
     @property
@@ -149,7 +152,7 @@ class FittingNetworks:
         return space_repr(self)
 
     def share_of_path(self, states: Sequence[str]) -> Fraction:
-        """Return the share of the networks under which states follow one another, with the question's clamps."""
+        """Return the share of networks under which each state follows the one before, given the question's clamps."""
         visited = self._visited(states)
         return prod(
             (Fraction(self._count(gene, values), self.counts[gene]) for gene, values in visited.items()),
@@ -157,50 +160,57 @@ class FittingNetworks:
         )
 
     def _visited(self, states: Sequence[str]) -> dict[str, dict[Pattern, int]]:
-        """Return of each gene that is not held the patterns on a path, and the values after."""
+        """Return, for each gene that is not clamped, its value after each pattern on a path."""
         visited: dict[str, dict[Pattern, int]] = {}
         for position, gene in enumerate(self.task.genes):
             if gene not in self.task.question.clamps:
-                entry = visited[gene] = {}
+                values = visited[gene] = {}
                 for before, after in pairwise(states):
-                    entry[self._pattern(gene, before)] = int(after[position])
+                    values[self._pattern(gene, before)] = int(after[position])
         return visited
 
     @cached_property
-    def _places(self) -> Mapping[str, tuple[int, ...]]:
-        """The positions of the candidates of each gene in states."""
-        places = {gene: index for index, gene in enumerate(self.task.genes)}
-        return {gene: tuple(places[name] for name, _ in self.task.candidates[gene]) for gene in self.task.genes}
+    def _candidate_positions(self) -> Mapping[str, tuple[int, ...]]:
+        """Gene -> the positions of its candidates in a state."""
+        positions = {gene: index for index, gene in enumerate(self.task.genes)}
+        return {gene: tuple(positions[name] for name, _ in self.task.candidates[gene]) for gene in self.task.genes}
 
     def _pattern(self, gene: str, state: str) -> Pattern:
-        return tuple(int(state[place]) for place in self._places[gene])
+        return tuple(int(state[position]) for position in self._candidate_positions[gene])
 
     def _count(self, gene: str, values: Values) -> int:
-        """Return the number of functions of a gene that fit and have these values; each is counted once."""
+        """Return the number of functions of a gene that fit and have these values; the number is cached."""
         key = gene, tuple(sorted(values.items()))
-        if key not in self._numbers:
-            self._numbers[key] = self.genes[gene].count(values)
-        return self._numbers[key]
+        if key not in self._counts:
+            self._counts[key] = self.genes[gene].count(values)
+        return self._counts[key]
 
     @property
     def _first_path(self) -> tuple[str, ...]:
+        """The path that has only the start of the question, with its clamps."""
         question = self.task.question
         return (networks_network.clamp_state(question.start, self.task.genes, question.clamps),)
 
     def share_of_attractor(self, attractor: Sequence[str]) -> Found[Fraction] | OutOfBudget:
-        """Return the share of the networks that reach an attractor from the question's start."""
+        """Return the share of the networks that reach an attractor from the question's start.
+
+        attractor: its states in order, from the one that `rotate_cycle` puts first
+        """
         shares = self.shares_of_attractors()
         return Found(shares.value.get(tuple(attractor), Fraction(0))) if isinstance(shares, Found) else shares
 
     def shares_of_attractors(self) -> Found[Mapping[tuple[str, ...], Fraction]] | OutOfBudget:
-        """Return the attractors that some networks reach from the question's start, and the share of each."""
+        """Return attractor -> share of the networks that reach it from the question's start.
+
+        `OutOfBudget` if more than `max_branches` paths lead to attractors
+        """
         shares: dict[tuple[str, ...], Fraction] = {}
         waiting, num_paths = [(self._first_path, Fraction(1))], 0
         try:
             while waiting:
                 path, share = waiting.pop()
                 if path[-1] not in path[:-1]:
-                    waiting += [((*path, state), share * part) for state, part in self._successors(path)]
+                    waiting += [((*path, state), share * fraction) for state, fraction in self._successors(path)]
                     if len(waiting) > self.max_branches:
                         raise _BranchLimitError
                     continue
@@ -214,24 +224,30 @@ class FittingNetworks:
         return Found(shares)
 
     def likeliest_path(self, steps: int) -> Found[tuple[tuple[str, ...], Fraction]] | OutOfBudget:
-        """Return the states of so many steps that most of the networks give, first in text order of equals."""
+        """Return the start and the `steps` states after it under the largest share of the networks, and that share.
+
+        Of paths with equal shares, the first in text order; `OutOfBudget` if too many paths must be followed
+        """
         waiting, num_paths = [(Fraction(-1), self._first_path)], 0
-        while True:  # the path of the greatest share first: a longer one has no greater share
+        while True:  # the path of the greatest share is extended first: no extension has a greater share than its path
             share, path = heappop(waiting)
             if len(path) == steps + 1:
                 return Found((path, -share))
             num_paths += 1
             try:
-                following = [(share * part, (*path, state)) for state, part in self._successors(path)]
+                longer = [(share * fraction, (*path, state)) for state, fraction in self._successors(path)]
             except _BranchLimitError:
-                following = []
-            if not following or num_paths > self.max_branches or len(waiting) + len(following) > 10 * self.max_branches:
+                longer = []
+            if not longer or num_paths > self.max_branches or len(waiting) + len(longer) > 10 * self.max_branches:
                 return OutOfBudget(f"over {self.max_branches:,} paths of networks that fit")
-            for entry in following:
+            for entry in longer:
                 heappush(waiting, entry)
 
     def likeliest_answer(self) -> Found[tuple[tuple[str, ...], Fraction]] | OutOfBudget:
-        """Return the answer that most networks give, and their share; see dsl.networks.network.answer_question."""
+        """Return the answer that the largest share of the networks gives, and that share.
+
+        For the form of answers see dsl.networks.network.answer_question.
+        """
         steps = self.task.question.steps
         if steps is not None:
             path = self.likeliest_path(steps)
@@ -242,13 +258,16 @@ class FittingNetworks:
         return Found(min(shares.value.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def share_of_answer(self, answer: Sequence[str]) -> Found[Fraction] | OutOfBudget:
-        """Return the share of the networks that give an answer."""
+        """Return the share of the networks that gives an answer."""
         if self.task.question.steps is None:
             return self.share_of_attractor(answer)
         return Found(self.share_of_path((*self._first_path, *answer)))
 
     def majority_answer(self) -> tuple[str, ...]:
-        """Return the answer under the value that most functions of each gene give at each pattern, 0 of equals."""
+        """Return the answer of the network whose genes follow, at each pattern, most of their functions that fit.
+
+        A gene is 0 where as many functions give 1 as give 0.
+        """
         path, steps = list(self._first_path), self.task.question.steps
         while (path[-1] not in path[:-1]) if steps is None else len(path) <= steps:
             path.append("".join(self._majority(gene, path[-1]) for gene in self.task.genes))
@@ -261,41 +280,48 @@ class FittingNetworks:
         return str(int(2 * self._count(gene, {self._pattern(gene, state): 1}) > self.counts[gene]))
 
     def num_undecided(self, answer: Sequence[str]) -> dict[str, int]:
-        """Return of each gene how many patterns on the path to an answer the networks that fit disagree about."""
+        """Return gene -> number of patterns on the path to an answer after which functions that fit differ."""
         undecided = dict.fromkeys(self.task.genes, 0)
         for gene, values in self._visited((*self._first_path, *answer)).items():
             undecided[gene] = sum(0 < self._count(gene, {p: v}) < self.counts[gene] for p, v in values.items())
         return undecided
 
     def witness(self) -> str:
-        """Return one of the networks as bnet; ValueError if there is none. See `GeneFunctions.least_table`."""
+        """Return one of the networks as bnet: every gene has its `GeneFunctions.least_table`.
+
+        Raise `ValueError` if both values follow a pattern of some gene.
+        """
         return self._as_bnet({gene: functions.least_table() for gene, functions in self.genes.items()})
 
     def extreme_networks(self) -> Iterator[str]:
-        """Yield the networks that fit with the least, and with the greatest function of every gene."""
+        """Yield two networks: of the least function of every gene, and of the greatest."""
         yield self.witness()
         yield self._as_bnet({gene: functions.greatest_table() for gene, functions in self.genes.items()})
 
     def draw(self, random: Random) -> str:
-        """Return a network of the class as bnet, drawn uniformly whatever the readings."""
+        """Return a network of the class as bnet, drawn uniformly without regard to the readings."""
         return self._as_bnet({gene: functions.draw_table(random) for gene, functions in self.genes.items()})
 
     def _as_bnet(self, tables: Mapping[str, str]) -> str:
+        """Return the network of these tables over the candidates of each gene; bnet has inputs in order of names."""
         names = {gene: [name for name, _ in self.task.candidates[gene]] for gene in tables}
         functions = {}
         for gene, table in tables.items():
             order = sorted(range(len(names[gene])), key=names[gene].__getitem__)
-            rows = (sum((row >> i & 1) << place for i, place in enumerate(order)) for row in range(len(table)))
+            rows = (sum((row >> i & 1) << position for i, position in enumerate(order)) for row in range(len(table)))
             functions[gene] = from_table(sorted(names[gene]), "".join(table[row] for row in rows))
         return bnet_text(functions)
 
     def num_unseen(self, path: Sequence[str]) -> int:
-        """Return how many patterns on a path no reading has, over genes that are not held."""
+        """Return the number of patterns on a path that no reading has, summed over the genes that are not clamped."""
         visited = self._visited(path)
         return sum(len(visited[gene].keys() - (self.genes[gene].values or {}).keys()) for gene in visited)
 
     def _successors(self, path: Sequence[str]) -> Iterator[tuple[str, Fraction]]:
-        """Yield the states that may follow a path, with the share of the networks of the path that go there."""
+        """Yield each state that may follow a path, with its share of the networks that give the path.
+
+        Raise `_BranchLimitError` for more than `max_branches` states.
+        """
         visited = self._visited(path)
         options: list[list[tuple[str, Fraction]]] = []
         for gene in self.task.genes:
@@ -303,25 +329,28 @@ class FittingNetworks:
                 options.append([(str(self.task.question.clamps[gene]), Fraction(1))])
                 continue
             before = visited[gene]
-            pattern, whole = self._pattern(gene, path[-1]), self._count(gene, before)
-            parts = (
+            pattern, total = self._pattern(gene, path[-1]), self._count(gene, before)
+            counts = (
                 [(value, self._count(gene, {**before, pattern: value})) for value in (0, 1)]
                 if pattern not in before
-                else [(before[pattern], whole)]
+                else [(before[pattern], total)]
             )
-            options.append([(str(value), Fraction(number, whole)) for value, number in parts if number])
+            options.append([(str(value), Fraction(count, total)) for value, count in counts if count])
         if prod(map(len, options)) > self.max_branches:
             raise _BranchLimitError
         for choice in product(*options):
-            yield "".join(value for value, _ in choice), prod((part for _, part in choice), start=Fraction(1))
+            yield "".join(value for value, _ in choice), prod((share for _, share in choice), start=Fraction(1))
 
 
 class _BranchLimitError(Exception):
-    """A state has too many successors."""
+    """There are more successors or paths than `FittingNetworks.max_branches`."""
 
 
 def fit_networks(task: networks_network.TrajectoryTask) -> Found[FittingNetworks] | OutOfBudget:
-    """Return the networks that agree with every reading; `OutOfBudget` beyond 5 candidates of a sign of one gene."""
+    """Return the networks that agree with every reading.
+
+    `OutOfBudget` if a gene of a signed class has more than MAX_MONOTONE_CANDIDATES candidates with a sign
+    """
     genes, function_class = {}, task.function_class
     for gene in task.genes:
         signs = tuple(sign for _, sign in task.candidates[gene])
@@ -337,10 +366,10 @@ def fit_networks(task: networks_network.TrajectoryTask) -> Found[FittingNetworks
 
 @dataclass(frozen=True)
 class TrueAnswer:
-    """The answer of the network behind a task, and the share of fitting networks that give it.
+    """The answer of the network behind a task, and the share of fitting networks that gives it.
 
-    states: from the start on; attractor: the one that the start reaches, after so many transient steps
-    agree: None where the paths are too many to list
+    states: from the start on; attractor: the one that the start reaches; transient: number of steps until then
+    agree: the share; None if there are too many paths to list
     """
 
     states: tuple[str, ...]
@@ -355,7 +384,7 @@ class TrueAnswer:
 
 
 def answer_of(network: networks_network.Network, fitting: FittingNetworks) -> TrueAnswer:
-    """Return the network's answer to the question of a task, with the share of fitting networks that give it."""
+    """Return the network's answer to the question of a task, with the share of fitting networks that gives it."""
     question = fitting.task.question
     genes = fitting.task.genes
     transient, attractor = networks_network.path_to_attractor(network, genes, question.start, question.clamps)
