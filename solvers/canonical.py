@@ -1,10 +1,11 @@
 """Canonical order of a coloured structure: equal for all renamings and reorderings of the same structure.
 
-Colour refinement over labelled edges (Weisfeiler and Leman) separates vertices by what surrounds them. Where classes of
-several vertices remain, one is individualised and refinement goes on, for each vertex of the class; the leaf with the
-least edge list is canonical, and equal leaves give automorphisms, which prune the search (B. D. McKay, Practical graph
-isomorphism, 1981). Colours are sums of mixed words modulo 2**64, so they do not depend on an order; two different
-surroundings with one word would cost symmetry breaking, never correctness.
+Colour refinement over labelled edges (Weisfeiler and Leman) separates vertices by their surroundings. If a class of
+several base vertices remains, the search individualises each of them in turn, that is, gives it a colour of its own,
+and refines again. At a leaf no such class remains. The leaf with the least edge list is canonical; leaves with equal
+edge lists give automorphisms, which prune the search (B. D. McKay, Practical graph isomorphism, 1981). Colours are sums
+of mixed words modulo 2**64, so they do not depend on an order of the edges. If two different surroundings had the same
+word, refinement would separate less.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 Permutation: TypeAlias = tuple[int, ...]
 """Image of each vertex."""
 
-MAX_LEAVES = 500  # of one search; structures with a graph automorphism problem behind them are not what tasks are
-_INDIVIDUAL = np.uint64(0x9E3779B97F4A7C15)
+MAX_LEAVES = 500  # leaves of one search; only structures with hard automorphism problems, which tasks lack, need more
+_INDIVIDUAL = np.uint64(0x9E3779B97F4A7C15)  # changes the colour of an individualised vertex
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def word(*content: object) -> int:
-    """Return a word that stands for content, equal for equal texts of it; 0 to 2**63 - 1."""
+    """Return a hash of the repr of the content, from 0 to 2**63 - 1."""
     return int.from_bytes(hashlib.blake2b(repr(content).encode(), digest_size=8).digest(), "big") >> 1
 
 
@@ -38,9 +39,10 @@ def word(*content: object) -> int:
 class Structure:
     """Vertices with colours, and labelled directed edges.
 
-    colours: word of each vertex; base: vertices 0 to base - 1 decide the others up to twins, so only they are
-        individualised
-    sources, targets, labels: of each edge
+    colours: one word for each vertex
+    base: only vertices 0 to base - 1 are individualised; once they are separate, refinement separates the others up to
+        twins, whose exchange changes nothing
+    sources, targets, labels: one entry for each edge
     """
 
     colours: Words
@@ -50,7 +52,7 @@ class Structure:
     labels: Words
 
     def extended(self, colours: Words, edges: Sequence[tuple[int, int, int]]) -> Structure:
-        """Return the structure with other colours and further edges: source, target and label of each."""
+        """Return the structure with other colours and further edges, each (source, target, label)."""
         sources, targets, labels = zip(*edges, strict=True) if edges else ((), (), ())
         return Structure(
             colours,
@@ -61,7 +63,7 @@ class Structure:
         )
 
     def edge_list(self, order: Sequence[int]) -> bytes:
-        """Return colours and sorted edges under an order of the vertices: equal iff both orders spell one structure."""
+        """Return colours and sorted edges under an order of the vertices; equal iff the structure is the same."""
         position = np.empty(len(order), np.int64)
         position[np.asarray(order, np.int64)] = np.arange(len(order))
         codes = np.sort(self._edge_codes(position))
@@ -70,7 +72,7 @@ class Structure:
         return self.colours[np.asarray(order, np.int64)].tobytes() + rows.tobytes()
 
     def is_same(self, first: Indices, second: Indices) -> bool:
-        """Return whether two orders of the vertices spell one structure."""
+        """Return whether the structure is the same under two orders of the vertices."""
         if not np.array_equal(self.colours[first], self.colours[second]):
             return False
         position = np.empty((2, len(first)), np.int64)
@@ -79,18 +81,18 @@ class Structure:
 
     @cached_property
     def _sorted_labels(self) -> tuple[Words, Indices]:
-        """Labels of all edges, ascending, and for each edge the rank of its label."""
+        """The labels of all edges, ascending, and for each edge the rank of its label."""
         return np.sort(self.labels), np.searchsorted(np.unique(self.labels), self.labels)
 
     def _edge_codes(self, position: Indices) -> Indices:
         """Return a number for each edge that sorts by label, then by position of its target, then of its source."""
-        number = len(position)
-        return (self._sorted_labels[1] * number + position[self.targets]) * number + position[self.sources]
+        size = len(position)
+        return (self._sorted_labels[1] * size + position[self.targets]) * size + position[self.sources]
 
 
 @dataclass
 class StructureBuilder:
-    """Collects vertices, base vertices first, and edges."""
+    """Collects the vertices, base vertices first, and the edges of a structure."""
 
     colours: list[int] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
@@ -98,11 +100,11 @@ class StructureBuilder:
     labels: list[int] = field(default_factory=list)
 
     def vertex(self, *colour: object) -> int:
-        """Add a vertex; return its number."""
+        """Add a vertex with the colour that stands for this content, and return its number."""
         return self.vertex_of(word(*colour))
 
     def vertex_of(self, colour: int) -> int:
-        """Add a vertex whose colour is a word; return its number."""
+        """Add a vertex whose colour is this word, and return its number."""
         self.colours.append(colour)
         return len(self.colours) - 1
 
@@ -113,13 +115,13 @@ class StructureBuilder:
         self.labels.append(label)
 
     def edges(self, sources: Sequence[int] | Indices, target: int, label: int = 0) -> None:
-        """Add an edge from each of the sources."""
+        """Add an edge from each of the sources to one target."""
         self.sources.extend(sources)
         self.targets.extend([target] * len(sources))
         self.labels.extend([label] * len(sources))
 
     def vertices_of(self, colour: int, number: int) -> Indices:
-        """Add vertices of a colour that is a word; return their numbers."""
+        """Add `number` vertices whose colour is this word, and return their numbers."""
         first = len(self.colours)
         self.colours.extend([colour] * number)
         return np.arange(first, first + number)
@@ -131,7 +133,7 @@ class StructureBuilder:
         self.labels.extend([label] * len(sources))
 
     def build(self, base: int) -> Structure:
-        """Return the structure; the first `base` vertices decide the others up to twins."""
+        """Return the structure; for `base` see `Structure`."""
         return Structure(
             np.array(self.colours, np.uint64),
             base,
@@ -143,11 +145,11 @@ class StructureBuilder:
 
 @dataclass(frozen=True)
 class CanonicalOrder:
-    """Result of a search.
+    """The result of a search.
 
-    order: vertices, canonical first to last; twins among those that are no base vertices stand by number
-    automorphisms: generators of the symmetries that were met; empty means that every vertex of the base is unlike all
-    is_complete: whether the search ended; else the order may depend on the numbering
+    order: vertices from the canonically first to the last; twins that are not base vertices are ordered by number
+    automorphisms: generators of the automorphisms that were found; if there are none, no two base vertices are alike
+    is_complete: whether the search ended before MAX_LEAVES; if not, the order may depend on the numbers of vertices
     """
 
     order: tuple[int, ...]
@@ -156,7 +158,7 @@ class CanonicalOrder:
 
     @cached_property
     def rank(self) -> dict[int, int]:
-        """Place of each vertex in the order."""
+        """Vertex -> its index in the order."""
         return {vertex: index for index, vertex in enumerate(self.order)}
 
 
@@ -171,7 +173,7 @@ def canonical_order(structure: Structure, *, max_leaves: int = MAX_LEAVES) -> Ca
 def canonical_key(structure: Structure) -> bytes:
     """Return a digest that is equal for structures that are renamings of each other.
 
-    It is equal for these alone, but where the search did not end: there colours after refinement are compared.
+    Other structures have other digests if the search ends; if not, the digest is that of the refined colours only.
     """
     result = canonical_order(structure)
     content = structure.edge_list(result.order) if result.is_complete else np.sort(refined_colours(structure)).tobytes()
@@ -179,15 +181,16 @@ def canonical_key(structure: Structure) -> bytes:
 
 
 def refined_colours(structure: Structure) -> Words:
-    """Return the colours after refinement, equal for vertices that it does not separate."""
+    """Return the colours after refinement; they are equal for vertices that it does not separate."""
     return _Search(structure, 0).refine(structure.colours)
 
 
 class _Messages(NamedTuple):
-    """Operands of refinement: for each end of each edge, grouped by the vertex that reads it, the colour of the other.
+    """Operands of refinement: each end of each edge reads the colour of the other end; grouped by reading vertex.
 
-    senders: the other vertex; added, crossed: words that are added to its colour, then combined by exclusive or
-    vertices: the readers, ascending; starts: index of each reader's first message
+    senders: the vertex at the other end
+    added, crossed: words that are added to its colour, and then combined with it by exclusive or
+    vertices: the reading vertices, ascending; starts: index of the first message of each
     """
 
     senders: Indices
@@ -198,7 +201,7 @@ class _Messages(NamedTuple):
 
 
 class _Search:
-    """Depth-first search over individualised vertices."""
+    """Depth-first search over paths of individualised vertices."""
 
     def __init__(self, structure: Structure, max_leaves: int) -> None:
         self.structure = structure
@@ -223,7 +226,7 @@ class _Search:
         return _Messages(senders, added, crossed, vertices, starts)
 
     def refine(self, colours: Words) -> Words:
-        """Return the colours after refinement to a fixed point."""
+        """Return the colours once a further round of refinement separates no more classes."""
         messages, num_classes = self._messages, _num_different(colours)
         while True:
             sums = np.zeros_like(colours)
@@ -237,7 +240,7 @@ class _Search:
             num_classes = refined
 
     def descend(self, colours: Words, path: tuple[int, ...]) -> None:
-        """Search below a node whose path has been individualised."""
+        """Search all leaves below a path of vertices that are individualised in these colours."""
         cell = self._cell(colours)
         if cell is None:
             self._leaf(tuple(np.argsort(colours, kind="stable").tolist()), path)
@@ -263,19 +266,20 @@ class _Search:
 
     @cached_property
     def _base_words(self) -> tuple[Words, Indices]:
-        """Different words for the base vertices, and the order of all vertices that they decide."""
+        """Different words for the base vertices, and the order of all vertices that follows from them."""
         words = _mix(np.arange(1, self.structure.base + 1, dtype=np.uint64))
         return words, self._decided_order(words)
 
     def _decided_order(self, words: Words) -> Indices:
+        """Return the order of all vertices by refined colours if the base vertices have these words as colours."""
         colours = self.structure.colours.copy()
         colours[: len(words)] = words
         return np.argsort(self.refine(colours), kind="stable")
 
     def _swap(self, first: int, second: int) -> Permutation | None:
-        """Return the automorphism that swaps two base vertices and keeps the others, None if there is none.
+        """Return the automorphism that swaps two base vertices and keeps the other base vertices; None without one.
 
-        Values that a structure does not tell apart are such: a search below each would find them leaf by leaf.
+        Values that are alike in a structure have such swaps; without this check a search below each would find them.
         """
         words, order = self._base_words
         swapped = words.copy()
@@ -288,7 +292,7 @@ class _Search:
         return tuple(image.tolist())
 
     def _cell(self, colours: Words) -> list[int] | None:
-        """Return the smallest class of several base vertices, of these the least colour; None without one."""
+        """Return the smallest class of several base vertices, of equal ones that of least colour; None without one."""
         classes: dict[int, list[int]] = {}
         for vertex, colour in enumerate(colours[: self.structure.base].tolist()):
             classes.setdefault(colour, []).append(vertex)
@@ -296,8 +300,9 @@ class _Search:
         return classes[min(several)[1]] if several else None
 
     def _leaf(self, order: tuple[int, ...], path: tuple[int, ...]) -> None:
+        """Compare a leaf with the best so far, and record the automorphism if both describe the same structure."""
         self.num_leaves += 1
-        if not path:  # no choice: nothing to compare
+        if not path:  # without a choice this is the only leaf
             self.best = order
             return
         edges = self.structure.edge_list(order)
@@ -308,16 +313,16 @@ class _Search:
             for vertex, target in zip(self.best, order, strict=True):
                 image[vertex] = target
             self.automorphisms.append(tuple(image))
-            common = (i for i, (a, b) in enumerate(zip(path, self.best_path, strict=False)) if a != b)
-            self.return_depth = next(common, 0)
+            differing = (i for i, (a, b) in enumerate(zip(path, self.best_path, strict=False)) if a != b)
+            self.return_depth = next(differing, 0)
 
     def _orbit(self, vertex: int, path: tuple[int, ...]) -> set[int]:
-        """Return the images of a vertex under the automorphisms that leave the path alone."""
+        """Return the images of a vertex under the automorphisms that fix every vertex of the path."""
         return set(orbit(vertex, [image for image in self.automorphisms if all(image[v] == v for v in path)]))
 
 
 def orbit(vertex: int, automorphisms: Sequence[Permutation]) -> Iterator[int]:
-    """Yield the images of a vertex under all products of automorphisms."""
+    """Yield a vertex and its images under all products of the automorphisms."""
     reached, waiting = {vertex}, [vertex]
     while waiting:
         current = waiting.pop()
@@ -329,12 +334,13 @@ def orbit(vertex: int, automorphisms: Sequence[Permutation]) -> Iterator[int]:
 
 
 def _num_different(words: Words) -> int:
+    """Return the number of different words."""
     ordered = np.sort(words)
     return min(len(words), 1) + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
 
 
 def _mix(words: Words) -> Words:
-    """Return words mixed so that their sums separate multisets (the finaliser of SplitMix64, Steele et al. 2014)."""
+    """Return mixed words, whose sums separate multisets of words (the finaliser of SplitMix64, Steele et al. 2014)."""
     mixed = words >> _SHIFTS[0]
     mixed ^= words
     mixed *= _MULTIPLIERS[0]

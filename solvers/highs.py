@@ -1,4 +1,4 @@
-"""HiGHS (extra `large`): silent programs in one thread, independent of other uses of HiGHS in the process."""
+"""HiGHS (extra `large`): programs that print nothing and run in one thread, whatever else in the process uses HiGHS."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def require_highs() -> None:
 
 
 def empty_program(**options: str | float | int) -> Highs:
-    """Create a program without columns and rows; `options` by their names in HiGHS."""
+    """Create a program without columns and rows; `options` have their names in HiGHS."""
     import highspy
 
     with _stdout_discarded():
         program = highspy.Highs()
-    # one thread: a pool is already spread over processes (bench.runs.executors); `options` may ask for more
+    # one thread: pools already run in several processes (bench.runs.executors); `options` may ask for more
     for name, chosen in {"output_flag": False, "threads": 1, **options}.items():
         program.setOptionValue(name, chosen)
     return program
@@ -38,10 +38,10 @@ def empty_program(**options: str | float | int) -> Highs:
 
 @contextmanager
 def _stdout_discarded() -> Iterator[None]:
-    """Discard output of C code to standard output: a new HiGHS prints a banner there before options can be set."""
+    """Discard what C code writes to standard output, as a new HiGHS prints a banner before options can be set."""
     try:
         original = os.dup(1)
-    except OSError:  # closed: nothing can be written to it
+    except OSError:  # standard output is closed, so nothing can be written to it
         yield
         return
     try:
@@ -57,10 +57,10 @@ def run(program: Highs) -> bool:
     """Solve a program; return whether it reached an optimum. `CalibrantError` if HiGHS refuses it."""
     import highspy
 
-    # HiGHS has one scheduler for the process: if another program set it up with more threads, this run is refused
+    # HiGHS has one scheduler in the process: if another program started it with more threads, this run is refused
     if program.run() == highspy.HighsStatus.kError:
         reset = getattr(highspy.Highs, "resetGlobalScheduler", None)
-        if reset is not None:  # highspy 1.7 has none: there the refusal stays
+        if reset is not None:  # highspy 1.7 has no reset, so the second run is refused too
             reset(True)
         if program.run() == highspy.HighsStatus.kError:
             raise CalibrantError(f"HiGHS refuses a program: {program.modelStatusToString(program.getModelStatus())}")

@@ -14,7 +14,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.pictures import Picture, Pictured
 
 # --- Budgets in states, not in seconds: the same budget gives the same answer on every machine ------------------------
-LEAST_SCM_STATES = 2_000_000_000  # functions that formula search may compare: under two seconds; pools need none
+LEAST_SCM_STATES = 2_000_000_000  # functions that a formula search may compare, in under two seconds; pools need none
 
 
 class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solver, not an error; callers see OutOfBudget
@@ -22,11 +22,11 @@ class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solve
 
 
 class Undecided(BudgetSpent):
-    """The budget ran out in a search for a minimum, or it cannot be decided at all.
+    """A search for a minimum ended without deciding it, as the budget ran out or for another reason.
 
     at_least: proven lower bound of the minimum
-    reached: reason in words; None if the budget ran out
-    incumbent: best assignment so far, by variable; None without one
+    reached: the other reason in words; None if the budget ran out
+    incumbent: the best assignment so far, as variable -> value; None without one
     """
 
     def __init__(self, at_least: int, reached: str | None = None, incumbent: Mapping[int, int] | None = None) -> None:
@@ -39,8 +39,8 @@ class Undecided(BudgetSpent):
 class Budget:
     """Countdown of the states that a search may visit.
 
-    Each solver states what a state is (a function compared, a node of a search tree). States are charged before the
-    work.
+    Each solver says what a state is, such as a function compared or a node of a search tree. States are charged before
+    the work on them is done.
     """
 
     __slots__ = ("_exhausted", "states", "used")
@@ -63,9 +63,9 @@ class Budget:
         return self._exhausted
 
     def spend(self, states: int) -> None:
-        """Charge states; `BudgetSpent` if fewer remain, and from then on at every call."""
+        """Charge states; raise `BudgetSpent` if fewer remain, and at every later call."""
         if self.states is not None:
-            # exhausted for good: a cheaper request after a refused one would otherwise pass, and skip part of a search
+            # all later requests are refused too: a cheaper one would otherwise pass, and part of a search be skipped
             if self._exhausted or states > self.states:
                 self._exhausted = True
                 raise BudgetSpent
@@ -76,7 +76,7 @@ class Budget:
         return f"Budget(states={self.states}, used={self.used})"
 
 
-# --- Outcomes of a solver: an answer, a proof that there is none, or an exhausted budget. Never None ------------------
+# --- Outcomes of a solver: an answer, a proof that there is none, or an exhausted budget ------------------------------
 MAX_REASON_CHARS = 140  # characters of a reason in a repr; `str` has all of it
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class Impossible(Pictured):
 
     @property
     def value(self) -> Never:
-        """Raise `CalibrantError` with what was exhausted: there is no answer."""
+        """Raise `CalibrantError` that names the exhausted class, as there is no answer."""
         raise CalibrantError(f"no value: {self}")
 
     def picture(self) -> Picture:
@@ -127,7 +127,7 @@ class Impossible(Pictured):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OutOfBudget(Pictured):
-    """The budget ran out before the question was decided; only the bound and the text below are proven.
+    """The budget ran out before the question was decided; only what the bound and the text state is proven.
 
     reached: how far the search got, in words
     lower_bound: proven lower bound of the objective, if there is one
@@ -138,7 +138,7 @@ class OutOfBudget(Pictured):
 
     @property
     def value(self) -> Never:
-        """Raise `CalibrantError` with what ran out: an incumbent is no answer (`BestSoFar.incumbent`)."""
+        """Raise `CalibrantError` that says how far the search got; `BestSoFar.incumbent` is no answer."""
         raise CalibrantError(f"no value: {self}")
 
     def picture(self) -> Picture:
@@ -162,7 +162,7 @@ class BestSoFar(OutOfBudget, Generic[T_co]):
     upper_bound: its cost; nothing costs less than `lower_bound`
     """
 
-    # no `value`: code that matches `Found` or asks for a value never takes an unproven answer for a proven one
+    # it has no `value`, so that no code takes an unproven answer for a proven one
     incumbent: T_co
     upper_bound: int
 

@@ -1,14 +1,13 @@
-"""SAT and MaxSAT through python-sat: clauses with named variables, and solvers charged to a budget.
+"""SAT and MaxSAT through python-sat: clauses with named variables, and solvers whose conflicts a budget limits.
 
-A literal is a non-zero integer, negative for a negated variable, as python-sat and DIMACS write it. Nothing here
-imports a solver.
+A literal is a non-zero integer, negative for a negated variable, as in python-sat and DIMACS. Importing this module
+imports no solver.
 
-Sources: at most one by a ladder and counting by a sequential counter, C. Sinz, Towards an optimal CNF encoding of
-Boolean cardinality constraints, 2005; precedence as a linear order or as levels, M. Gebser, T. Janhunen and
-J. Rintanen, SAT modulo graphs: acyclicity, 2014.
+Sources: the sequential counter, C. Sinz, Towards an optimal CNF encoding of Boolean cardinality constraints, 2005; an
+acyclic relation by a linear order, M. Gebser, T. Janhunen and J. Rintanen, SAT modulo graphs: acyclicity, 2014.
 
-RC2 raises a lower bound core by core (A. Ignatiev, A. Morgado and J. Marques-Silva, RC2: an efficient MaxSAT solver,
-2019), so there is a proven bound whenever the budget ends.
+RC2 raises a lower bound with each unsatisfiable core that it finds (A. Ignatiev, A. Morgado and J. Marques-Silva, RC2:
+an efficient MaxSAT solver, 2019), so there is a proven bound whenever the budget ends.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from calibrant.solvers.outcome import Budget
 # --- Conjunctive normal form with named variables: cardinality and acyclicity constraints ----------------------------
 Literal: TypeAlias = int
 Clause: TypeAlias = list[Literal]
-Arc: TypeAlias = tuple[int, int]
+Arc: TypeAlias = tuple[int, int]  # from node, to node
 
 
 class Cnf:
     """A conjunction of clauses.
 
     clauses: in the order in which they were added
-    labels: labels[i] is the meaning of variable i + 1; unique
+    labels: labels[i] says in words what variable i + 1 stands for; all are different
     """
 
     def __init__(self) -> None:
@@ -37,7 +36,7 @@ class Cnf:
         self.labels: list[str] = []
 
     def variable(self, label: str) -> Literal:
-        """Create a variable."""
+        """Create a variable and return its positive literal."""
         self.labels.append(label)
         return len(self.labels)
 
@@ -54,8 +53,8 @@ class Cnf:
 
 
 def add_at_most_one(cnf: Cnf, literals: Sequence[Literal], label: str) -> None:
-    """Demand that at most one literal holds: by pairs if there are few, else by a ladder "one of the first i"."""
-    # up to 4 literals there are at most 6 pairs, fewer clauses than a ladder needs, and no auxiliary variables
+    """Demand that at most one literal holds: by pairs if there are few, else by variables "one of the first i"."""
+    # 4 literals have 6 pairs: fewer clauses than the other encoding, and no auxiliary variables
     if len(literals) <= 4:
         for first, second in combinations(literals, 2):
             cnf.add(-first, -second)
@@ -65,17 +64,17 @@ def add_at_most_one(cnf: Cnf, literals: Sequence[Literal], label: str) -> None:
         if any_before is not None:
             cnf.add(-any_before, -literal)
         if index < len(literals) - 1:
-            step = cnf.variable(f"{label}: one of the first {index + 1}")
-            cnf.add(-literal, step)
+            any_so_far = cnf.variable(f"{label}: one of the first {index + 1}")
+            cnf.add(-literal, any_so_far)
             if any_before is not None:
-                cnf.add(-any_before, step)
-            any_before = step
+                cnf.add(-any_before, any_so_far)
+            any_before = any_so_far
 
 
 def add_exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) -> None:
     """Demand that exactly `number` of the literals hold, by a sequential counter: O(len(literals) * number) clauses.
 
-    counts[j] stands for "more than j of the literals so far"; j <= number.
+    counts[j] stands for "more than j of the literals so far hold", for j up to `number`.
     """
     if number > len(literals):
         cnf.add()
@@ -104,13 +103,13 @@ def add_exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) 
 
 
 def add_linear_order(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
-    """Demand a total order of the nodes in which arcs go forward: n**3 / 3 clauses for transitivity."""
+    """Demand a linear order of the nodes in which arcs that hold go forward: n**3 / 3 clauses for n nodes."""
     nodes = sorted({node for arc in arcs for node in arc})
     before: dict[Arc, Literal] = {}
     for u, v in combinations(nodes, 2):
         before[u, v] = cnf.variable(f"{u} before {v}")
         before[v, u] = -before[u, v]
-    # both cyclic orientations of every triple are excluded; a tournament without cyclic triples is transitive
+    # both cyclic orientations of every triple are excluded; a tournament without cyclic triples is a linear order
     for u, v, w in combinations(nodes, 3):
         cnf.add(-before[u, v], -before[v, w], before[u, w])
         cnf.add(before[u, v], before[v, w], -before[u, w])
@@ -119,23 +118,23 @@ def add_linear_order(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
 
 
 # --- Incremental SAT solver through python-sat, with conflicts charged to a budget ------------------------------------
-SOLVER = "cadical153"  # incremental, keeps to conflict limits (Glucose does not), logs proofs
+SOLVER = "cadical153"  # is incremental, writes proofs, and keeps to limits of conflicts, which Glucose does not
 
 
 class Charged:
-    """A python-sat solver whose conflicts are charged to a budget; all other attributes are passed through."""
+    """A python-sat solver whose conflicts are charged to a budget; its other attributes are those of the solver."""
 
     def __init__(self, solver: Any, budget: Budget, states: int = 1) -> None:
-        """Wrap a solver; one conflict costs `states` units of the budget."""
+        """Wrap a solver; one conflict costs `states` states of the budget."""
         self._solver = solver
         self._budget = budget
         self._states = states
         self._num_counted = 0
 
     def solve_limited(self, assumptions: Sequence[int] = (), expect_interrupt: bool = False) -> bool:
-        """Return whether there is a model; `BudgetSpent` if that was not decided.
+        """Return whether there is a model under the assumptions; raise `BudgetSpent` if that was not decided.
 
-        Python-sat's RC2 calls it by this name.
+        The name and the parameters are those by which python-sat's RC2 calls it.
         """
         remaining = self._budget.states
         if remaining is None:
@@ -147,7 +146,7 @@ class Charged:
             self._budget.spend(self._states)  # raises; python-sat would read a limit of 0 as no limit
         self._solver.conf_budget(limit)
         satisfiable = self._solver.solve_limited(assumptions=list(assumptions))
-        # a model found with the last conflict counts; solvers may overshoot a limit by some conflicts
+        # a model found with the last conflict counts; conflicts by which the solver exceeds the limit are not charged
         used = self._new_conflicts()
         self._budget.spend(remaining + 1 if satisfiable is None else min(used, limit) * self._states)
         return bool(satisfiable)
@@ -171,7 +170,10 @@ class Conflicts:
         self.cnf = cnf
 
     def model(self) -> Sequence[int] | None:
-        """Return a model, entry v - 1 for variable v; None if there is none; `BudgetSpent` if that was not decided."""
+        """Return a model as literals, that of variable v at index v - 1; None if there is none.
+
+        Raise `BudgetSpent` if that was not decided.
+        """
         if not self.solver.solve_limited():
             return None
         model: list[int] = self.solver.get_model()
@@ -189,13 +191,13 @@ class Conflicts:
 
 
 class CoreGuided:
-    """Minimum-cost models of a CNF; a model costs the weights of the preferred literals that do not hold.
+    """Models of least cost of a CNF; a model costs the sum of the weights of preferred literals that do not hold.
 
     at_least: proven lower bound of the cost
     """
 
     def __init__(self, cnf: Cnf, budget: Budget, *, states: int = 1) -> None:
-        """Load clauses; one conflict costs `states` units of the budget."""
+        """Load clauses; one conflict costs `states` states of the budget."""
         from pysat.examples.rc2 import RC2
         from pysat.formula import WCNF
 
@@ -217,16 +219,19 @@ class CoreGuided:
 
     def add(self, clause: Sequence[Literal]) -> None:
         """Add a hard clause."""
-        # to the SAT solver under RC2, so that cores found so far stay valid: constraints are only added
+        # it goes to RC2's SAT solver: cores found so far stay valid, as clauses are only added
         self._solver.add_clause(list(clause))
 
     def cheapest_model(self) -> set[Literal] | None:
-        """Return the positive literals of a model of least cost; None without a model; `BudgetSpent` if undecided."""
+        """Return the positive literals of a model of least cost; None without a model.
+
+        Raise `BudgetSpent` if that was not decided.
+        """
         model = self._rc2.compute()
         return None if model is None else {literal for literal in model if literal > 0}
 
     def settle(self) -> None:
-        """Restrict to the models of least cost; call after `cheapest_model`."""
+        """Exclude all models but those of least cost; call after `cheapest_model`."""
         for literal in self.optimum_assumptions():
             self.add([literal])
 
@@ -236,7 +241,7 @@ class CoreGuided:
         return [*self._rc2.sels, *self._rc2.sums]
 
     def model(self, assumptions: Iterable[Literal]) -> set[Literal] | None:
-        """Return the positive literals of a model of any cost under assumptions; None if there is none."""
+        """Return the positive literals of a model of any cost under the assumptions; None if there is none."""
         if not self._solver.solve_limited(assumptions=list(assumptions)):
             return None
         return {literal for literal in self._solver.get_model() if 0 < literal <= self._num_variables}

@@ -21,10 +21,10 @@ A = TypeVar("A")  # an answer to the question that is scored
 
 
 class Space(Protocol[M, X, R, A]):
-    """Members of a class that fit the evidence so far. Immutable: `after` returns a new space.
+    """The members of a class that fit the evidence so far. Immutable: `after` returns a new space.
 
-    in_words: the class, in the words of a claim
-    count: number of members, exact; 0 if nothing of the class fits
+    in_words: the class in the words that claims use
+    count: exact number of members; 0 if nothing in the class fits
     """
 
     @property
@@ -41,15 +41,15 @@ class Space(Protocol[M, X, R, A]):
         ...
 
     def after(self, experiment: X, reading: R) -> Space[M, X, R, A]:
-        """Return the space of members that give this reading; never more than there were."""
+        """Return the space of those members that give this reading to the experiment."""
         ...
 
     def outcomes(self, experiment: X) -> Mapping[R, int]:
-        """Count the members by reading; only readings that some member gives, together `count`."""
+        """Return reading -> number of members that give it, without readings of no member; the sum is `count`."""
         ...
 
     def verdicts(self) -> Mapping[A, int]:
-        """Count the members by their answer to the scored question; together `count`. One key: decided."""
+        """Return answer to the scored question -> number of members with it; with one key it is decided."""
         ...
 
 
@@ -65,7 +65,7 @@ def space_repr(space: InWords) -> str:
     return f"<{type(space).__name__}: {in_one_line(space.in_words)[:150]}>"
 
 
-# --- Greedy choice of the next experiment by the expected share of remaining members; the loop that runs experiments
+# --- Greedy choice of the next experiment by the expected share of remaining members; loop that runs experiments ------
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,12 @@ class RatedExperiment(Generic[X]):
 def best_experiment(
     space: Space[M, X, R, A], candidates: Iterable[X], cost: Callable[[X], int]
 ) -> Found[RatedExperiment[X]] | Impossible:
-    """Return the candidate with the least expected share of remaining members per cost; the first of equals.
+    """Return the candidate with the least expected share of remaining members for its cost; the first of equals.
 
     With outcome counts n_1, n_2, ... of n members the expected share is sum (n_i / n)^2. An experiment of cost c that
-    leaves the share s equals c experiments that leave s^(1/c) each, so s^(1/c) is compared. Costs are 1 or more.
-    `Impossible` if every candidate has the same outcome in all members.
+    leaves the share s is worth c experiments of cost 1 that leave s^(1/c) each, so s^(1/c) is compared. Costs are at
+    least 1.
+    `Impossible` if no candidate has different readings in two members.
     """
     best: RatedExperiment[X] | None = None
     for candidate in candidates:
@@ -94,9 +95,9 @@ def best_experiment(
         price = cost(candidate)
         if price < 1:
             raise ValueError(f"an experiment that costs {price}; costs are 1 or more")
-        # uniform truth: outcome i has probability n_i / n and leaves the share n_i / n, hence sum (n_i / n)^2
+        # all members are equally likely: outcome i has probability n_i / n and leaves the share n_i / n
         rated = RatedExperiment(candidate, price, Fraction(sum(n * n for n in counts), sum(counts) ** 2))
-        # s^(1/c) < t^(1/d) as s^d < t^c, in fractions, so that no rounding decides
+        # s^(1/c) < t^(1/d) is compared as s^d < t^c, in fractions, so that rounding decides nothing
         if best is None or rated.share**best.cost < best.share**rated.cost:
             best = rated
     if best is None:
@@ -118,9 +119,9 @@ def play(
     choose: Callable[[Space[M, X, R, A]], Move[X]],
     stop: Callable[[Space[M, X, R, A]], bool],
 ) -> Space[M, X, R, A]:
-    """Act in an episode until `stop` holds, the allowance is spent or the episode is closed; return the last space.
+    """Act in an episode until `stop` holds, no moves are left or the episode is closed; return the last space.
 
-    `ValueError` if a chosen action is refused, since that is an error of the solver.
+    Raise `ValueError` if a chosen action is refused, since that is an error of the solver.
     """
     while not episode.closed and episode.left > 0 and not stop(space):
         move = choose(space)

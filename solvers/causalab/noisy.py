@@ -438,7 +438,8 @@ def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
         return OutOfBudget(str(spent))
     if len(survivors) != 1:
         return OutOfBudget(
-            f"{num_null_settings} settings changed nothing, the noise did not show; {len(survivors)} mechanisms are left"
+            f"{num_null_settings} settings changed nothing, the noise did not show; "
+            f"{len(survivors)} mechanisms are left"
         )
     return Found(Answer(survivors[0], predict_frequency(survivors[0], evidence), True, space.in_words))
 

@@ -1,4 +1,4 @@
-"""Canonical names of a question's model, and models and questions under other names."""
+"""Canonical names of the model of a question, and models and questions under other names."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from calibrant.solvers.canonical import (
 )
 
 # --- Models and questions over other names of nodes, noise and values, with nodes in another topological order --------
-Values = Mapping[Symbol, Symbol]
+Values = Mapping[Symbol, Symbol]  # value -> value under the other names
 
 
 @dataclass(frozen=True)
 class ModelNames:
     """New names of a model.
 
-    order: positions of the nodes, in a topological order
-    keys: node or noise variable -> new name; values: of each of them, value -> new value; others keep theirs
+    order: positions of the nodes in the model, in the new topological order
+    keys: node or noise variable -> new name
+    values: node or noise variable -> new value of each of its values; values that are not listed stay
     """
 
     order: tuple[int, ...]
@@ -41,13 +42,13 @@ class ModelNames:
     values: Mapping[str, Values]
 
     def assignment(self, assignment: Mapping[str, Symbol]) -> dict[str, Symbol]:
-        """Return values of nodes or noise over the new names."""
+        """Return an assignment of nodes or noise under the new names."""
         return {self.keys[key]: self.values[key].get(value, value) for key, value in assignment.items()}
 
 
 @dataclass(frozen=True)
 class RenamedTask(Task):
-    """A task about a model over other names. Its source is that of the original, which rows do not read."""
+    """A task about a renamed model; its source is that of the original model, which rows do not read."""
 
     renamed: Model | None = None
 
@@ -58,13 +59,13 @@ class RenamedTask(Task):
 
 
 def rename_task(task: Task, names: ModelNames) -> RenamedTask:
-    """Return a task over other names."""
+    """Return a task under other names."""
     question, model = rename_question(task.question, names), rename_model(task.model, names)
     return RenamedTask(task.source, question, task.scenario, task.view, task.style, model)
 
 
 def rename_question(question: Question, names: ModelNames) -> Question:
-    """Return a question over other names."""
+    """Return a question under other names."""
     return replace(
         question,
         fixed=names.assignment(question.fixed),
@@ -75,21 +76,26 @@ def rename_question(question: Question, names: ModelNames) -> Question:
 
 
 def rename_model(model: Model, names: ModelNames) -> Model:
-    """Return a model over other names, nodes in the new order; mechanisms compute over the old values."""
+    """Return a model under other names, with its nodes in the new order.
+
+    Its mechanisms translate new values to the old ones, compute, and translate the result back.
+    """
     return Model([_rename_node(model.nodes[position], names) for position in names.order])
 
 
 def _rename_node(node: Node, names: ModelNames) -> Node:
-    forward, noise = names.values[node.name], names.values[node.noise]
-    back = [_inverse(names.values[parent]) for parent in node.parents]
-    noise_back = _inverse(noise)
+    to_new, noise_to_new = names.values[node.name], names.values[node.noise]
+    parents_to_old = [_inverse(names.values[parent]) for parent in node.parents]
+    noise_to_old = _inverse(noise_to_new)
 
     def mechanism(row: tuple[Symbol, ...], value: Symbol) -> Symbol:
-        old_row = tuple(values.get(symbol, symbol) for values, symbol in zip(back, row, strict=True))
-        output = node.value(old_row, noise_back.get(value, value))
-        return forward.get(output, output)
+        old_row = tuple(values.get(symbol, symbol) for values, symbol in zip(parents_to_old, row, strict=True))
+        output = node.value(old_row, noise_to_old.get(value, value))
+        return to_new.get(output, output)
 
-    weights = {noise.get(symbol, symbol): weight for symbol, weight in zip(node.support, node.weights, strict=True)}
+    weights = {
+        noise_to_new.get(symbol, symbol): weight for symbol, weight in zip(node.support, node.weights, strict=True)
+    }
     support = tuple(sorted(weights))
     return Node(
         names.keys[node.name],
@@ -98,15 +104,15 @@ def _rename_node(node: Node, names: ModelNames) -> Node:
         support,
         tuple(weights[symbol] for symbol in support),
         mechanism,
-        None if node.tabulate is None else _rename_table(node.tabulate, [*back, noise_back], forward),
+        None if node.tabulate is None else _rename_table(node.tabulate, [*parents_to_old, noise_to_old], to_new),
     )
 
 
-def _rename_table(tabulate: Tabulate, back: Sequence[Values], forward: Values) -> Tabulate:
+def _rename_table(tabulate: Tabulate, to_old: Sequence[Values], to_new: Values) -> Tabulate:
     def renamed(domains: Sequence[tuple[Symbol, ...]]) -> tuple[npt.NDArray[np.int32], tuple[Symbol, ...]]:
-        old = [tuple(values.get(s, s) for s in domain) for values, domain in zip(back, domains, strict=True)]
+        old = [tuple(values.get(s, s) for s in domain) for values, domain in zip(to_old, domains, strict=True)]
         codes, symbols = tabulate(old)
-        return codes, tuple(forward.get(symbol, symbol) for symbol in symbols)
+        return codes, tuple(to_new.get(symbol, symbol) for symbol in symbols)
 
     return renamed
 
@@ -115,12 +121,12 @@ def _inverse(values: Values) -> Values:
     return {new: old for old, new in values.items()}
 
 
-# --- Canonical names of a question's model: nodes, noise and values in an order that equations and question decide ----
-MAX_ROWS = 20_000  # of all tables together: more take longer to order than questions about them to answer
+# --- Canonical names of a question's model: equations and question decide the order of nodes, noise and values --------
+MAX_ROWS = 20_000  # rows of all tables of a model; ordering more takes longer than answering questions about it
 
 
 class _Labelling(NamedTuple):
-    """Vertices of keys and of their values, and the canonical order of all."""
+    """The canonical order of a structure, with the vertices of keys (nodes and noise) and of their values."""
 
     keys: Mapping[str, int]
     values: Mapping[str, Mapping[Symbol, int]]
@@ -128,7 +134,7 @@ class _Labelling(NamedTuple):
 
 
 def canonical_names(task: Task) -> ModelNames | None:
-    """Return canonical names; None for a model whose tables have over MAX_ROWS rows, or cannot be made."""
+    """Return canonical names; None if the tables of the model have over MAX_ROWS rows or cannot be computed."""
     model = task.model
     try:
         if sum(local.table.size for local in model.system) > MAX_ROWS:
@@ -140,18 +146,18 @@ def canonical_names(task: Task) -> ModelNames | None:
     order = _topological_order(model, [rank[keys[name]] for name in model.names])
     width = len(str(len(model)))
     new_keys: dict[str, str] = {}
-    for place, position in enumerate(order, start=1):
-        new_keys[model.nodes[position].name] = f"K{place:0{width}}"
-        new_keys[model.nodes[position].noise] = f"Q{place:0{width}}"
+    for number, position in enumerate(order, start=1):
+        new_keys[model.nodes[position].name] = f"K{number:0{width}}"
+        new_keys[model.nodes[position].noise] = f"Q{number:0{width}}"
     new_values = {key: _spell(domain, rank) for key, domain in values.items()}
     return ModelNames(order, new_keys, new_values)
 
 
 @lru_cache(maxsize=4096)  # questions about one program are not always neighbours
 def model_keys(model: Model) -> tuple[bytes, bytes]:
-    """Return keys of a model and of its graph, up to renaming of nodes, noise and values.
+    """Return digests of a model and of its graph that are equal under renaming of nodes, noise and values.
 
-    Of a model whose tables have over MAX_ROWS rows, or cannot be made, both are that of the graph.
+    If the tables of the model have over MAX_ROWS rows or cannot be computed, both are that of the graph.
     """
     graph = canonical_key(_graph(model))
     try:
@@ -163,6 +169,7 @@ def model_keys(model: Model) -> tuple[bytes, bytes]:
 
 
 def _graph(model: Model) -> Structure:
+    """Return the nodes of a model with an edge from each parent to its child."""
     builder = StructureBuilder()
     index = {name: builder.vertex("node") for name in model.names}
     for node in model.nodes:
@@ -171,7 +178,7 @@ def _graph(model: Model) -> Structure:
 
 
 def value_roles(task: Task) -> dict[str, dict[Symbol, int]]:
-    """Return a number for each value of each key, equal for values that model and question do not tell apart."""
+    """Return, for each value of each key, a number that is equal for values that are alike in model and question."""
     _, values, canonical = _label(task)
     return {
         key: {
@@ -183,6 +190,7 @@ def value_roles(task: Task) -> dict[str, dict[Symbol, int]]:
 
 
 def _label(task: Task) -> _Labelling:
+    """Add the question to the structure of the model, and order its vertices."""
     question, part = task.question, _model_part(task.model)
     colours = part.structure.colours.copy()
     for key, vertex in part.keys.items():
@@ -199,7 +207,7 @@ def _label(task: Task) -> _Labelling:
 
 
 class _ModelPart(NamedTuple):
-    """Structure of a model before a question: colours of keys are open."""
+    """Structure of a model without a question, which decides the colours of keys."""
 
     keys: Mapping[str, int]
     values: Mapping[str, Mapping[Symbol, int]]
@@ -218,7 +226,7 @@ def _model_part(model: Model) -> _ModelPart:
 
 
 def _add_values(builder: StructureBuilder, model: Model, keys: Mapping[str, int]) -> dict[str, dict[Symbol, int]]:
-    """Add the values of nodes and noise; noise values have their probabilities for colours."""
+    """Add the values of nodes and noise; the colour of a noise value is its probability."""
     values: dict[str, dict[Symbol, int]] = {}
     for node, local in zip(model.nodes, model.system, strict=True):
         values[node.name] = {symbol: builder.vertex("value") for symbol in local.domain}
@@ -235,7 +243,7 @@ def _add_values(builder: StructureBuilder, model: Model, keys: Mapping[str, int]
 def _add_tables(
     builder: StructureBuilder, model: Model, keys: Mapping[str, int], values: Mapping[str, Mapping[Symbol, int]]
 ) -> None:
-    """Add the rows of all tables: parents' values and noise value to a value; arguments are told apart by their key."""
+    """Add the rows of all tables, each with edges to its output and to its arguments, which their keys tell apart."""
     row_colour, output_label, argument_label = word("row"), word("output"), word("argument")
     for node, local in zip(model.nodes, model.system, strict=True):
         builder.edge(keys[node.noise], keys[node.name], word("noise"))
@@ -250,9 +258,9 @@ def _add_tables(
 
 
 def _topological_order(model: Model, rank: list[int]) -> tuple[int, ...]:
-    """Return the topological order that takes the node of least rank where several can come."""
+    """Return the topological order in which, of the nodes that may come next, the one of least rank does."""
     waiting = [len(node.parents) for node in model.nodes]
-    ready = [(rank[position], position) for position, number in enumerate(waiting) if not number]
+    ready = [(rank[position], position) for position, num_parents in enumerate(waiting) if not num_parents]
     heapify(ready)
     order = []
     while ready:
@@ -266,7 +274,7 @@ def _topological_order(model: Model, rank: list[int]) -> tuple[int, ...]:
 
 
 def _spell(domain: Mapping[Symbol, int], rank: Mapping[int, int]) -> dict[Symbol, Symbol]:
-    """Return new values, texts as JSON has them, that sort by canonical rank."""
+    """Return value -> new value: JSON strings whose order is that of the canonical ranks."""
     ordered = sorted(domain, key=lambda symbol: rank[domain[symbol]])
     width = len(str(len(ordered)))
-    return {symbol: f'"w{place:0{width}}"' for place, symbol in enumerate(ordered, start=1)}
+    return {symbol: f'"w{number:0{width}}"' for number, symbol in enumerate(ordered, start=1)}

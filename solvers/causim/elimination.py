@@ -1,8 +1,9 @@
 """Variable elimination over the nodes of a model.
 
-The factor of node i is phi_i(pa_i, v_i): number, weight or existence of the noise values u with f_i(pa_i, u) = v_i.
-Noise is summed out within each factor and never enters the graph, so work is exponential in the treewidth of the moral
-graph alone. Order: min-fill (R. Dechter, Bucket elimination, 1999), ties by degree, then number.
+The factor of node i is phi_i(pa_i, v_i): the number, total weight or existence of noise values u with
+f_i(pa_i, u) = v_i. Noise is summed out within each factor and never enters the graph, so work is exponential only in
+the width of the elimination order of the moral graph. The order is min-fill (R. Dechter, Bucket elimination, 1999);
+ties are broken by degree, then by number of the node.
 """
 
 from __future__ import annotations
@@ -20,21 +21,25 @@ from calibrant.solvers.outcome import Budget, BudgetSpent
 
 # --- Variable elimination over the nodes of a model: sums of products of one factor per equation ----------------------
 Table: TypeAlias = NDArray[Any]
-MAX_ENTRIES = 20_000_000  # entries of the largest factor
-NODE_COST = 5_000  # budget units of an eliminated node beside its entries: 40 us
+MAX_ENTRIES = 20_000_000  # entries of the largest table
+NODE_COST = 5_000  # budget units for each eliminated node, added to those for its entries; as long as 40 us
 LONG_COST = 30  # budget units of a table entry of Python integers; an entry of 64 bits costs 1
-_SAFE = 1 << 62
+_SAFE = 1 << 62  # values below are computed in 64 bits
 
 
 class Factor(NamedTuple):
-    """Table over nodes; axis k of `values` is node `scope[k]`."""
+    """A table over nodes; axis k of `values` is node `scope[k]`."""
 
     scope: tuple[int, ...]
     values: Table
 
 
 def equation_factor(local: Local, node: int, weights: Sequence[int], positions: Sequence[int]) -> Factor:
-    """Return phi(pa, v): the total weight of the listed noise positions that give v from pa."""
+    """Return phi(pa, v): the total weight of those noise positions that give v from pa.
+
+    positions, weights: noise values that count, by position, and the weight of each
+    Raise `BudgetSpent` for a table of more than MAX_ENTRIES entries.
+    """
     size = len(local.domain)
     if prod(local.table.shape[:-1]) * size > MAX_ENTRIES:
         raise BudgetSpent(f"a table of more than {MAX_ENTRIES} entries")
@@ -48,7 +53,10 @@ def equation_factor(local: Local, node: int, weights: Sequence[int], positions: 
 
 
 def restrict(factor: Factor, evidence: Mapping[int, int]) -> Factor:
-    """Restrict a factor to known positions of some nodes."""
+    """Return a factor restricted to known values of some nodes.
+
+    evidence: node -> position of its value
+    """
     if not any(node in evidence for node in factor.scope):
         return factor
     index = tuple(evidence.get(node, slice(None)) for node in factor.scope)
@@ -56,23 +64,24 @@ def restrict(factor: Factor, evidence: Mapping[int, int]) -> Factor:
 
 
 def sum_of_products(factors: Sequence[Factor], bound: int, work: Budget | None = None) -> int:
-    """Sum the product of all factors over all nodes; exact for values up to `bound`.
+    """Return the exact sum, over all assignments of the nodes, of the product of all factors.
 
-    work: budget, charged NODE_COST a node, and the entries of each product
-    `BudgetSpent` where a table would have more than MAX_ENTRIES entries, or the budget ends.
+    bound: an upper bound of the result and of all entries on the way, which decides whether 64 bits are enough
+    work: budget that is charged NODE_COST for each node, and the entries of each product
+    Raise `BudgetSpent` if a table would have more than MAX_ENTRIES entries, or the budget ends.
     """
     return _eliminate(factors, bound, lambda product: product.sum(axis=-1), work)
 
 
 def max_of_products(factors: Sequence[Factor], bound: int) -> int:
-    """Return the greatest product of all factors over all assignments of the nodes; otherwise as `sum_of_products`."""
+    """Return the greatest product of all factors over all assignments of the nodes; see `sum_of_products`."""
     return _eliminate(factors, bound, lambda product: product.max(axis=-1))
 
 
 def _eliminate(
     factors: Sequence[Factor], bound: int, reduce: Callable[[Table], Table], work: Budget | None = None
 ) -> int:
-    # every intermediate entry is part of the final sum, so it is at most `bound`: then machine words are exact
+    # no entry on the way is greater than `bound`, so below 2**62 all are exact in 64 bits
     if bound >= _SAFE:
         factors = [Factor(factor.scope, factor.values.astype(object)) for factor in factors]
     order = elimination_order(tuple(factor.scope for factor in factors if factor.scope))
@@ -90,6 +99,7 @@ def _eliminate(
 def _eliminate_node(
     factors: Sequence[Factor], node: int, reduce: Callable[[Table], Table], work: Budget | None
 ) -> Factor:
+    """Return the product of the factors, reduced over a node, which is in the scope of each."""
     scope = tuple(sorted({member for factor in factors for member in factor.scope} - {node}))
     full = (*scope, node)
     axis_of = {member: axis for axis, member in enumerate(full)}
@@ -117,7 +127,7 @@ def _eliminate_node(
 
 @lru_cache(maxsize=4096)
 def elimination_order(scopes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    """Order all nodes of the scopes by min-fill."""
+    """Return all nodes of the scopes in min-fill order."""
     graph: dict[int, set[int]] = {}
     for scope in scopes:
         for node in scope:
@@ -136,6 +146,7 @@ def elimination_order(scopes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
 
 
 def _num_fill_edges(graph: Mapping[int, set[int]], node: int) -> int:
+    """Return twice the number of pairs of neighbours of a node that have no edge."""
     neighbours = graph[node]
     return sum(len(neighbours) - 1 - len(graph[neighbour] & neighbours) for neighbour in neighbours)
 

@@ -1,13 +1,13 @@
 """Complete answer set of a question, and verdicts on replies to it.
 
-Membership of a full answer is a conjunction of table look-ups where the fitting worlds form a product. Otherwise
-(partial evidence) it is one variable elimination over the factual nodes, with the noise restricted to the values that
-give the answer under `do` (the twin network, A. Balke and J. Pearl, Probabilistic evaluation of counterfactual queries,
-1994, with its second copy fixed to the answer). Distinct answers are listed by depth-first search over prefixes, each
-tested for feasibility by an elimination, so that every branch ends in an answer.
+If the fitting worlds form a product, an answer is checked by look-ups in tables. Otherwise (with partial evidence) it
+takes one variable elimination over the factual nodes, with the noise restricted to the values that give the answer
+under `do`. That is the twin network (A. Balke and J. Pearl, Probabilistic evaluation of counterfactual queries, 1994)
+with its second copy fixed to the answer. Different answers are listed by depth-first search over prefixes; an
+elimination tests each prefix, so that every branch ends in an answer.
 
-Fit is local: with full evidence a world fits iff each noise value gives its node's value from the observed parents, so
-the fitting worlds are a product of one set per node. So they are without evidence, and with one unknown noise variable.
+With full evidence a world fits iff each noise value gives its node's value from the observed parents, so the fitting
+worlds form a product of one set for each node. They also do without evidence, and with one unknown noise variable.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from calibrant.solvers.causim.elimination import Factor, equation_factor, restri
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 
 # --- Question compiled to positions in domains: factual and target system, allowed noise, evidence --------------------
-Sets = tuple[tuple[int, ...], ...]  # per node the positions of noise values
+Sets = tuple[tuple[int, ...], ...]  # for each node, positions of its noise values
 
 
 class Compiled:
     """A question with its tables.
 
     base, target: the equations without and with `do`
-    allowed: per node the noise that agrees with the fixed values
-    evidence: position in its domain of each observed node; None if an observed value is in no domain
+    allowed: for each node, the noise that agrees with the fixed values
+    evidence: observed node -> position of its value in its domain; None if a value is not in the domain of its node
     work: budget of all eliminations together, in units of `elimination.sum_of_products`
-    product: per node the noise of the fitting worlds where these form a product, else None; all empty if none fits
+    product: for each node, the noise of the fitting worlds; all empty if none fits; None if they form no product
     """
 
     def __init__(self, model: Model, question: Question, work: Budget | None = None) -> None:
@@ -80,7 +80,7 @@ class Compiled:
             sets = tuple(self.noise_giving(self.base, i, self.evidence, self.allowed[i]) for i in range(len(self.base)))
             return sets if all(sets) else empty
         free = [i for i, domain in enumerate(self.allowed) if len(domain) > 1]
-        # two open noise variables may compensate each other: what one may be then depends on the other
+        # if two noise variables are open, which values of one fit may depend on the other
         if len(free) > 1:
             return None
         i = free[0] if free else 0
@@ -90,17 +90,17 @@ class Compiled:
         return (*self.allowed[:i], fitting, *self.allowed[i + 1 :]) if fitting else empty
 
     @staticmethod
-    def noise_giving(system: System, i: int, at: Mapping[int, int], noise: Sequence[int]) -> tuple[int, ...]:
-        """Return the noise that gives node i its value from its parents' values, all by position."""
-        row = system[i].table[tuple(at[parent] for parent in system[i].parents)]
-        return tuple(k for k in noise if row[k] == at[i])
+    def noise_giving(system: System, i: int, values: Mapping[int, int], noise: Sequence[int]) -> tuple[int, ...]:
+        """Return those of the noise values that give node i its value from its parents' values, all by position."""
+        row = system[i].table[tuple(values[parent] for parent in system[i].parents)]
+        return tuple(k for k in noise if row[k] == values[i])
 
     def _agrees(self, world: Sequence[int]) -> bool:
         values = self.values(self.base, world)
         return all(values[i] == position for i, position in (self.evidence or {}).items())
 
     def values(self, system: System, world: Sequence[int]) -> list[int]:
-        """Return the positions of all nodes in a world."""
+        """Return the values of all nodes in a world, by position."""
         positions: list[int] = []
         for i, local in enumerate(system):
             positions.append(int(local.table[(*(positions[parent] for parent in local.parents), world[i])]))
@@ -109,7 +109,7 @@ class Compiled:
     # --- sums --------------------------------------------------------------------------------------------------------
 
     def count(self, sets: Sequence[Sequence[int]], evidence: Mapping[int, int]) -> int:
-        """Count the worlds of the sets in which the base system agrees with the evidence."""
+        """Return the number of worlds of the sets in which the base system agrees with the evidence."""
         factors = [
             restrict(equation_factor(local, i, [1] * len(sets[i]), sets[i]), evidence)
             for i, local in enumerate(self.base)
@@ -117,7 +117,7 @@ class Compiled:
         return sum_of_products(factors, prod(map(len, sets)), self.work)
 
     def weight(self, sets: Sequence[Sequence[int]], evidence: Mapping[int, int]) -> int:
-        """Return the probability of those worlds times the product of `denominators`, an integer."""
+        """Return the probability of the worlds that `count` counts, times the product of `denominators`: an integer."""
         factors = [
             restrict(equation_factor(local, i, [self.weights[i][k] for k in sets[i]], sets[i]), evidence)
             for i, local in enumerate(self.base)
@@ -126,22 +126,22 @@ class Compiled:
 
     @cached_property
     def denominators(self) -> tuple[int, ...]:
-        """Least common denominator of the noise weights, per node."""
+        """For each node, the least common denominator of its noise weights."""
         return tuple(lcm(*(weight.denominator for weight in node.weights)) for node in self.model.nodes)
 
     @cached_property
     def weights(self) -> tuple[tuple[int, ...], ...]:
-        """Noise weights as whole numbers, over `denominators`."""
+        """For each node, its noise weights times its denominator: integers."""
         return tuple(
             tuple(int(weight * common) for weight in node.weights)
             for node, common in zip(self.model.nodes, self.denominators, strict=True)
         )
 
     def count_outputs(self, sets: Sets) -> int:
-        """Count the different outputs of the target system over the worlds of a product."""
+        """Return the number of different outputs of the target system over the worlds of a product."""
         if not all(sets):
             return 0
-        # existence instead of numbers of noise values: each output of the product counts once
+        # a factor has 1 where some noise value exists, so each output counts once
         factors = []
         for i, local in enumerate(self.target):
             factor = equation_factor(local, i, [1] * len(sets[i]), sets[i])
@@ -151,9 +151,9 @@ class Compiled:
     def restrict_to_output(
         self, sets: Sequence[Sequence[int]], output: Mapping[int, int]
     ) -> tuple[tuple[int, ...], ...]:
-        """Return, per node, the noise that gives its output from the outputs of its parents under `do`.
+        """Return, for each node, the noise that gives its output from the outputs of its parents under `do`.
 
-        `output` is closed under parents; nodes that are not in it keep their noise.
+        output: node -> position; it has the parents of each of its nodes, and nodes that it lacks keep their noise
         """
         return tuple(
             self.noise_giving(self.target, i, output, domain) if i in output else tuple(domain)
@@ -161,7 +161,7 @@ class Compiled:
         )
 
     def count_unchanged(self) -> int:
-        """Count the fitting worlds in which nothing outside `do` changes."""
+        """Return the number of fitting worlds in which `do` changes no node outside it."""
         if self.evidence is None or not all(self.allowed):
             return 0
         factors = []
@@ -182,7 +182,7 @@ class Compiled:
         )
 
     def _same_in_target(self, i: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Return for each row of node i's base table whether its target table gives the same for unchanged parents."""
+        """Return, for each row of node i's base table, whether the target table gives the same value for it."""
         base, target = self.base[i], self.target[i]
         if target is base:
             return np.ones(base.table.shape, dtype=np.bool_)
@@ -220,9 +220,8 @@ MAX_STATES = 200_000  # prefixes of answers that a search visits, unless a budge
 class AnswerSet:
     """Answers of a question about a model.
 
-    `ModelError` if the question is not about the model, or a mechanism raises for a value of `do`.
-
-    work: budget of all eliminations together; properties and methods raise `BudgetSpent` beyond it, `size` does not
+    work: budget of all eliminations together; properties and methods raise `BudgetSpent` beyond it, except `size`
+    Raise `ModelError` if the question is not about the model, or a mechanism raises for a value of `do`.
     """
 
     def __init__(self, model: Model, question: Question, work: Budget | None = None) -> None:
@@ -251,7 +250,10 @@ class AnswerSet:
         return compiled.count(compiled.allowed, compiled.evidence or {})
 
     def size(self, budget: Budget | None = None) -> Outcome[int]:
-        """Count the different answers. A state is a prefix of an answer."""
+        """Return the number of different answers; `OutOfBudget` if that was not decided.
+
+        budget: by default MAX_STATES; a state is a prefix of an answer
+        """
         try:
             return Found(self._size(budget or Budget(MAX_STATES)))
         except BudgetSpent:
@@ -269,7 +271,7 @@ class AnswerSet:
         """Whether a node outside `do` changes in all, and in some, fitting worlds; None without `do` or such worlds."""
         if not self.question.do or not self.fitting:
             return None
-        # by complement: one elimination over both systems counts the worlds without a change, none is listed
+        # one elimination over both systems counts the worlds without a change, and no world is listed
         unchanged = self._compiled.count_unchanged()
         return unchanged == 0, unchanged < self.fitting
 
@@ -302,6 +304,7 @@ class AnswerSet:
         return all(sets) and compiled.count(sets, compiled.evidence or {}) > 0
 
     def _positions(self, answer: Assignment) -> dict[int, int] | None:
+        """Return an answer as node -> position; None if a value is not in the domain of its node."""
         positions = {}
         for i, (name, local) in enumerate(zip(self.model.names, self._compiled.target, strict=True)):
             position = local.index.get(answer[name])
@@ -311,6 +314,7 @@ class AnswerSet:
         return positions
 
     def _contains_world(self, answer: Assignment) -> bool:
+        """Return whether the world that an answer with noise states fits, and gives its values of nodes."""
         noise = {**self.question.fixed, **{name: answer[name] for name in self.question.unknown}}
         if any(noise[node.noise] not in node.support for node in self.model.nodes):
             return False
@@ -321,7 +325,7 @@ class AnswerSet:
         return all(values_under_do[key] == answer[key] for key in self.keys if key in self.model.position)
 
     def probability(self, answer: Assignment) -> Fraction:
-        """Return the probability given the fixed noise and the evidence; `ModelError` if that has probability zero."""
+        """Return the probability of an answer given the fixed noise and the evidence; `ModelError` if no world fits."""
         compiled, evidence = self._compiled, self._compiled.evidence
         if not self.fitting or evidence is None:
             raise ModelError("nothing fits, so nothing has a probability")
@@ -341,7 +345,7 @@ class AnswerSet:
     # --- members -----------------------------------------------------------------------------------------------------
 
     def answers(self, budget: Budget | None = None) -> Iterator[Answer]:
-        """Yield every answer once, in a fixed order; `BudgetSpent` where that takes more states than allowed."""
+        """Yield every answer once, in a fixed order; raise `BudgetSpent` if that takes more states than it has."""
         budget = budget or Budget(MAX_STATES)
         if self.question.asks_noise:
             for world in self.fitting_worlds(budget):
@@ -351,7 +355,7 @@ class AnswerSet:
             yield dict(self._compiled.symbols(self._compiled.target, positions))
 
     def pick(self) -> Outcome[Answer]:
-        """Return the first answer, certified by running a world that gives it."""
+        """Return one answer, that of the first fitting world, which is run to certify it."""
         try:
             world = next(self.fitting_worlds(Budget(MAX_STATES)), None)
         except BudgetSpent:
@@ -413,7 +417,7 @@ class AnswerSet:
     ) -> Iterator[list[int]]:
         """Yield all assignments of a system's nodes that the sets allow, pruned at infeasible prefixes.
 
-        fixed: positions of nodes whose value is known; other values of theirs are no states
+        fixed: nodes whose value is known -> its position; their other values are skipped and cost no states
         """
         if not all(sets):
             return
@@ -426,7 +430,7 @@ class AnswerSet:
                 yield list(values)
                 return
             row = system[i].table[tuple(values[parent] for parent in system[i].parents)]
-            # distinct values, in the order of the domain: noise values of equal effect are one branch
+            # distinct values, in the order of the domain: noise values with the same result share a branch
             for position in sorted({int(row[k]) for k in sets[i]}):
                 if fixed.get(i, position) != position:
                     continue
@@ -443,7 +447,7 @@ class AnswerSet:
 
 
 def first_answers(model: Model, question: Question, max_worlds: int) -> dict[str, Answer]:
-    """Return the answers of the first worlds, in the order of their noise, as a pipeline with a cap stores them."""
+    """Return text -> answer of those of the first `max_worlds` worlds that fit, in the order of their noise."""
     answers: dict[str, Answer] = {}
     for noise, _ in islice(worlds(model, question.fixed), max_worlds):
         factual = run(model, noise, {})
@@ -453,7 +457,7 @@ def first_answers(model: Model, question: Question, max_worlds: int) -> dict[str
     return answers
 
 
-# --- Verdicts on replies to one question: reward, reason for a reward of 0, and the faults of an answer node by node
+# --- Verdicts on replies to one question: reward, reason for a reward of 0, and a reason for each node ----------------
 Why: TypeAlias = Literal["no_object", "wrong_keys", "wrong_answer"]
 
 
@@ -462,8 +466,8 @@ class Judgement:
     """Verdict on a reply.
 
     reward: 1 or 0; why: None iff the reward is 1
-    answer: as extracted, None if there was none
-    nodes: a reason for every node, for answers over V where the allowed noise is a product; else None
+    answer: the answer that was extracted; None if there was none
+    nodes: a reason for every node, if the answer has all nodes and the allowed noise is a product; else None
     """
 
     reward: int
@@ -474,10 +478,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Flags:
-    """Properties that make a question easy, independent of its labels; None where one does not apply.
+    """Properties that make a question easy, computed without its labels; None where one does not apply.
 
     trivial: `do` covers every required key; copyable: the evidence, overwritten by `do`, is right
-    vacuous: nothing outside `do` changes in any fitting world
+    vacuous: in no fitting world a node outside `do` changes
     """
 
     trivial: bool | None
@@ -486,7 +490,7 @@ class Flags:
 
 
 class Judge:
-    """Judge of replies to one task; no side effects, no time limits."""
+    """Judge of replies to one task, without side effects and time limits."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -502,7 +506,7 @@ class Judge:
         return Flags(trivial, self.members.copy, None if effect is None else not effect[1])
 
     def judge_text(self, text: str) -> Judgement:
-        """Judge an answer text, of which no part is thoughts."""
+        """Judge a text that is only an answer, without thoughts before it."""
         stated = last_object(text)
         return Judgement(0, "no_object", None) if stated is None else self.judge_object(stated)
 

@@ -1,13 +1,13 @@
 """Smallest set of further observations that decides a question, over a SAT encoding of its worlds.
 
 Implicit hitting sets (E. Moreno-Centeno and R. Karp, The implicit hitting set approach to solve combinatorial
-optimization problems, 2013): the observations must hit, for every fitting world with another answer, the set of its
-differences from the true world. Alternate between a smallest hitting set of the differences so far and a SAT search for
-a world that it does not hit. The worlds are the certificate.
+optimization problems, 2013): for every fitting world with another answer, the observations must include one in which it
+differs from the true world. The search alternates between a smallest hitting set of the sets of differences so far, and
+a SAT search for a world with another answer that agrees with these observations. The worlds are the certificate.
 
-An independent check of membership and counts, and the engine behind minimal evidence. A case is an implication: if
-every parent and the noise are in these sets, the value is this one; as a clause: a parent or the noise is outside, or
-the value is this one.
+The encoding also checks membership and counts independently of solvers.causim.exact. It has a clause for each case of a
+table. A case says: if each parent and the noise have one of these values, the node has this value. The clause says: a
+parent or the noise has another value, or the node has this one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ OneHot = Mapping[Symbol, Literal]
 class SatQuestion:
     """Clauses whose models are the fitting worlds of a question with their answers. Close it after use.
 
-    noise, factual, asked: the literals of every value of every noise variable and node; asked: under `do`
+    noise: noise variable -> literal of each of its values
+    factual, asked: node -> literal of each of its values, without and with `do`
     """
 
     def __init__(self, model: Model, question: Question) -> None:
@@ -47,7 +48,7 @@ class SatQuestion:
             self.asked = self._system(model.under(question.do), " under do")
         for values, literals in ((question.fixed, self.noise), (question.observed, self.factual)):
             for name, value in values.items():
-                # a value that is in no domain adds the empty clause: nothing fits, as in the other engine
+                # a value that is in no domain adds the empty clause, so nothing fits, as in solvers.causim.exact
                 literal = literals[name].get(value)
                 self._cnf.add(*([literal] if literal is not None else []))
         self._solver = Solver(name=_SOLVER, bootstrap_with=self._cnf.clauses)
@@ -67,7 +68,7 @@ class SatQuestion:
             literals[node.name] = self._one_hot(f"{node.name}{suffix}", local.domain)
             parents = [list(literals[self.model.names[parent]].values()) for parent in local.parents]
             axes = [*parents, list(self.noise[node.noise].values())]
-            # a case is a box of table rows: fewer and shorter clauses than one a row
+            # a case covers a box of table rows: fewer and shorter clauses than one for each row
             for positions, outcome in cubes(local.table):
                 outside = [
                     literal
@@ -79,7 +80,7 @@ class SatQuestion:
         return literals
 
     def literal(self, key: str, value: Symbol) -> Literal | None:
-        """Return the literal that the answer has this value there; None if it never does."""
+        """Return the literal of a value of a key of the answer; None if the key never has that value."""
         return (self.asked if key in self.model.position else self.noise)[key].get(value)
 
     def contains(self, answer: Assignment) -> bool:
@@ -98,7 +99,7 @@ class SatQuestion:
         return bool(self._solver.solve(assumptions=list(assumptions)))
 
     def add(self, clause: Iterable[Literal]) -> None:
-        """Demand a clause from now on."""
+        """Add a clause, which also holds in all later calls."""
         self._solver.add_clause(list(clause))
 
     def world(self) -> dict[str, Symbol]:
@@ -110,7 +111,10 @@ class SatQuestion:
         }
 
     def answers(self, budget: Budget) -> Iterator[Answer]:
-        """Yield every answer once, by blocking clauses. A state is an answer; `contains` is invalid afterwards."""
+        """Yield every answer once, each then excluded by a clause, so that `contains` is invalid afterwards.
+
+        budget: a state is an answer
+        """
         while self.is_satisfiable(()):
             budget.spend(1)
             true_literals = set(self._solver.get_model() or ())
@@ -125,7 +129,7 @@ class SatQuestion:
             self.add(block)
 
     def size(self, budget: Budget) -> Outcome[int]:
-        """Count the different answers, by blocking one after the other."""
+        """Count the different answers; `answers` lists and excludes them."""
         num_answers = 0
         try:
             for _ in self.answers(budget):
@@ -141,10 +145,10 @@ class SatQuestion:
 
 @dataclass(frozen=True)
 class MinimalEvidence:
-    """Smallest observations with their certificate.
+    """A smallest set of observations with its certificate.
 
-    observe: names of noise variables and nodes (in the factual world), sorted; with them one answer remains
-    against: fitting worlds with other answers; no smaller set of observations separates all of them from the true world
+    observe: names of noise variables and nodes (in the factual world), sorted; with their values one answer remains
+    against: fitting worlds with other answers; every smaller set of observations agrees with one of them
     """
 
     observe: tuple[str, ...]
@@ -152,7 +156,7 @@ class MinimalEvidence:
 
 
 def observable(model: Model, question: Question) -> tuple[str, ...]:
-    """Return what else could be observed: unknown noise, and for questions with evidence unobserved nodes."""
+    """Return what else could be observed: unknown noise and, for questions with evidence, unobserved nodes."""
     nodes = [name for name in model.names if name not in question.observed] if question.form.has_evidence else []
     return tuple(sorted([*question.unknown, *nodes]))
 
@@ -164,10 +168,11 @@ def minimal_evidence(
     candidates: Sequence[str] | None = None,
     budget: Budget | None = None,
 ) -> Outcome[MinimalEvidence]:
-    """Find the smallest set of candidates whose values in the true world leave one answer.
+    """Find a smallest set of candidates whose values in the true world leave one answer.
 
-    world: the true value of every noise variable; it must fit the question, else `ModelError`
-    budget: a state is one call of the SAT engine
+    world: the true value of every noise variable; raise `ModelError` if it does not fit the question
+    candidates: names that may be observed; None for all that are `observable`
+    budget: a state is one call of the SAT solver
     """
     budget = budget or Budget(100_000)
     factual = run(model, world, {})
@@ -197,7 +202,7 @@ def minimal_evidence(
                     return Impossible("all observations of the candidates, all of them at once included")
                 against.append(counterexample)
                 hitter.hit(differences)
-                # a minimum hitting set of a subfamily: its size is a lower bound of the optimum
+                # it hits only the differences found so far, so its size is a lower bound of the optimum
                 chosen = list(hitter.get())
         except BudgetSpent:
             return OutOfBudget("calls of the SAT engine", lower_bound=len(chosen))

@@ -1,6 +1,7 @@
-"""Items with exact labels: from a seed, by a plan, and by the paper's capped pipeline.
+"""Items with exact labels: from a seed, by a plan, and by the paper's pipeline, which has limits.
 
-Its answer sets are subsets of the complete ones. It serves to measure that, and to write query files of the same kind.
+The answer sets of the pipeline are subsets of the complete ones. It serves to measure how much they lack, and to write
+query files of the same kind.
 """
 
 from __future__ import annotations
@@ -28,17 +29,18 @@ from calibrant.solvers.outcome import Budget, Found, Outcome, OutOfBudget
 # --- Questions about a model with exact labels: sampled until one has the requested scenario --------------------------
 Effect: TypeAlias = Literal["any", "some", "all"]
 Acceptance: TypeAlias = Callable[[Model, Question], bool]
-ATTEMPTS = 10
-SEEDS = 200
+ATTEMPTS = 10  # questions that are sampled for one seed
+SEEDS = 200  # seeds that are tried for one model and type
 
 
 @dataclass(frozen=True)
 class LabelledQuestion:
-    """Question with its labels.
+    """A question with its labels.
 
     world: the world from which it was sampled
-    size: number of answers; effect: whether something outside `do` changes in all, in some fitting worlds
-    copy: whether the evidence, overwritten by `do`, is right
+    size: number of answers; trivial: whether `do` covers every required key
+    effect: whether something outside `do` changes in all, and in some, fitting worlds; see `AnswerSet.effect`
+    copy: whether the evidence, overwritten by `do`, is right; see `AnswerSet.copy`
     """
 
     question: Question
@@ -62,21 +64,21 @@ def sample_question(
     effect: Effect = "any",
     accepts: Acceptance | None = None,
 ) -> Outcome[LabelledQuestion]:
-    """Sample the first question of at most ATTEMPTS that has the scenario and the effect, and is accepted.
+    """Return the first of at most ATTEMPTS sampled questions that has the scenario and the effect, and is accepted.
 
-    key: what else the random stream depends on, such as the program's id. Deductions and interventions that are to have
-    one answer leave less noise open from attempt to attempt, and none at the last.
-    effect: something outside `do` changes in some, in all worlds that fit; without `do` any question has it
+    key: what else the random stream depends on, such as the program's id
+    scenario: None for any; for deterministic questions less noise is open from attempt to attempt, and none at the last
+    effect: in which fitting worlds something outside `do` has to change; without `do` every question is accepted
     """
     options = options or QuestionOptions()
     for attempt in range(ATTEMPTS):
         attempt_options = options
         if scenario == "deterministic":
-            # linear descent to no open noise at the last attempt, where the program determines the answer
+            # `missing` falls linearly to 0 at the last attempt, where the program determines the answer
             attempt_options = _with_missing(options, options.missing * (ATTEMPTS - 1 - attempt) / (ATTEMPTS - 1))
         sampled = draw_question(Draws("question", key, kind, seed, attempt), model, kind, attempt_options)
         members = AnswerSet(model, sampled.question)
-        # a tenth of answers.MAX_STATES: a question of very many answers is sampled again instead of counted
+        # a tenth of exact.MAX_STATES: a question with very many answers is replaced by another sample, not counted
         size = members.size(Budget(20_000))
         if not isinstance(size, Found) or (scenario is not None and scenario_of(size.value) != scenario):
             continue
@@ -94,6 +96,7 @@ def sample_question(
 
 
 def _with_missing(options: QuestionOptions, missing: float) -> QuestionOptions:
+    """Return the options with another share of open noise."""
     return QuestionOptions(missing, options.intervened, options.evidence, options.with_noise)
 
 
@@ -108,7 +111,7 @@ def questions(
     effect: Effect = "any",
     accepts: Acceptance | None = None,
 ) -> Iterator[LabelledQuestion]:
-    """Return up to `number` different questions, from seeds 0, 1, ... below SEEDS; fewer if the model has no more."""
+    """Yield up to `number` different questions, from seeds 0, 1, ... below SEEDS; fewer if these give no more."""
 
     def iterate_distinct() -> Iterator[LabelledQuestion]:
         previous: list[Question] = []
@@ -124,14 +127,14 @@ def questions(
 
 
 def stored_answers(model: Model, question: Question, limit: int) -> list[Answer]:
-    """Return the first answers of the complete set, at most `limit`."""
+    """Return the first `limit` answers of the complete set, or all if there are fewer."""
     return list(islice(AnswerSet(model, question).answers(), limit))
 
 
 # --- Items with exact labels: questions about programs grown from a seed, without limit, and about built-in models ----
-SIZES = (2, 4, 6, 8, 10)
+SIZES = (2, 4, 6, 8, 10)  # numbers of nodes of generated programs
 NIHSS = "nihss"
-NIHSS_SIZES = (4, 5, 6, 7, 8, 9)  # of Table 33
+NIHSS_SIZES = (4, 5, 6, 7, 8, 9)  # numbers of nodes, from Table 33 of the paper
 BUILT_IN = (*NETWORKS, NIHSS)
 
 
@@ -145,7 +148,7 @@ def items_of_version(
     view: View = "code",
     seed: int | None = None,
 ) -> Iterator[CausimItem]:
-    """Yield up to `num_questions` questions of every type about one version.
+    """Yield up to `num_questions` questions of every type about a version of a program.
 
     seed: seed of the program; questions depend on it, and their ids contain it
     """
@@ -187,7 +190,7 @@ def generated_items(
     view: View = "code",
     tally: Tally | None = None,
 ) -> Iterator[CausimItem]:
-    """Yield questions about every version of the programs; each program depends on the seed and its number alone."""
+    """Yield questions about every version of each program; a program depends on its number, not on `programs`."""
     for number in range(programs):
         scm_id = f"{topology}-{number:04d}"
         for version in grow(seed, scm_id, topology, nodes, vocabulary=vocabulary, tally=tally):
@@ -196,7 +199,7 @@ def generated_items(
             )
 
 
-# --- Capped pipeline: samples domains and runs worlds up to a cap, as the paper's does --------------------------------
+# --- The paper's pipeline: it samples the values of noise, and runs worlds up to a limit ------------------------------
 
 
 @dataclass(frozen=True)
@@ -214,9 +217,9 @@ class Caps:
 
 @dataclass(frozen=True)
 class Stored:
-    """Stored answers.
+    """Answers that the pipeline stores.
 
-    answers: by their texts, in the order of the worlds
+    answers: text -> answer, in the order of the worlds
     exhausted: whether every world of the sampled noise values was run, and every answer stored
     """
 
@@ -225,7 +228,7 @@ class Stored:
 
 
 def sampled_supports(model: Model, samples: int, seed: int) -> dict[str, tuple[Symbol, ...]]:
-    """Return the values of every noise variable among sampled worlds, sorted by text."""
+    """Return noise variable -> its values in sampled worlds, sorted."""
     draws = Draws("domain", seed)
     values_of: dict[str, set[Symbol]] = {noise: set() for noise in model.noises}
     for _ in range(samples):
@@ -235,14 +238,14 @@ def sampled_supports(model: Model, samples: int, seed: int) -> dict[str, tuple[S
 
 
 def store_answers(model: Model, question: Question, caps: Caps, seed: int = 0) -> Stored:
-    """Run the pipeline; return its version of the answer set."""
+    """Run the pipeline and return the answers that it stores."""
     supports = {node.noise: node.support for node in model.nodes}
     if caps.domain_samples is not None:
-        # 2,000 samples miss a value of probability .001 in 0.999**2000 = 13.5 % of scans
+        # 2,000 samples miss a value of probability 0.001 in 0.999**2000 = 13.5 % of cases
         supports = sampled_supports(model, caps.domain_samples, seed)
     fixed = {noise: (value,) for noise, value in question.fixed.items() if value in supports[noise]}
     if len(fixed) < len(question.fixed):
-        # the scan never saw a fixed value: no world of the sampled supports has it
+        # a fixed value was not sampled, so no world of the sampled values has it
         return Stored({}, True)
     choices = [fixed.get(noise, supports[noise]) for noise in model.noises]
     answers: dict[str, Answer] = {}
@@ -260,18 +263,19 @@ def store_answers(model: Model, question: Question, caps: Caps, seed: int = 0) -
 
 
 # --- Items by a plan: which questions about which versions of a program, and how they are shown -----------------------
-MAX_EMPTY = 20
+MAX_EMPTY = 20  # programs in a row without a question after which a cell gets no more
 Cell: TypeAlias = tuple[int, QuestionType]
 """Number of nodes and type of questions."""
 
 
 @dataclass(frozen=True)
 class QuestionPlan:
-    """Questions about a program, and how they are shown.
+    """Which questions are asked about a program, and how they are shown.
 
-    per_type: number of questions of every type; style: of the prose
-    effect: as of `question_sampling.sample_question`
-    caps: of the paper's pipeline, which then has to give all that it stores; None keeps every question
+    per_type: number of questions of every type; style: the style of prose
+    scenario, options, effect: see `sample_question`
+    caps: limits of the paper's pipeline; only questions whose worlds and answers stay within them are kept, see
+        `accepts`; None keeps every question
     """
 
     per_type: int = 1
@@ -284,21 +288,21 @@ class QuestionPlan:
     caps: Caps | None = None
 
     def accepts(self, model: Model, question: Question) -> bool:
-        """Return whether the paper's pipeline would store all that it knows of the answers."""
+        """Return whether the paper's pipeline stores all answers over the noise values it samples, and at least one."""
         if self.caps is None:
             return True
         stored = store_answers(model, question, self.caps)
         return stored.exhausted and bool(stored.answers)
 
 
-STANDARD_PLAN = QuestionPlan()  # frozen: a default argument
+STANDARD_PLAN = QuestionPlan()  # immutable, so it can be a default argument
 
 
 @dataclass(frozen=True)
 class Program:
-    """A version of a program, ready to be asked about.
+    """A version of a program that questions are asked about.
 
-    text: the module without comments; scm_id, version, topology, vocabulary: as of CausimItem
+    text: the module without comments; scm_id, version, topology, vocabulary: as in CausimItem
     """
 
     text: str
@@ -311,7 +315,7 @@ class Program:
 def items_about(program: Program, plan: QuestionPlan, *, key: str, name: str) -> Iterator[CausimItem]:
     """Yield the questions of a plan about a program, the types in their order.
 
-    key: of the random stream; name: how ids begin
+    key: what the random stream depends on; name: the beginning of ids
     """
     for kind in plan.types:
         yield from _items_of_kind(program, plan, kind, key=key, name=name)
@@ -353,7 +357,10 @@ def program_items(
     vocabulary: Vocabulary,
     tally: Tally | None = None,
 ) -> Iterator[CausimItem]:
-    """Yield the questions about versions of the program of that number; they depend on the arguments alone."""
+    """Yield the questions about versions of the program with a number; they depend only on the arguments.
+
+    versions: numbers of nodes
+    """
     scm_id = program_id(topology, number)
     grown = grow(seed, scm_id, topology, max(versions), vocabulary=vocabulary, tally=tally)
     for v in versions:
@@ -378,12 +385,12 @@ def further_items(
     vocabulary: Vocabulary,
     tally: Tally | None = None,
 ) -> Iterator[CausimItem]:
-    """Yield questions about the programs of these numbers, in order, until each cell has its number.
+    """Yield questions about the programs with these numbers, in order, until no cell misses any.
 
-    missing: questions that a cell needs, of which a program gives at most `plan.per_type`. A cell of which MAX_EMPTY
-    programs in a row have no question gets no more.
+    missing: cell -> number of questions that it needs; a program gives at most `plan.per_type` of them
+    A cell gets no more questions once MAX_EMPTY programs in a row gave it none.
     """
-    remaining = {cell: number for cell, number in missing.items() if number}
+    remaining = {cell: num_missing for cell, num_missing in missing.items() if num_missing}
     num_empty: Counter[Cell] = Counter()
     for program_number in numbers:
         if not remaining:
@@ -409,7 +416,7 @@ def program_id(topology: str, number: int) -> str:
 
 
 def heldout_numbers(seed: int, topology: str, programs: int, heldout: int) -> frozenset[int]:
-    """Draw the numbers of the programs that are held out."""
+    """Return the numbers of `heldout` programs, drawn from those below `programs`."""
     return frozenset(Draws("heldout", seed, topology).sample(range(programs), heldout))
 
 
@@ -421,48 +428,48 @@ def items_of_turn(
     plan: QuestionPlan = STANDARD_PLAN,
     vocabulary: Vocabulary = "nonsense",
 ) -> Iterator[CausimItem]:
-    """Yield the questions of the plan about the program of that number; numbers of nodes take turns.
+    """Yield the questions of the plan about one version of the program with a number.
 
-    versions: numbers of nodes, by default SIZES
+    versions: numbers of nodes, by default SIZES; successive programs take them in turns
     """
     version = (versions or SIZES)[number % len(versions or SIZES)]
     return program_items(seed, topology, number, (version,), plan, vocabulary)
 
 
 def sampled_items(seed: int, topology: str) -> Iterator[CausimItem]:
-    """Yield items without end: programs of SIZES nodes in turns, a question of each type about each program."""
+    """Yield items without end: one question of each type about each program; numbers of nodes take turns."""
     return chain.from_iterable(items_of_turn(seed, topology, number) for number in count())
 
 
 def built_in_items(
     seed: int, name: str, versions: Sequence[int] = (), plan: QuestionPlan | None = None
 ) -> Iterator[CausimItem]:
-    """Yield different questions about a built-in model, of each type in turns, as many as the model has.
+    """Yield different questions about a built-in model, the types in turns, as many as SEEDS seeds give.
 
-    Deductions and interventions have one answer and several in turns, unless the plan has a scenario; for other types
-    the evidence decides.
-    name: one of BUILT_IN, which is also the topology; versions: of NIHSS, by default 3 to 8 items and their total
+    Questions without evidence have one answer and several answers in turns, unless the plan has a scenario; for other
+    types the evidence decides.
+    name: one of BUILT_IN, which is also the topology; versions: numbers of nodes of NIHSS, by default NIHSS_SIZES
     """
     plan = plan or QuestionPlan()
     if name == NIHSS:
         texts = [networks.program(v) for v in versions or NIHSS_SIZES]
     else:
         texts = [module_text(bundle_of(network(name)), comments=False)]
-    # one of each kind in turns: a short pool covers all types, and exhausted kinds drop out
+    # types take turns, so that the first items cover all types; a type without further questions drops out
     sequences = []
     for text, (kind, scenario) in product(texts, _kinds(plan)):
         v = len(load_model(text))
         program = Program(text, name, v, name)
         of_kind = replace(plan, scenario=scenario, per_type=SEEDS)
         key, prefix = f"{seed}/{name}/{v}", f"{name}-s{seed}-v{v:02d}"
-        # one seed has a question of each scenario
+        # the scenario is in the id, as a seed may give a question of each scenario
         sequences.append(_items_of_kind(program, of_kind, kind, key=key, name=prefix, is_scenario_named=True))
     for turn in zip_longest(*sequences):
         yield from (item for item in turn if item is not None)
 
 
 def _kinds(plan: QuestionPlan) -> Iterator[tuple[QuestionType, Scenario | None]]:
-    """Yield types with the scenario that is sampled; where there is evidence, it decides."""
+    """Yield each type of a plan with each scenario to sample; None leaves it open, as evidence then decides."""
     for kind in plan.types:
         if plan.scenario is not None or FORMS[kind].has_evidence:
             yield kind, plan.scenario

@@ -1,4 +1,4 @@
-"""Worlds that fit a question, and worked solutions."""
+"""Worlds that fit a question, its most probable world and answer, and worked solutions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ from calibrant.solvers.causim.exact import MAX_STATES, AnswerSet, Compiled, Sets
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.space import space_repr
 
-# --- Version space of a question, and its most probable world and answer ----------------------------------------------
-# Where the fitting worlds form a product, the world is a maximum per node, and the answer the maximum of a product of
-# one factor per equation, decoded value by value with max-product elimination. Elsewhere members are listed.
 # --- Version space of a question: a member is a fitting world, an experiment a further observation --------------------
 World: TypeAlias = Mapping[str, Symbol]
-_CONTRADICTION = ""  # the symbol of no value: nothing agrees with it
+_CONTRADICTION = ""  # a symbol that no variable has as its value, so no world agrees with it
 
 
 @dataclass(frozen=True)
 class WorldSpace:
-    """Fitting worlds of a question and further `observations` of noise variables and factual nodes. Immutable.
+    """The worlds that fit a question and further `observations` of noise variables and factual nodes. Immutable.
 
-    Answers are those of the original question, whatever was observed since.
+    Answers are those to the original question, whatever was observed since.
     """
 
     model: Model
@@ -40,7 +37,7 @@ class WorldSpace:
 
     @cached_property
     def _observed_question(self) -> Question:
-        """Question with all observations; it may hold evidence whatever its type."""
+        """The question with all observations; it may have evidence even if its type has none."""
         noise = {name: value for name, value in self.observations if name in self.model.of_noise}
         nodes = {name: value for name, value in self.observations if name in self.model.position}
         return replace(
@@ -86,7 +83,7 @@ class WorldSpace:
         sets: Sequence[Sequence[int]]
         if compiled.product is not None:
             sets = compiled.product
-        else:  # factual nodes one after the other, by conditional marginals; given them the noise is a product
+        else:  # factual nodes one after the other, by their conditional marginals; then the noise forms a product
             positions: dict[int, int] = {}
             evidence = compiled.evidence or {}
             for i, local in enumerate(compiled.base):
@@ -102,7 +99,7 @@ class WorldSpace:
         }
 
     def after(self, experiment: str, reading: Symbol) -> WorldSpace:
-        """Return the members in which a noise variable or factual node has that value; `ModelError` for other names."""
+        """Return the members in which a noise variable or factual node has a value; `ModelError` for another name."""
         if experiment not in self.model.position and experiment not in self.model.of_noise:
             raise ModelError(f"{experiment!a} is neither noise nor a variable of the model")
         observed = {**self._observed_question.fixed, **self._observed_question.observed}
@@ -119,17 +116,18 @@ class WorldSpace:
         return {value: count for value, count in counts.items() if count}
 
     def verdicts(self, budget: Budget | None = None) -> Mapping[str, int]:
-        """Count the members by the text of their answer; `BudgetSpent` where there are too many answers."""
+        """Count the members by the text of their answer; raise `BudgetSpent` if there are too many answers."""
         counts: dict[str, int] = {}
-        for answer, number in self.answers(budget):
+        for answer, num_members in self.answers(budget):
             text = assignment_text(answer)
-            counts[text] = counts.get(text, 0) + number
+            counts[text] = counts.get(text, 0) + num_members
         return counts
 
     def answers(self, budget: Budget | None = None) -> Iterator[tuple[Answer, int]]:
-        """Yield answers of members with the number of members that give them, in a fixed order.
+        """Yield answers with numbers of members that give them, in a fixed order.
 
-        Answers with noise come once a member, others once. `BudgetSpent` where that takes more states than allowed.
+        Each answer comes once, except that answers with noise come once for each member, with the number 1. Raise
+        `BudgetSpent` if that takes more states than the budget has, by default MAX_STATES.
         """
         budget = budget or Budget(MAX_STATES)
         if self.question.asks_noise:
@@ -163,23 +161,29 @@ def _sample_index(rng: np.random.Generator, shares: Sequence[int]) -> int:
 
 
 def _sample_below(rng: np.random.Generator, number: int) -> int:
-    """Sample an integer below another of any size."""
-    # rejection: at most two tries are expected, since `number` has `size` bits
-    size = number.bit_length()
+    """Sample an integer from 0 up to but not including `number`, which may have any size."""
+    # rejection: at most two tries are expected, since `number` is at least half of 2**num_bits
+    num_bits = number.bit_length()
     while True:
-        sampled = int.from_bytes(rng.bytes((size + 7) // 8), "big") >> (-size % 8)
+        sampled = int.from_bytes(rng.bytes((num_bits + 7) // 8), "big") >> (-num_bits % 8)
         if sampled < number:
             return sampled
 
 
 # --- Most probable fitting world and most probable answer (MAP) -------------------------------------------------------
+# Where the fitting worlds form a product, each noise variable of the world is maximised alone, and the answer is the
+# maximum of a product of one factor per equation, decoded value by value with max-product elimination. Elsewhere all
+# members are listed.
 T = TypeVar("T")
 _NOTHING = Impossible("all worlds that agree with the fixed noise")
 _LISTED = OutOfBudget("members could not all be listed, so none of them is known to be the most probable")
 
 
 def likeliest_world(model: Model, question: Question, budget: Budget | None = None) -> Outcome[dict[str, Symbol]]:
-    """Return the noise of the most probable fitting world, the first of equals. A state is a world or a prefix."""
+    """Return the noise of the most probable fitting world, the first of equals.
+
+    budget: by default 50,000 states; a state is a world or a prefix of factual values
+    """
     members = AnswerSet(model, question)
     compiled = Compiled(model, question)
     if compiled.product is not None:
@@ -207,7 +211,10 @@ def likeliest_world(model: Model, question: Question, budget: Budget | None = No
 
 
 def likeliest_answer(model: Model, question: Question, budget: Budget | None = None) -> Outcome[Answer]:
-    """Return the answer of greatest probability, the first of equals. A state is an answer or a prefix."""
+    """Return the most probable answer, the first of equals.
+
+    budget: a state is a listed answer, or a prefix of one or of a world
+    """
     members = AnswerSet(model, question)
     compiled = Compiled(model, question)
     if not members.fitting:
@@ -228,6 +235,7 @@ def likeliest_answer(model: Model, question: Question, budget: Budget | None = N
 
 
 def _most_probable(members: Iterable[T], weight: Callable[[T], Fraction]) -> T | None:
+    """Return the member of greatest weight, the first of equals; None without members."""
     best: T | None = None
     max_probability = Fraction(-1)
     for member in members:
@@ -238,7 +246,7 @@ def _most_probable(members: Iterable[T], weight: Callable[[T], Fraction]) -> T |
 
 
 def _decode_output(compiled: Compiled, sets: Sets) -> list[int]:
-    """Decode the output of greatest probability, node by node: fix the first value that attains the maximum."""
+    """Return the most probable output by position: node by node, the first value with which the maximum is attained."""
     factors = [
         equation_factor(local, i, [compiled.weights[i][k] for k in sets[i]], sets[i])
         for i, local in enumerate(compiled.target)
@@ -251,23 +259,21 @@ def _decode_output(compiled: Compiled, sets: Sets) -> list[int]:
             continue
         scores = []
         for k in range(len(local.domain)):
-            # each fixed value keeps the maximum attainable, so no step is taken back: one elimination a value
+            # each fixed value keeps the maximum attainable, so none is taken back: one elimination for each value
             scores.append(max_of_products([restrict(factor, {**decided, i: k}) for factor in factors], bound))
         decided[i] = scores.index(max(scores))
     return [decided[i] for i in range(len(compiled.target))]
 
 
-# --- Worked solution of a question in words: abduction, action, prediction (J. Pearl, Causality, 2000), and the
-# answer
-#
-# Prediction follows the first fitting world. Abduction states, for each noise variable, all values that the evidence
-# allows where the fitting worlds are a product, else its value in that world.
+# --- Worked solution of a question in words: abduction, action, prediction (J. Pearl, Causality, 2000) and answer -----
+# Prediction follows the first fitting world. For each noise variable, abduction states all values that the evidence
+# allows if the fitting worlds form a product, otherwise only its value in that world.
 Stage: TypeAlias = Literal["abduction", "action", "prediction"]
 
 
 @dataclass(frozen=True)
 class SolutionStep:
-    """Line of a solution; `name` is the noise variable or node that it determines."""
+    """A line of a solution; `name` is the noise variable or node whose value it gives."""
 
     stage: Stage
     name: str
@@ -276,7 +282,7 @@ class SolutionStep:
 
 @dataclass(frozen=True)
 class WorkedSolution:
-    """Steps in reading order, and a right answer: that of the world followed."""
+    """The steps in the order in which they are read, and a right answer, that of the world that is followed."""
 
     steps: tuple[SolutionStep, ...]
     answer: Answer
@@ -296,7 +302,7 @@ class WorkedSolution:
 
 
 def work_solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
-    """Work out a question step by step; `Impossible` if no world fits."""
+    """Return a step by step solution of a question; `Impossible` if no world fits."""
     members = AnswerSet(model, question)
     try:
         positions = next(members.fitting_worlds(Budget(MAX_STATES)), None)
@@ -315,11 +321,11 @@ def work_solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
 
 
 def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[SolutionStep]:
-    """Yield the possible values of every noise variable, and the one that is followed."""
+    """Yield a step for every noise variable: its possible values, and the one that is followed."""
     try:
         allowed = allowed_noise(model, question)
     except ModelError:
-        # not a product: a list for each variable alone would admit combinations that do not fit
+        # no product: lists of values for each variable would admit combinations that do not fit
         allowed = {}
     factual = run(model, world, {})
     for node in model.nodes:

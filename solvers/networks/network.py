@@ -151,7 +151,7 @@ class SignProver:
         return read_once if read_once is not None else self._search(nodes, names)
 
     def _search(self, nodes: Nodes, names: Sequence[str]) -> dict[str, str]:
-        """Return what `prove` does, by two SAT calls for each name: can raising it raise, or lower, the value?"""
+        """Return what `prove` does, by two SAT calls for each name: does raising it raise or lower the value."""
         encoding = Encoding()
         cnf = encoding.cnf
         low = {name: cnf.variable(name) for name in names}
