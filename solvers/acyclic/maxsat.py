@@ -99,6 +99,10 @@ class _Search:
         self.search = search
 
     def solve(self) -> dict[int, Mask] | None:
+        """Return the least acyclic choice, criterion by criterion, ties broken; None if there is none.
+
+        Raise `Undecided` with the proven lower bound if the budget ends.
+        """
         chosen: dict[int, Mask] | None = None
         sums = list(self.encoding.bases)
         for index, ladder in enumerate(self.encoding.ladders):

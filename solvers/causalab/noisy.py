@@ -464,6 +464,10 @@ def _effects(episode: LabEpisode, node: int, noise_free: Floats, direction: Floa
 
 
 def _certify(evidence: Evidence, totals: Floats, direction: Floats) -> Outcome[Answer]:
+    """Return the answer of the mechanism with these total effects, if it explains every reading with its draw.
+
+    direction: change of a reading by noise alone, see `_direction`
+    """
     m = evidence.frequency
     direct = direct_effects(totals)
     weights = [{p: float(w) for p, w in enumerate(row) if w} for row in direct]

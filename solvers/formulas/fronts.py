@@ -312,6 +312,7 @@ def certify_formulas(
 
 
 def _count_errors(tree: Tree, patterns: Patterns, counting: Counting) -> int:
+    """Return the errors of a formula on the patterns; a row of unknown cells stands for all of its completions."""
     names = [f"v{k}" for k in range(patterns.num_columns)]
     # None for a constant, the text "0" or "1"
     formula = parse(tree_text(tree, names), Grammar(allow_constants=True)) if isinstance(tree, tuple | int) else None

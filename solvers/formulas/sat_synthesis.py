@@ -61,6 +61,7 @@ class TreeEncoding:
         self._add_shape()
 
     def _add_shape(self) -> None:
+        """Add the clauses by which nodes 0, 1, ... are one formula in prefix order, node 0 its root."""
         add, size = self.cnf.add, self.size
         add(self.end[0][size])
         add(self.last[0])

@@ -62,6 +62,7 @@ def least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], ties
 
 
 def _least_forms(patterns: Patterns, measure: Measure, names: Sequence[str], ties: int) -> LeastForms:
+    """Return the least forms, or bounds, by the first method that covers this number of columns and this measure."""
     if patterns.num_columns <= NUM_VARS:
         point = front(patterns, measure, NUM_VARS, names, max_errors=0, ties=ties).points[-1]
         formulas = tuple(point.formulas(ties))

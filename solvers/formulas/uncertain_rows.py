@@ -74,6 +74,7 @@ class AssignmentCounter:
         return Bounds(lower, upper)
 
     def _count_component(self, clauses: Clauses) -> Bounds:
+        """Return `count` for clauses that are connected, over the bits that they mention; proven counts are cached."""
         if clauses in self._counts:
             return self._counts[clauses]
         masks = [*clauses.ones, *clauses.zeros]
@@ -82,12 +83,12 @@ class AssignmentCounter:
             self.budget.spend(1)
         except BudgetSpent:
             width, shortest = bits.bit_count(), min(mask.bit_count() for mask in masks)
-            # below: clauses of one kind alone have a solution; above: the shortest clause excludes one in 2**shortest
+            # lower bound: clauses of one kind have a solution; upper: the shortest clause excludes one in 2**shortest
             return Bounds(int(not clauses.ones or not clauses.zeros), (1 << width) - (1 << width - shortest))
         bit = _most_frequent_bit(masks, bits)
-        high = self.count(_assign(clauses, bit, 0), bits & ~bit)
-        low = self.count(_assign(clauses, 0, bit), bits & ~bit)
-        count = self._counts[clauses] = Bounds(high.lower + low.lower, high.upper + low.upper)
+        if_one = self.count(_assign(clauses, bit, 0), bits & ~bit)
+        if_zero = self.count(_assign(clauses, 0, bit), bits & ~bit)
+        count = self._counts[clauses] = Bounds(if_one.lower + if_zero.lower, if_one.upper + if_zero.upper)
         return count
 
 
@@ -154,6 +155,7 @@ def list_assignments(clauses: Clauses, num_bits: int, budget: Budget) -> Iterato
 
 
 def _list_from(clauses: Clauses, bits: int, true: int, budget: Budget) -> Iterator[int]:
+    """Yield the assignments of `bits` that satisfy the clauses, each with the bits `true`, which are 1 already."""
     budget.spend(1)
     reduced = propagate(clauses, bits)
     if reduced is None:

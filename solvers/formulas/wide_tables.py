@@ -144,6 +144,10 @@ class _HittingSets:
         yield from self._extend((1 << len(self.pairs)) - 1, allowed, size, ())
 
     def _extend(self, unhit: int, allowed: int, remaining: int, chosen: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """Yield the hitting sets of the chosen columns and up to `remaining` allowed ones, by depth-first search.
+
+        unhit: pairs still to be hit, as bits; allowed: columns that may be added, as bits
+        """
         self.budget.spend(1)
         if not unhit:
             missed = self._find_missed(chosen)

@@ -202,6 +202,7 @@ def _squares(model: Model, task: Task) -> dict[str, list[float]]:
 
 
 def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
+    """Yield what all models have and some member lacks, or no model has and some member has: clauses, then edges."""
     if not models or not family.count:
         return
     counts: Mapping[Clause, int] = family.clauses()
@@ -479,6 +480,7 @@ def _ancestors_of(readouts: Sequence[str], functions: Functions) -> set[str]:
 
 
 def _predict(task: Task, functions: Functions, optimal_answers: Sequence[Collection[str]] | None) -> Prediction:
+    """Return the readouts of a network without feedback in every experiment, with its misfit to the data."""
     order = [*TopologicalSorter({name: function.inputs for name, function in functions.items()}).static_order()]
     answers, squares, differs = [], [], []
     misfit, factor = 0, task.options.factor

@@ -87,6 +87,7 @@ class _Bounds:
 
 
 def _search(task: Task, builder: LatticeBuilder, bounds: _Bounds) -> Lattice:
+    """Prove the least misfit, then return the lattice of all models within the tolerated fit of it."""
     fit = task.tolerance.fit
     bounds.lower_upper(builder.beam(), task)
     lower, gap = bounds.lower, bounds.upper - bounds.lower

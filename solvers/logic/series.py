@@ -347,6 +347,7 @@ def count_functions(task: SeriesTask, max_parents: int) -> Found[tuple[GeneFunct
 
 
 def _gene_functions(task: SeriesTask, gene: str, max_parents: int) -> GeneFunctions:
+    """Return the least number of errors of a gene and, for each set of parents, the number of functions with it."""
     steps = Counter(readings(task, gene))
     positions = range(len(task.genes))
     least: dict[tuple[int, ...], tuple[int, int]] = {}

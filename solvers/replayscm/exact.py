@@ -175,6 +175,7 @@ class _Search:
             return OutOfBudget(str(spent) or "the budget ran out while functions were listed under the assumption")
 
     def _run(self) -> Found[ExactAnswer] | Impossible | OutOfBudget:
+        """Minimise over the disclosed roots; without them over nested root sets first, then over all."""
         note = "not needed: the roots are disclosed"
         disclosure = self.task.disclosure
         hypotheses = list(disclosure.root_sets())

@@ -80,6 +80,10 @@ class _Search:
         self.groups: list[Bits] = [np.ones(len(self.columns), np.bool_)]
 
     def solve(self) -> dict[int, Mask]:
+        """Return the least choice: criteria are fixed one after the other, then the parents of each variable.
+
+        Raise `Undecided` with the proven lower bound if a limit is reached.
+        """
         sums = [0, 0]
         for index, criterion in enumerate(CRITERIA):
             try:

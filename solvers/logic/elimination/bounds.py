@@ -92,6 +92,7 @@ class LocalSteps:
         return blocks
 
     def _make_steps(self, node: int, key: Key) -> list[Block]:
+        """Return the steps of a node whose parents have the responses of the key, in blocks by parents used."""
         # formulas of one code lead to equal states: only the group and its number of formulas are stored
         grouped = self._group(node, key)
         # data read every readout

@@ -161,6 +161,7 @@ def _fewest_by_program(rows: Sequence[CoverRow], num_worlds: int) -> list[int]:
 
 
 def _fewest_by_maxsat(rows: Sequence[CoverRow]) -> list[int]:
+    """Return the fewest worlds that meet all rows, found by MaxSAT."""
     usable = sorted({world for row in rows for parts in row.alternatives for part in parts for world in part})
     cnf = Cnf()
     literals = {world: cnf.variable(f"x{world}") for world in usable}

@@ -170,6 +170,7 @@ class WorldChooser:
     def _best_plain(
         self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random
     ) -> Choice | None:
+        """Return the candidate with the least expected share of members left; None if none splits the members."""
         space = version_space(self.task, self.scm_class, worlds)
         if space.count < 2:
             return None
@@ -254,6 +255,7 @@ class WorldChooser:
     def _best_by_bits(
         self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random
     ) -> Choice | None:
+        """Return the candidate with the most expected bits; None if no candidate has more than BITS_TOLERANCE."""
         posterior = Posterior(self.scm_class).condition(*worlds)
         bits = self.expected_bits_after(posterior, contexts, rng, NUM_NOISY_DRAWS)
         compared, finalists = self.compared, sorted(np.argsort(-bits, kind="stable")[:NUM_NOISY_FINALISTS].tolist())

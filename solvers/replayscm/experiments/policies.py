@@ -140,6 +140,7 @@ def answer_forecast(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -
 def _sampled_forecast(
     posterior: Posterior, requests: Sequence[Sequence[tuple[int, int]]], rng: Random
 ) -> list[list[dict[str, float]]]:
+    """Return, for each row, the share of drawn members in which each variable that is not clamped is 1."""
     scm_class, sampler = posterior.scm_class, posterior_sampler(posterior)
     counts = [[Counter[str]() for _ in rows] for rows in requests]
     for _ in range(NUM_FORECAST_DRAWS):
@@ -373,6 +374,7 @@ def _bits_regret(
     contexts: Sequence[int],
     seed: str,
 ) -> StepRegret:
+    """Return the expected bits of the chosen and of the best candidate: exact for small classes, else estimated."""
     is_common = posterior.scm_class.noise.kind is not NoiseKind.EACH
     # under noise the evidence excludes no SCM: the size of the class decides
     if is_common and Posterior(posterior.scm_class).num_members <= MAX_REGRET_MEMBERS:

@@ -398,6 +398,10 @@ class ColumnGroups:
         self._group_columns()
 
     def _group_columns(self) -> None:
+        """Group the columns by the signatures of all children but the last; one sum serves each group.
+
+        Raise `BudgetSpent` if the sums have too many terms.
+        """
         local, masks = self.posterior.local_rows, self.posterior.masks
         signatures, self.weights = {}, {}
         for v, rows in local.items():

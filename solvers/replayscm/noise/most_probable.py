@@ -299,6 +299,7 @@ def rate_factor(posterior: Posterior, mismatches: int) -> Fraction:
 
 
 def _column_front(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Front:
+    """Return the front (`LayeredMaxima.front`) of the members whose hidden variables have these columns."""
     scm_class = posterior.scm_class
     options: dict[int, dict[Mask, SetMaximum]] = {}
     for v, local in posterior.local_rows.items():
