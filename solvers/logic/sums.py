@@ -1,7 +1,4 @@
-"""Sums over the paths of a lattice: numbers of members, completions, predictions, and the next experiment.
-
-A member of a family is a path through the lattice with one formula of each group on it (solvers.logic.elimination).
-"""
+"""Sums over the paths of a lattice: numbers of members, completions, predictions, and the next experiment."""
 
 from __future__ import annotations
 
@@ -20,12 +17,10 @@ Keys: TypeAlias = dict[int, int]  # misfit * SIZE_BASE + size -> number of model
 
 
 class PathSums:
-    """Forward and backward sums over the paths of a pruned lattice.
+    """Forward and backward sums over the paths of a pruned lattice; a member is a path with a formula of each group.
 
-    A key is misfit * SIZE_BASE + size of a path so far; either component can be left out. Layer d has the transitions
-    from layer d - 1: t is the index of a transition.
-
-    multiplicities: number of formulas of each group
+    A key is misfit * SIZE_BASE + size of a path so far; either component can be left out. Transition t of layer d
+    comes from layer d - 1. multiplicities: number of formulas of each group
     """
 
     def __init__(
@@ -235,9 +230,7 @@ class Restriction:
 
     def words(self) -> list[str]:
         """Return the conditions in words, sorted."""
-        return [f"with {clause}" for clause in sorted(self.present)] + [
-            f"without {clause}" for clause in sorted(self.absent)
-        ]
+        return [*(f"with {c}" for c in sorted(self.present)), *(f"without {c}" for c in sorted(self.absent))]
 
     def admits(self, model: Model) -> bool:
         """Return whether a model meets the conditions."""

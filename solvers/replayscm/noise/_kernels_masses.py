@@ -115,15 +115,13 @@ def log_masses(
                         new[1, pattern] = 0
                 weights[e] = weight
                 top = max(top, weight)
-            # divide by the largest weight against underflow: 320 cells, half of them 1, may weigh 2**-319 for each
-            # variable, 2**-3190 for ten
+            # divided by the largest against underflow: 320 cells, half of them 1, may weigh 2**-319 for each variable
             if top == 0.0:
                 scale = -np.inf
                 break
             scale += np.log(top)
             _invert(masks, below, starts[i], starts[i + 1], weights)
-            # after the inversion, weights[e] is over the functions that depend on every member of the set
-            sums[i, :] = 0.0
+            sums[i, :] = 0.0  # of the functions that depend on every member of their set, which the inversion leaves
             for e in range(starts[i], starts[i + 1]):
                 if weights[e] > 0.0:  # the inversion subtracts, and rounding may make it negative
                     sums[i, inside[e]] += weights[e] * prior[e] / top
