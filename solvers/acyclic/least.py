@@ -105,8 +105,8 @@ def _cheapest_within(options: Mapping[Mask, Cost], position: Mapping[int, int]) 
     cheapest: list[Cost | None] = [None] * (1 << len(position))
     for mask, cost in options.items():
         inside = sum(1 << index for variable, index in position.items() if mask >> variable & 1)
-        known = cheapest[inside]
-        if known is None or cost < known:
+        least_cost = cheapest[inside]
+        if least_cost is None or cost < least_cost:
             cheapest[inside] = cost
     # minimum over all subsets, one dimension at a time: m 2**m comparisons instead of 3**m
     for index in range(len(position)):

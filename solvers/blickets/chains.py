@@ -175,12 +175,12 @@ class ChainSpace:
         members = []
         for flat in rng.choice(totals.size, size=n, p=(totals / totals.sum()).ravel()):
             choice, level = divmod(int(flat), len(self.levels))
-            drawn: list[int] = []  # indices of rules
+            rule_indices: list[int] = []
             for position in range(possible.shape[1]):
                 weights = possible[choice, position, level] * suffixes[-1 - position][choice, level]
-                weights[drawn[-1:]] = 0  # neighbours differ
-                drawn.append(int(rng.choice(len(weights), p=weights / weights.sum())))
-            rules = tuple(all_rules(self.n)[index] for index in drawn)
+                weights[rule_indices[-1:]] = 0  # neighbours differ
+                rule_indices.append(int(rng.choice(len(weights), p=weights / weights.sum())))
+            rules = tuple(all_rules(self.n)[index] for index in rule_indices)
             members.append(Chain(rules, self.points[choice], self.levels[level]))
         return members
 

@@ -424,8 +424,8 @@ class _Refinement:
                     extended = (*responses, *(0,) * stage.extend)
                     key = tuple([extended[p] << 1 | (base[p] > 0 and base[p] >> 1 & 1) for p in slots])
                     # only keys with a completion: paths that exceed a limit later are dropped here
-                    kept = [(k + delta, n) for k, n in keys.items() if k + delta in later]
-                    if not kept:
+                    completable = [(k + delta, n) for k, n in keys.items() if k + delta in later]
+                    if not completable:
                         continue
                     for response, ways in self._refine(group, key):
                         next_responses = self._after(
@@ -433,7 +433,7 @@ class _Refinement:
                         )
                         next_answer = self._answer(answer, node, response)
                         sums = next_states.setdefault((next_responses, next_answer), {})
-                        for k, n in kept:
+                        for k, n in completable:
                             sums[k] = sums.get(k, 0) + n * ways
                 size += len(next_states) - size_before
                 if size > MAX_REFINED_STATES:
