@@ -51,7 +51,7 @@ def node_box(node: GraphNode, x: float, y: float, width: float, title: str = "")
 
 
 def arrow(path: str, tone: Tone, heads: str, title: str) -> str:
-    """Return an edge with its head. heads: prefix of ids given to `arrow_heads`; title: tooltip."""
+    """Return an edge with its head. heads: the prefix of ids that `arrow_heads` was given; title: tooltip."""
     kind = f"arrow {tone}".rstrip()
     end = f'marker-end="url(#{heads}{tone or "plain"})"'
     return f'<path class="{kind}" d="{path}" {end}><title>{escape(title)}</title></path>'
@@ -78,14 +78,15 @@ def graph_figure(width: float, height: float, label: str, marks: Iterable[str], 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
 
-Slot: TypeAlias = tuple[str, str, int]  # a node: ("", name, depth); an edge that passes a layer: (parent, child, depth)
+Slot: TypeAlias = tuple[str, str, int]
+"""A place in a layer: ("", name, depth) of a node, or (parent, child, depth) of an edge that passes the layer."""
 
 
 class Spacing(NamedTuple):
-    """Pixels of a layered drawing.
+    """Measures of a layered drawing, in pixels.
 
-    box: height of a node; above: height reserved above it; gap: between nodes of a layer; fall: between layers
-    margin: around the drawing; passing: width reserved for an edge that passes a layer
+    box: height of a node; above: height reserved above it; passing: width reserved for an edge that passes a layer
+    gap: distance between nodes of a layer; fall: distance between layers; margin: around the drawing
     """
 
     box: float
@@ -125,7 +126,7 @@ class Layers:
         return self.spacing.passing if slot[0] else self.widths[slot[1]]
 
     def _ordered_layers(self, parents: Mapping[str, Sequence[str]]) -> list[list[Slot]]:
-        """Return the slots of nodes and passing edges by depth, ordered by six sweeps of barycentres (`_reorder`)."""
+        """Return the slots of each layer, sorted to have few crossings: `_reorder` down and up all layers six times."""
         depths = self._depths
         layers: list[list[Slot]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
         near: dict[Slot, list[Slot]] = {}
@@ -145,6 +146,7 @@ class Layers:
         return layers
 
     def _edge_slots(self, parent: str, child: str) -> list[Slot]:
+        """Return the slots of an edge from parent to child, with those of its ends."""
         depths = self._depths
         inner: list[Slot] = [(parent, child, depth) for depth in range(depths[parent] + 1, depths[child])]
         return [("", parent, depths[parent]), *inner, ("", child, depths[child])]
@@ -158,7 +160,7 @@ class Layers:
         return self._positions["", name, self._depths[name]]
 
     def points(self, parent: str, child: str) -> list[Point]:
-        """Return the points at which an edge passes the layers between its ends."""
+        """Return the points of an edge in the layers that it passes: two in each, at the top and the bottom."""
         passed = (self._positions[slot] for slot in self._edge_slots(parent, child)[1:-1])
         return [point for x, y in passed for point in ((x, y - self.spacing.above), (x, y + self.spacing.box))]
 
@@ -194,24 +196,24 @@ def curve_points(points: Sequence[Point]) -> Iterator[Point]:
     for (x1, y1), (x2, y2) in pairwise(points):
         for share in (k / 24 for k in range(25)):
             eased = share * share * (3 - 2 * share)
-            height = 1.5 * share * (1 - share) + share**3  # the control points are half-way down
+            height = 1.5 * share * (1 - share) + share**3  # since the control points are half-way down
             yield x1 + eased * (x2 - x1), y1 + height * (y2 - y1)
 
 
 # --- graphs side by side ----------------------------------------------------------------------------------------------
 
-NOTE = 24.0  # pixels for a note at the side
+NOTE = 24.0  # width reserved for a note at the side, pixels
 SPACING = Spacing(BOX, gap=24, fall=46, margin=14 + NOTE, passing=18)
-LEAST_SCALE = 0.8  # of a drawing in a narrow page, so that labels of 12 px stay above 9; then it scrolls
-MAX_NODES = 24  # of a drawn graph
+LEAST_SCALE = 0.8  # smallest scale of a drawing in a narrow page: labels of 12 px stay above 9 px, and it scrolls
+MAX_NODES = 24  # largest number of nodes of a graph that is drawn
 
 
 @dataclass(frozen=True)
 class Graph:
     """Graph to draw beside others.
 
-    parents: node -> parents; nodes: name -> its look; label: the finding, for screen readers
-    only_note: text beside edges that the other graphs lack; tones: (parent, child) -> tone, where it is not plain
+    parents: node -> parents; nodes: name -> node to draw; label: the finding, for screen readers
+    only_note: text beside edges that some other graph lacks; tones: (parent, child) -> tone of an edge if not plain
     """
 
     parents: Mapping[str, Sequence[str]]
@@ -265,7 +267,7 @@ def _order(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
     return placed
 
 
-Edges: TypeAlias = Mapping[tuple[str, str], list[Point]]  # by parent and child
+Edges: TypeAlias = Mapping[tuple[str, str], list[Point]]  # (parent, child) -> points of the edge
 
 
 def _routes(graph: Graph, layout: Layers) -> dict[tuple[str, str], list[Point]]:
@@ -279,7 +281,7 @@ def _routes(graph: Graph, layout: Layers) -> dict[tuple[str, str], list[Point]]:
 
 
 def _note_places(graph: Graph, layout: Layers, edges: Edges, shared: set[tuple[str, str]]) -> list[_Rectangle]:
-    """Return the rectangles of notes on edges that other graphs lack, with the least overlap with other marks."""
+    """Return the rectangles of notes on edges that some other graph lacks, placed to overlap other marks least."""
     middles = {name: (x, y + BOX / 2) for name, (x, y) in ((name, layout.place(name)) for name in graph.nodes)}
     taken = [_rectangle(middle, layout.widths[name], BOX) for name, middle in middles.items()]
     points = [point for route in edges.values() for point in curve_points(route)]
@@ -321,8 +323,8 @@ LABEL_PLACES = (0.45, 0.55, 0.35, 0.65, 0.27, 0.73, 0.2, 0.8)  # positions of a 
 ASIDE = (9, -9, 13, -13, 18, -18, 24, -24)  # its distances from the edge, pixels; positive: the side of the bend
 LABEL_HEIGHT = 14
 LABEL_ROOM = 6  # pixels added to the half axes of the ellipse for each label
-RING_SCALE = 0.77  # least scale in narrow pages: labels of 12 px stay above 9
-MAX_LABELS = 8  # edges with labels; of more, tooltips and the matrix show the labels
+RING_SCALE = 0.77  # smallest scale in narrow pages: labels of 12 px stay above 9 px
+MAX_LABELS = 8  # largest number of edges that get labels; with more edges, tooltips and the matrix show the labels
 TONE_WORDS: Mapping[str, str] = {"good": "proven", "open": "open", "bad": "contradicted", "missed": "not stated"}
 
 

@@ -20,23 +20,21 @@ ALL = "all"
 REASONS_VIEW = "reasons"  # view of every benchmark: reasons why responses hold no answer
 NOT_RUN_COLUMN, NO_ANSWER_COLUMN = "num_not_run", "num_no_answer"  # `no_answer` is the key of a share of attributions
 OF_READERS = ("published", "lenient")
-OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # columns of tables of `score` alone
+OF_LINES = (NOT_RUN_COLUMN, NO_ANSWER_COLUMN, *OF_READERS)  # columns that only tables of `calibrant score` have
 LABELS = {"setting": "Setting", "system": "System", GROUP: "Group", "pool": "Pool", "stratum": "Stratum"}
-NEEDED = 4  # metric columns that are kept rather than label columns
+NEEDED = 4  # number of metric columns for which label columns are dropped
 MIN_RATES = 3  # n and two rates: if not even these fit, a label is shortened
-MIN_LABEL = 12  # least width of a shortened label, in characters
-GAP = 2  # spaces between two cells
-ASKED = {
-    KEY: ("n", *SHARES),
-    REASONS_VIEW: ("n",),
-}  # view -> its first columns; such views are shown in full, in blocks
-MIN_TEXT_WIDTH = 24  # least width of wrapped cells; narrower lines would hold one or two words
+MIN_LABEL = 12  # smallest width of a shortened label, in characters
+GAP = 2  # number of spaces between two cells
+ASKED = {KEY: ("n", *SHARES), REASONS_VIEW: ("n",)}
+"""Views that are shown with all columns, in blocks -> columns that come first in them."""
+MIN_TEXT_WIDTH = 24  # smallest width of wrapped cells; narrower lines would hold one or two words
 
 
 class UnknownColumnError(CalibrantError):
-    """A column that a benchmark lacks.
+    """A name is that of no column or view of a benchmark.
 
-    name: name of the column
+    name: the unknown name; allowed: known names
     """
 
     def __init__(self, name: str, allowed: Sequence[str], more: str = "") -> None:
@@ -47,7 +45,7 @@ class UnknownColumnError(CalibrantError):
 
     @staticmethod
     def allowed_of(measures: MetricSet) -> list[str]:
-        """Return the names of views and columns of a benchmark."""
+        """Return the names of a benchmark's views, then headings and keys of its columns, but no labels."""
         columns = {key: text for view in measures.views for key, text in headings_of(measures, view).items()}
         columns = {key: text for key, text in columns.items() if key not in LABELS}
         return [*measures.views, ALL, *columns.values(), *columns]
@@ -77,7 +75,7 @@ def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
     metrics = measures.views[view].metrics
     for column in metrics:
         keys[column.key] = column.heading
-        if view == measures.default_view and column.key == measures.first[1]:  # the rate that the readers differ in
+        if view == measures.default_view and column.key == measures.first[1]:  # the rate on which readers may differ
             keys |= {reader: reader for reader in OF_READERS}
     if view == measures.default_view:
         keys |= {NOT_RUN_COLUMN: "not_run", NO_ANSWER_COLUMN: "no_answer"}
@@ -93,13 +91,14 @@ def table_text(
     width: int | None = None,
     line_width: int | None = None,
 ) -> Fitted:
-    """Return rows as aligned columns, without those undefined in every row and those beyond the width.
+    """Return rows as aligned columns, without columns that are undefined in every row or do not fit the width.
 
-    For views in ASKED the columns beyond the width follow in further blocks.
+    For views in ASKED the columns that do not fit follow in further blocks.
 
     view: name of a view, by default the first; `all`; or comma-separated headings or keys of columns, which are shown
         whatever the width; `CalibrantError` for an unknown one
-    line_width: width of the terminal, in which `all` is shown in blocks; None for one block
+    width: of a line of the table, None for any; line_width: of the terminal, for which `all` is divided into blocks,
+        None for a single block
     """
     rows = list(rows)
     view = measures.default_view if view is None else view
@@ -125,7 +124,7 @@ def table_text(
 
 
 def _with_readers(measures: MetricSet, rows: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return the columns to keep longest; the rates of the other readers follow the first rate if they differ."""
+    """Return the columns to keep longest; rates of the other readers follow the first rate if some row has them."""
     if all(row.get("lenient", UNDEFINED) == UNDEFINED for row in rows):
         return measures.first
     number, rate, *others = measures.first
@@ -133,7 +132,7 @@ def _with_readers(measures: MetricSet, rows: Sequence[Mapping[str, str]]) -> tup
 
 
 def _absent_columns(rows: Sequence[Mapping[str, str]], measures: MetricSet) -> frozenset[str]:
-    """Return the columns that no row has, of OF_LINES and of optional views without any value."""
+    """Return columns to leave out: those of OF_LINES without a value, and those of optional views without any value."""
     absent = [key for key in OF_LINES if all(row.get(key, UNDEFINED) == UNDEFINED for row in rows)]
     for view in measures.views.values():
         keys = [column.key for column in view.metrics]
@@ -172,11 +171,12 @@ def fit_columns(
     needed: int = NEEDED,
     width: int | None,
 ) -> Fitted:
-    """Return the rows with as many columns as fit into the width, those of `first` before others.
+    """Return the rows with as many columns as fit the width; those of `first` are kept before others.
 
-    A label is dropped only if rows stay distinct without it, to make room for the first `needed` columns.
-
+    A label is dropped to make room for the first `needed` columns, and only if rows stay distinct without it.
     If the width is below RECORDS_BELOW, rows that do not fit are paragraphs with all columns.
+
+    headings: key -> heading; labels: keys of columns that name a row; width: in characters, None for any
     """
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
     widths = {key: max(map(len, (heading, *cells[key]))) + GAP for key, heading in headings.items()}
@@ -197,9 +197,11 @@ def fit_columns(
 
 
 def blocks_text(rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int) -> str:
-    """Return rows with equal keys as blocks of as many columns as fit into the width, each with labels.
+    """Return rows with equal keys as blocks of as many columns as fit the width, each block with labels.
 
-    first: keys of the first block; columns that are undefined in every row are omitted
+    Columns that are undefined in every row are left out.
+
+    first: keys of the columns in the first block
     """
     headings = {key: key for key in rows[0] if key in LABELS or any(row[key] != UNDEFINED for row in rows)}
     return "\n\n".join(_blocks(headings, rows, first, width))
@@ -215,7 +217,7 @@ def _distinct_labels(labels: Sequence[str], rows: Sequence[Mapping[str, str]]) -
 def _blocks(
     headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int | None
 ) -> Iterator[str]:
-    """Yield blocks of as many columns as fit into the width; later ones have just the labels that separate rows."""
+    """Yield blocks of as many columns as fit the width; later blocks have only labels that distinguish the rows."""
     fitted = fit_columns(headings, rows, first=first, needed=len(first), width=width)
     yield fitted.text
     first_labels = [key for key in LABELS if key in headings and headings[key] not in fitted.left_out]
@@ -253,7 +255,7 @@ def _fill_lines(pairs: Iterable[str], width: int) -> Iterator[str]:
 
 
 def wrapped_row(cells: Sequence[str], width: int) -> Iterator[list[str]]:
-    """Yield the row with its last cell wrapped to the width, one row for each line of it."""
+    """Yield a row for each line of the last cell, wrapped to the width; later rows have empty labels."""
     *labels, text = cells
     for line in textwrap.wrap(text, width, break_on_hyphens=False) or [""]:
         yield [*labels, line]
@@ -269,15 +271,15 @@ def _choose_columns(
     widths: Mapping[str, int],
     width: int,
 ) -> list[str]:
+    """Return the columns to show, in their order: see `fit_columns`. widths: of columns with the gap after them."""
     labels = [key for key in keys if key in possible_labels]
     first = [key for key in first_keys if key in keys]
     candidates = first + [key for key in keys if key not in labels and key not in first]
     needed = set(candidates[:num_needed])
     chosen: set[str] = set()
     num_rows = len(next(iter(cells.values()), ()))
-    are_distinct = _are_distinct(
-        [cells[key] for key in labels], num_rows
-    )  # rows of several samples of a system are not
+    # rows on several samples of a system have equal labels
+    are_distinct = _are_distinct([cells[key] for key in labels], num_rows)
     for dropped in ((), ("pool",), ("pool", "setting"), ("setting",)):
         shown_labels = [key for key in labels if key not in dropped]
         if are_distinct and not _are_distinct([cells[key] for key in shown_labels], num_rows):
@@ -291,7 +293,7 @@ def _choose_columns(
         if needed <= chosen:
             break
     if not any(key in chosen for key in candidates):
-        chosen |= set(candidates[:num_needed])  # labels alone are no table
+        chosen |= set(candidates[:num_needed])  # too wide, but labels alone would say nothing
     return [key for key in keys if key in chosen]
 
 
@@ -303,9 +305,9 @@ def _shorten(
     widths: Mapping[str, int],
     width: int,
 ) -> tuple[list[str], str] | None:
-    """Cut the middles of the widest label, so that MIN_RATES of `first` fit; None if rows would become equal.
+    """Shorten the widest label in its middle, in `cells`, so that the first MIN_RATES columns of `first` fit.
 
-    Return the keys that fit then, and the key of the label.
+    Return the keys of the columns to show and the key of the shortened label; None if rows would become equal.
     """
     labels = [key for key in headings if key in possible_labels]
     rates = [key for key in first if key in headings][:MIN_RATES]
@@ -322,11 +324,13 @@ def _shorten(
 
 
 def _cut(text: str, width: int) -> str:
+    """Return a text of this width: the beginning and the end, with an ellipsis between."""
     end = (width - 1) // 2
     return f"{text[: width - 1 - end]}\N{HORIZONTAL ELLIPSIS}{text[-end:]}"
 
 
 def _are_distinct(columns: Sequence[Sequence[str]], num_rows: int) -> bool:
+    """Return whether no two rows are equal in all these columns."""
     return len(set(zip(*columns, strict=True))) == num_rows if columns else num_rows <= 1
 
 

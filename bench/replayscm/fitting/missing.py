@@ -38,7 +38,7 @@ from calibrant.solvers.formulas.uncertain_rows import CompletionCounts, count_fu
 from calibrant.solvers.replayscm.completions import GappedRows, ScmCounts, count_scms
 
 SETS_SHOWN = 12
-MAX_WIDE_SETS = 150  # sets of five and six columns, 0.2 s each on rows with gaps
+MAX_WIDE_SETS = 150  # largest number of sets of five or six columns, each of which takes 0.2 s on rows with gaps
 SCMS_HAVE_NO_ARCS = (
     "SCMs of a table with gaps are counted, not listed: fit without roots, or leave out rows with gaps (gaps='drop')"
 )
@@ -49,9 +49,11 @@ NO_ITEM = "a table with gaps is no item: leave out rows with gaps (--gaps drop) 
 class TargetCompletions:
     """Functions of one column under the completions of the gaps.
 
-    rows_without_target: rows that lack it, without those in which it was set; both decide nothing
-    counts: functions by the columns that they depend on
-    sure, possible: fronts of the rows that no completion puts right, and of those that some completion puts wrong
+    rows_without_target: number of rows with a gap in this column, except those in which it was set; neither of these
+        decides anything about it
+    counts: number of functions that may and must fit, by the columns on which they depend
+    sure: front (formulas by size and errors) in which an error is a row that is wrong under every completion
+    possible: front in which an error is a row that is wrong under some completion
     """
 
     rows_without_target: int
@@ -61,12 +63,12 @@ class TargetCompletions:
 
     @property
     def may_fit(self) -> bool:
-        """Whether some function is right in every row under some completion."""
+        """Return whether some function is right in every row under some completion."""
         return bool(self.counts.may_total.lower) or any(point.errors == 0 for point in self.sure.front.points)
 
     @property
     def scope(self) -> str:
-        """Class of the functions that are counted."""
+        """Return the class of functions that are counted, in words."""
         number = len(self.sure.columns)
         return f"functions of at most {min(self.counts.max_parents, number)} of {plural(number, 'columns')}"
 
@@ -92,7 +94,7 @@ class TargetCompletions:
 
     @property
     def reason(self) -> tuple[str, str]:
-        """The least formula that must fit, else one that may, and how many functions do."""
+        """Return the smallest formula that must fit, or else may fit, and a claim with the numbers of functions."""
         target, counts = self.sure.target, self.counts
         numbers = f"{bounds_text(counts.may_total)} functions may fit, {counts.must_total:,} must."
         of_gaps = "completion of the gaps"
@@ -106,7 +108,7 @@ class TargetCompletions:
         return "", f"No formula of {target} is known to be right in every row under any {of_gaps}; {numbers}"
 
     def section(self) -> Section:
-        """Return the numbers of functions by the columns that they depend on."""
+        """Return a table of the numbers of functions by the columns on which they depend."""
         counts = self.counts
         ranked = sorted(counts.may.items(), key=lambda item: (len(item[0]), item[0]))
         lines = [
@@ -123,7 +125,7 @@ class TargetCompletions:
         return Section(title, notes, ("depends on", "may fit", "must fit"), lines[:MAX_LINES], (1, 2), (), more)
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
-        """Yield the lines of the terminal; every: all sets of columns and points."""
+        """Yield lines for the terminal. every: whether all sets of columns are listed, not only SETS_SHOWN."""
         target, counts = self.sure.target, self.counts
         if self.rows_without_target:
             pronoun = "it" if self.rows_without_target == 1 else "them"
@@ -156,7 +158,7 @@ def _by_last_column(item: tuple[tuple[int, ...], Bounds]) -> tuple[int, ...]:
 
 
 def exact_or_bounds(key: str, number: Bounds) -> dict[str, Any]:
-    """Return a number, or None and the bounds under a key of their own."""
+    """Return entries for JSON: key -> the number, or key -> None and `KEY_bounds` -> its bounds if it is not exact."""
     if number.lower == number.upper:
         return {key: number.lower}
     return {key: None, f"{key}_bounds": list(number)}
@@ -175,7 +177,10 @@ def bounds_text(number: Bounds) -> str:
 
 
 def _meaning_of_no_errors(stated: TargetFront, claim: str, *, has_none: bool) -> str:
-    """Return what the point without errors means. has_none: whether the count proves that there is no such function."""
+    """Return what a front's point of 0 errors means, or that there is none; empty if that is not known.
+
+    claim: about formulas without errors; has_none: whether the count proves that no function is without errors
+    """
     if any(point.errors == 0 for point in stated.front.points):
         return f"; the line of 0 errors has the least formulas that {claim}"
     return f"; none {claim}" if has_none else ""
@@ -186,7 +191,7 @@ def _points(stated: TargetFront) -> list[list[Any]]:
 
 
 def _least_formulas(stated: TargetFront) -> list[str]:
-    """Return the least formulas without errors; none where no function has none."""
+    """Return the smallest formulas without errors; empty if no known formula is without errors."""
     points = [point for point in stated.front.points if point.errors == 0]
     return [text for text, _ in points[0].formulas(stated.ties)] if points else []
 
