@@ -426,7 +426,10 @@ def count_orientations(part: Mask, neighbours: Sequence[Mask], memo: dict[Mask, 
     if part in memo:
         return memo[part]
     size = part.bit_count()
-    if all((neighbours[v] & part).bit_count() == size - 1 for v in members_of(part)):
+    num_edges = sum((neighbours[v] & part).bit_count() for v in members_of(part)) // 2
+    if num_edges == size - 1:
+        return size  # a tree: each node may be its root
+    if 2 * num_edges == size * (size - 1):
         memo[part] = factorial(size)
         return memo[part]
     total = 0
