@@ -335,12 +335,12 @@ def make_column(raw: RawColumn, missing: frozenset[str], stated_word: str | None
             f"{where}: no value {readable_repr(stated_word)} (--one); {known_names(stated_word, values.spellings)}"
         )
     if kind == "binary":
-        known = one_of(values) if stated is None else stated
-        high = int(values.spellings[1] > values.spellings[0]) if known is None else known
+        chosen = one_of(values) if stated is None else stated
+        high = int(values.spellings[1] > values.spellings[0]) if chosen is None else chosen
         words = (values.spellings[1 - high], values.spellings[high])
         codes = np.where(places == GAP, GAP, places == high).astype(np.int32)
         code_of = _Codes(values, {high: 1, 1 - high: 0})
-        return Column(raw.name, kind, num_missing, words, None, codes, code_of, by_alphabet=known is None)
+        return Column(raw.name, kind, num_missing, words, None, codes, code_of, by_alphabet=chosen is None)
     if kind == "constant":
         value = int(values.values[0] == 1 if stated_word is None else stated is not None)
         codes = np.where(places == GAP, GAP, value).astype(np.int32)
@@ -555,8 +555,8 @@ def _copy_of(k: int, originals: Sequence[int], codes: Codes, counts: I64) -> tup
     present = codes[:, k] != GAP
     screen = slice(0, MAX_SCREENED)  # whole columns of 10^6 patterns would take 2 s of the 4 s of reading 20 of them
     for original in originals:
-        both = present[screen] & (codes[screen, original] != GAP)
-        is_equal = codes[screen, k][both] == codes[screen, original][both]
+        is_known = present[screen] & (codes[screen, original] != GAP)
+        is_equal = codes[screen, k][is_known] == codes[screen, original][is_known]
         if is_equal.any() and not is_equal.all():
             continue
         rows = present & (codes[:, original] != GAP)

@@ -116,7 +116,6 @@ class Fit(Framed):
         return f"<Fit{subject}: size {self.outcome.value.size}, proven least{number}>"
 
     def __str__(self) -> str:
-        """Return the text of the terminal, the result or the reason first."""
         return "\n".join(self.lines())
 
     def to_networkx(self) -> Any:
