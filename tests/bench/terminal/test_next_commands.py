@@ -163,12 +163,6 @@ def test_a_command_that_would_have_to_be_escaped_is_not_named(capsys: pytest.Cap
         ("report POOL", "a pool of items", "calibrant run exact POOL --out runs"),
         ("list POOL --class lucky", "give --scores", "calibrant list --help"),
         ("list POOL --scores OTHER_RUN", "no answer in", ""),
-        ("fit TABLE --target z --consistency 0,8", "'0,8'", "calibrant fit TABLE --target z --consistency 0.8"),
-        ("fit TABLE --target z --rates=0,1", "'0,1'", "calibrant fit TABLE --target z --rates=0.1"),
-        ("fit TABLE --score bde --iss 0,5", "valid number", "calibrant fit TABLE --score bde --iss 0.5"),
-        ("run exact POOL --out runs --budget ,5", "valid number", "calibrant run exact POOL --out runs --budget 0.5"),
-        ("fit TABLE --errors 1,5 --target z", "whole number", ""),
-        ("fit TABLE --max-parents 2,5", "valid integer", "calibrant fit --help"),
     ],
 )
 def test_an_error_has_a_hint_that_works(
@@ -198,9 +192,7 @@ def test_an_error_has_a_hint_that_works(
         "ANSWERS_CSV": tmp_path / "answers.csv",
         "VERDICTS": tmp_path / "new" / "folder" / "verdicts.jsonl",
         "OTHER_RUN": files.second_run,
-        "TABLE": tmp_path / "table.csv",
     }
-    (tmp_path / "table.csv").write_text("x,z\n0,0\n1,1\n", encoding="utf-8")
     (tmp_path / "answers.csv").write_text("id,response\n", encoding="utf-8")
     if "VERDICTS" in line:
         assert main(["score", str(files.pool), str(files.predictions), "--out", str(places["VERDICTS"])]) == 0
@@ -211,6 +203,27 @@ def test_an_error_has_a_hint_that_works(
     assert shlex.split(printed_hint) == [str(places.get(word, word)) for word in hint.split()]
     if hint and "nothing.json" not in hint:
         assert main(shlex.split(printed_hint)[1:]) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("fit t.csv --target z --consistency 0,8", "calibrant fit t.csv --target z --consistency 0.8"),
+        ("fit t.csv --target z --rates=0,1", "calibrant fit t.csv --target z --rates=0.1"),
+        ("fit t.csv --score bde --iss 0,5", "calibrant fit t.csv --score bde --iss 0.5"),
+        ("fit t.csv --score bde --seconds ,5", "calibrant fit t.csv --score bde --seconds 0.5"),
+        ("fit t.csv --errors 1,5 --target z", ""),
+        ("fit t.csv --max-parents 2,5", "calibrant fit --help"),
+    ],
+)
+def test_a_number_with_a_decimal_comma_is_hinted_with_a_point(
+    line: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("x,z\n0,0\n1,1\n", encoding="utf-8")
+    assert refusal(capsys, *line.split())[1] == hint
+    if hint:
+        assert main(shlex.split(hint)[1:]) in (0, 1)
 
 
 def test_a_report_of_several_files_of_predictions_names_a_command_for_each(
