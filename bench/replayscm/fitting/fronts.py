@@ -1,4 +1,4 @@
-"""Errors against size on a table, as `calibrant fit` states them."""
+"""Fronts, smallest formulas by number of errors on a table, as `calibrant fit` states them."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ from calibrant.solvers.outcome import Impossible
 from calibrant.solvers.replayscm.space import MAX_PARENTS
 
 MAX_TIES = 10_000
-MAX_TARGET_PARENTS = 12  # parents of one target
-MAX_TABLE_COLUMNS = 12  # columns up to which measures are keyed by truth tables, of 4,096 characters
+MAX_TARGET_PARENTS = 12  # largest number of parents of a target
+MAX_TABLE_COLUMNS = 12  # number of columns up to which measures are keyed by truth tables, of 4,096 characters
 LINES_SHOWN = 12
-SUMMED_LITERALS = 1_000  # products count this much in sums over SCMs: ten columns have at most 320 literals
+SUMMED_LITERALS = 1_000  # weight of a product beside literals in sums over SCMs, where ten columns have at most 320
 MEASURE_NAMES: Mapping[Measure, str] = {
     "all": "nodes, all operators",
     "and-or-not": "nodes of not, and, or",
@@ -64,22 +64,23 @@ MEASURE_NAMES: Mapping[Measure, str] = {
 
 @dataclass(frozen=True)
 class TooFewErrors:
-    """A largest number of errors below the least that any formula, or SCM, has."""
+    """The allowed number of errors is below the least number that any formula, or any SCM, has."""
 
     allowed: int
     least: int
 
     def line(self, noun: str, scope: str = "") -> str:
-        """Return the line of the terminal in place of an empty front."""
+        """Return the line that is printed in place of an empty front. noun: what would have errors."""
         return f"no {noun} has at most {plural(self.allowed, 'errors')}{scope}; the least is {self.least}"
 
 
 @dataclass(frozen=True)
 class TargetFront:
-    """Front of one target.
+    """Front of one target: its smallest formulas by number of errors.
 
-    columns: all others, in the order of the table; counted, ones: rows that count, and those of target 1
-    max_errors: largest number of errors that was asked for, None for all
+    columns: all other columns, in the order of the table
+    counted: number of rows in which the target is known and was not set; ones: of these, those with target 1
+    max_errors: largest number of errors that was requested, None for any
     """
 
     target: str
@@ -125,7 +126,7 @@ class TargetFront:
         return entries
 
     def _key(self, function: FrontFunction) -> str:
-        """Return the truth table over all columns, or of many columns the first formula."""
+        """Return the truth table over all columns; for more than MAX_TABLE_COLUMNS columns the first formula."""
         if len(self.columns) > MAX_TABLE_COLUMNS:
             return function.formulas[0][0]
         rows = np.arange(1 << len(self.columns))
@@ -133,7 +134,7 @@ class TargetFront:
         return "".join(map(str, function.value(codes).tolist()))
 
     def _fit_of(self, function: FrontFunction) -> tuple[Fraction | None, Fraction | None]:
-        """Return consistency and coverage: rows of f = 1 and target 1, of those of f = 1 and of those of target 1."""
+        """Return consistency and coverage: of rows where f is 1, the share with target 1, and the reverse share."""
         is_one = function.value(self.patterns.codes) == 1
         return self._consistency(is_one), ratio(int(self.patterns.ones[is_one].sum()), self.ones)
 
@@ -142,7 +143,7 @@ class TargetFront:
         return ratio(true, true + int(self.patterns.zeros[is_one].sum()))
 
     def _terms(self, formula: Tree) -> dict[str, list[str | None]]:
-        """Return product -> consistency, raw and unique coverage, of a sum of products."""
+        """Return product -> its consistency, raw coverage and unique coverage, for a sum of products."""
         products = formula[1:] if isinstance(formula, tuple) and formula[0] == "or" else (formula,)
         products = () if formula == "0" else products
         covers = [tree_values(product, self.patterns.codes) for product in products]
@@ -158,19 +159,19 @@ class TargetFront:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns as they stand in formulas."""
+        """Return the names of the columns as formulas have them."""
         return list(map(quote_name, self.columns))
 
     @property
     def scope(self) -> tuple[str, str]:
-        """The formulas that are compared, and how far the points are proven."""
+        """Return which formulas are compared, and how far the points are proven, in words."""
         number = f"{min(self.max_parents, len(self.columns))} of {plural(len(self.columns), 'columns')}"
         extent = "" if self.front.max_size is None else f" up to size {self.front.max_size}"
         extent += "" if self.front.at_least is None else " as far as the budget goes"
         return f"formulas ({MEASURE_NAMES[self.measure]}) of at most {number}", f"proven{extent}"
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
-        """Yield the front as a table; every: all points."""
+        """Yield the lines of the front as a table. every: whether all points are given, not only LINES_SHOWN."""
         scope, proof = self.scope
         yield f"{self.target}: errors against size over all {scope}, {plural(self.counted, 'rows')}; {proof}"
         if self.front.max_size is not None:
@@ -190,7 +191,10 @@ class TargetFront:
         yield from self.open_lines(every=every)
 
     def open_lines(self, *, every: bool = False) -> Iterator[str]:
-        """Yield what is open where the budget ended: a bound of the size, and formulas whose size may not be least."""
+        """Yield lines on what a spent budget left open: a lower bound of the size, and formulas that may not be least.
+
+        There are none if the budget was not spent. every: whether all formulas are given
+        """
         if self.front.at_least is None:
             return
         points = self.front.open_points if every else self.front.open_points[:LINES_SHOWN]
@@ -208,9 +212,10 @@ class TargetFront:
 
 @dataclass(frozen=True)
 class ScmFront:
-    """Front of whole SCMs under named roots. points: errors, size, formulas, functions, by rising size.
+    """Front of whole SCMs under named roots.
 
-    max_errors: largest number of errors that was asked for, None for all
+    points: (errors, size, number of formulas, number of functions), by increasing size
+    max_errors: largest number of errors that was requested, None for any
     """
 
     roots: tuple[str, ...]
@@ -232,7 +237,7 @@ class ScmFront:
         return f"SCMs of at most {self.max_parents} parents, roots {', '.join(self.roots) or 'none'}"
 
     def lines(self, *, every: bool = False) -> Iterator[str]:
-        """Yield the front as a table; every: all points."""
+        """Yield the lines of the front as a table. every: whether all points are given, not only LINES_SHOWN."""
         measure = f" ({MEASURE_NAMES[self.measure]})" if self.measure in ("sop", "pos") else ""
         yield f"errors against size{measure} over all {self._scope}; proven"
         if self.too_few is not None:
