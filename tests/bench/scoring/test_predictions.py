@@ -100,47 +100,15 @@ def batch_line(custom_id: str, **body: Any) -> dict[str, Any]:
     return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
 
 
-COMPLETION = {
-    "object": "chat.completion",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": FENCED}, "finish_reason": "stop"}],
-    "usage": {"total_tokens": 3},
-}
-RESPONSE = {
-    "object": "response",
-    "status": "completed",
-    "instructions": "not this",
-    "text": {"format": {"type": "text"}, "verbosity": "medium"},
-    "reasoning": {"effort": "low", "summary": None},
-    "output": [
-        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "not this either"}]},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": FENCED}]},
-    ],
-}
-
-
-@pytest.mark.parametrize("body", [COMPLETION, RESPONSE], ids=["chat completions", "responses"])
-def test_lines_of_openai_batches_are_read_as_they_are(
-    body: dict[str, Any], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_lines_of_openai_batches_are_read_as_they_are_and_named_by_custom_id(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Other bodies: test_provider_shapes.py."""
+    body = {"object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": FENCED}}]}
     (found,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", batch_line("I2", **body)))
     assert (found["instanceId"], found["model"], found["correct"]) == ("I2", "maker-1", True)
     assert "item from custom_id; model from response.body.model; answer from batch output (format)" in said
-
-
-def test_an_output_of_openai_without_a_message_is_an_empty_response(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cut = {**RESPONSE, "status": "incomplete", "output": [{"type": "reasoning", "summary": []}]}
-    (found,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", batch_line("I0", **cut)))
-    assert (found["model"], found["valid"]) == ("maker-1", False)
-    assert found["reason"] == "cut_off"
-    assert ": cut_off 1" in said
-
-
-def test_a_batch_line_about_no_item_is_named_by_its_custom_id(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = jsonl(tmp_path / "p.jsonl", batch_line("request-7", **COMPLETION))
+    file = jsonl(tmp_path / "p.jsonl", batch_line("request-7", **body))
     assert "small has no instance 'request-7'" in refused(capsys, "score", pool, file)
 
 

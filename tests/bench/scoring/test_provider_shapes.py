@@ -22,9 +22,8 @@ from tests.support.commands import CHECKOUT, called, jsonl, refused
 POOL = bundled_sample("causim")
 OF = benchmark("causim")
 ITEM, OTHER = list(calibrant.load_pool(POOL))[:2]
-TWO_ITEMS = "".join(
-    POOL.read_text(encoding="utf-8").splitlines(keepends=True)[:3]
-)  # half a shape's time was the pool's
+# half a shape's time was the pool's
+TWO_ITEMS = "".join(POOL.read_text(encoding="utf-8").splitlines(keepends=True)[:3])
 GOLD = json.dumps(OF.training.gold(ITEM))
 DRAFT = '{"no": "answer"}'
 TOO_SHORT = GOLD[:-3]
@@ -117,6 +116,11 @@ def _langchain(content: Any, **metadata: Any) -> dict[str, Any]:
 
 TEXT, THINKING = {"type": "text", "text": GOLD}, {"type": "thinking", "thinking": DRAFT, "signature": "s"}
 REASONING = {"type": "reasoning", "summary": [{"type": "summary_text", "text": DRAFT}]}
+TEXTS_BESIDE: dict[str, Any] = {
+    "instructions": DRAFT,
+    "text": {"format": {"type": "text"}},
+    "reasoning": {"summary": DRAFT},
+}
 WRONG_CALL = _call(json.dumps(dict.fromkeys(json.loads(GOLD), "no such value")))
 SECOND_CHOICE = {"index": 1, "finish_reason": "stop", "message": {"role": "assistant", "content": DRAFT}}
 FIRST_CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": GOLD}}
@@ -173,7 +177,8 @@ OPENAI = [
     Shape("error of a choice", [_own({"choices": [{"error": {"code": 502}, "message": {"content": "a"}}]})], [FAILED]),
 ]
 RESPONSES = [
-    Shape("thoughts and text", [_responses(REASONING, _output_text(GOLD))], [RIGHT]),
+    Shape("thoughts and text", [_responses(REASONING, _output_text(GOLD), **TEXTS_BESIDE)], [RIGHT]),
+    Shape("incomplete without a reason", [_responses(REASONING, status="incomplete")], [CUT_OFF]),
     Shape("thoughts alone", [_responses(REASONING)], [THOUGHTS]),
     Shape("two messages", [_responses(_output_text("So: "), _output_text(GOLD))], [RIGHT]),
     Shape(
@@ -504,23 +509,10 @@ def test_a_field_that_lines_before_do_not_need_is_not_hinted(
 def test_help_and_page_name_options_reasons_and_formats(place: str) -> None:
     shown = called("score", "--help").stdout if place == "help" else (CHECKOUT / place).read_text()
     options = ("--thoughts", "--extractor", "--model", "--on-error", "--duplicates", "lenient", "opened", "keep")
-    tools = (
-        *(
-            "OpenAI",
-            "Anthropic",
-            "Gemini",
-            "Vertex",
-            "Bedrock",
-            "Cohere",
-            "Ollama",
-            "vLLM",
-            "SGLang",
-            "llama.cpp",
-            "TGI",
-        ),
-        *("transformers", "lm-eval", "Inspect", "HELM", "Every", "verifiers", "TRL", "CSV", "TSV", "Parquet"),
-    )
-    assert [word for word in (*options, *REASONS, *tools) if word not in shown] == []
+    services = ("OpenAI", "Anthropic", "Gemini", "Vertex", "Bedrock", "Cohere", "Ollama", "vLLM", "SGLang", "TGI")
+    tools = ("llama.cpp", "transformers", "lm-eval", "Inspect", "HELM", "Every", "verifiers", "TRL")
+    files = ("CSV", "TSV", "Parquet")
+    assert [word for word in (*options, *REASONS, *services, *tools, *files) if word not in shown] == []
 
 
 TABLES = {
