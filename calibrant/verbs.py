@@ -392,8 +392,8 @@ def _verb(bench: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Calla
     names = _option_names(verb)
     unknown = sorted(options.keys() - set(names))
     if unknown:
-        known = f"its options: {', '.join(names)}" if names else f"on {bench.title} it has none"
-        raise CalibrantError(f"{name} has no option '{unknown[0]}'; {known}")
+        allowed = f"its options: {', '.join(names)}" if names else f"on {bench.title} it has none"
+        raise CalibrantError(f"{name} has no option '{unknown[0]}'; {allowed}")
     checked: dict[str, Any] = {}
     if "steps" in options:
         from calibrant.bench.scoring.scorer import steps_of

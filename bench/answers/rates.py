@@ -449,8 +449,8 @@ def exact_mean(values: Iterable[float | Fraction]) -> float:
 
 def mean_if_known(values: Sequence[float | None]) -> float | None:
     """Return the exact mean; None if a value is None or there are no values."""
-    known = [value for value in values if value is not None]
-    return exact_mean(known) if known and len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return exact_mean(numbers) if numbers and len(numbers) == len(values) else None
 
 
 def weighted_sum(values: Iterable[float | Number], weights: Iterable[Number]) -> Fraction:

@@ -103,8 +103,7 @@ def score(
     field_options |= {"--extractor": extractor != "paper", "--duplicates": duplicates != "keep"}
     work_options = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
     if set_size is not None:
-        inapplicable = field_options | work_options | {**given.by_flag}
-        options.print_set_scores(paths, set_size, out, inapplicable, as_json=as_json)
+        options.print_set_scores(paths, set_size, out, field_options | work_options | given.by_flag, as_json=as_json)
         return
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)

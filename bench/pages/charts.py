@@ -480,7 +480,7 @@ BAR_ROW, BAR = 26.0, 18.0  # distance between the tops of horizontal bars, and h
 
 
 class Part(NamedTuple):
-    """How a part of a divided bar is filled: with the colour of a token, plain or in stripes."""
+    """Filling of a part of a divided bar: with the colour of a token, plain or in stripes."""
 
     token: str
     is_striped: bool = False

@@ -72,8 +72,8 @@ def write_distinct(
     claims = find_repeats(benchmark, others, source, pool, unit, progress)
     indices = [index for index, item in enumerate(pool.items) if item.id not in claims]
     if not indices:
-        what = "repeats one" if unit is Unit.ITEM else "is about a model"
-        raise CalibrantError(f"{source}: each of its {plural(len(pool.items), 'items')} {what} of the other pools")
+        problem = "repeats one" if unit is Unit.ITEM else "is about a model"
+        raise CalibrantError(f"{source}: each of its {plural(len(pool.items), 'items')} {problem} of the other pools")
     write_indices(benchmark, pool, source, indices, target)
     return DistinctPool(target, len(indices), claims)
 

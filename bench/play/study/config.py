@@ -50,10 +50,7 @@ T = TypeVar("T")
 
 
 def ordered(things: Sequence[T], order: Order, seed: str, participant: str, index: int) -> list[T]:
-    """Return things in the order of a participant.
-
-    seed: text that differs between studies; participant: their id; index: 0, 1, ... in the order of participants
-    """
+    """Return things in the order of a participant; seed: of the study; index: of the participant, from 0."""
     if order == "shuffled":
         shuffled = list(things)
         Random(f"{seed} {participant}").shuffle(shuffled)

@@ -133,10 +133,10 @@ class ReadingOptions:
 
 def reading_options(reading: Mapping[str, Any]) -> ReadingOptions:
     """Return the options that keywords of `Reading` state; `CalibrantError` for another keyword."""
-    known = list(Reading.__annotations__)
+    names = list(Reading.__annotations__)
     for key in reading:
-        if key not in known:
-            raise CalibrantError(f"unknown option {readable_repr(key)}; {known_names(key, known)}")
+        if key not in names:
+            raise CalibrantError(f"unknown option {readable_repr(key)}; {known_names(key, names)}")
     return ReadingOptions(**{"ones" if key == "one" else key: value for key, value in reading.items()})
 
 
