@@ -1,9 +1,9 @@
-"""Answer text of a response: the response without thoughts, which marks of models or Harmony's channels delimit.
+"""Answer text of a response: the response without thoughts, which are delimited by marks or by Harmony's channels.
 
-Text between an opening and a closing mark of a family is thoughts. So is text before a closing mark without an opening
-one (the chat template had opened it), and text after an opening mark without a closing one. Sources of the marks: the
-chat templates of Qwen, DeepSeek, GLM, EXAONE, Seed-OSS, Magistral, Command A, Sky-T1, Kimi and Gemma; of channels:
-OpenAI's Harmony response format.
+Thoughts are the text between an opening and a closing mark of one family, the text before a closing mark without an
+opening one (the chat template contained it), and the text after an opening mark without a closing one. Sources of the
+marks: the chat templates of Qwen, DeepSeek, GLM, EXAONE, Seed-OSS, Magistral, Command A, Sky-T1, Kimi and Gemma; of
+channels: OpenAI's Harmony response format.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class AnswerText(NamedTuple):
 
 # --- Marks of thoughts, by family -------------------------------------------------------------------------------------
 _WORDS: Final = ("think", "thinking", "thought", "thoughts", "reasoning", "scratchpad", "seed:think")
-MAX_ATTRIBUTE_CHARS: Final = 4_096  # of attributes inside a mark, such as <think a="b">
-_LITERAL_MARKS: Final = (  # family, opening mark, closing mark; case matters
+MAX_ATTRIBUTE_CHARS: Final = 4_096  # attributes inside a mark, such as <think a="b">
+_LITERAL_MARKS: Final = (  # (family, opening mark, closing mark), case-sensitive
     ("THINK", "[THINK]", "[/THINK]"),
     ("cohere", "<|START_THINKING|>", "<|END_THINKING|>"),
     ("of_thought", "<|begin_of_thought|>", "<|end_of_thought|>"),
@@ -103,7 +103,7 @@ def _is_json_container(text: str) -> bool:
 
 
 def _outside_marks(text: str, *, opened: bool) -> AnswerText:
-    """Return the text outside thoughts; opened: the text begins inside thoughts of any family."""
+    """Return the text outside thoughts; opened: whether the text begins inside thoughts, which any family may close."""
     pieces: list[str] = []
     family: str | None = "" if opened else None  # of the current thoughts; None outside, "" for any family
     position, has_marks = 0, opened
@@ -132,7 +132,7 @@ _FINAL: Final = "final"
 
 
 class _Message(NamedTuple):
-    """A Harmony message; is_ended: a token of its end follows its content."""
+    """A Harmony message; is_ended: whether an end token follows its content."""
 
     channel: str
     is_call: bool
@@ -238,11 +238,11 @@ def _strip(text: str) -> AnswerText:
 
 
 class ScoreReading:
-    """The way in which a response was read; verdicts by other readers are computed at first use.
+    """How a response was read; verdicts by other readers are computed at first use.
 
     reason: why the response has no answer, empty if it has one; source: text, object, tool_call, or empty
     repairs: names of the repairs that the lenient reader made
-    read_published, read_lenient: return `correct` by that reader; None if it is that of the score
+    read_published, read_lenient: return `correct` by that reader; None if its verdict is that of the score
     """
 
     def __init__(
@@ -260,11 +260,11 @@ class ScoreReading:
         self._read_lenient = read_lenient
 
     def published(self, correct: bool | None) -> bool | None:
-        """Return `correct` by the published reader; correct: of the score."""
+        """Return `correct` by the published reader; correct: that of the score."""
         return correct if self._read_published is None else self._published
 
     def lenient(self, correct: bool | None) -> bool | None:
-        """Return `correct` by the lenient reader; correct: of the score."""
+        """Return `correct` by the lenient reader; correct: that of the score."""
         return correct if self._read_lenient is None else self._lenient
 
     @cached_property
@@ -284,7 +284,7 @@ UNREAD: Final = ScoreReading()
 class ReadScore:
     """Properties of a score that state how its response was read."""
 
-    if TYPE_CHECKING:  # attributes of one score, properties of another
+    if TYPE_CHECKING:  # attributes in some classes of scores, properties in others
 
         @property
         def correct(self) -> bool | None: ...

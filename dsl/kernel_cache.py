@@ -1,7 +1,7 @@
 """Compiled kernels: the folder of their cache, and the lock of processes that compile.
 
-Compiled code of the folder is loaded without a check. So a folder is used only if no other user can write to it or
-replace it or a folder above it, and all that is in it belongs to this user.
+Compiled code is loaded from the folder without a check. So a folder is used only if no other user can write to it,
+replace it or replace a folder above it, and if all its entries belong to this user.
 
 This module imports no compiler, so that a program can set a listener before one is loaded.
 """
@@ -32,7 +32,7 @@ def kernel_files(root: Path = _ROOT) -> Iterator[Path]:
 
 def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
     """Return the name of the folder, which depends on all kernel sources and the compiler's version."""
-    import hashlib  # the command imports this module; only compiling needs what is imported in functions
+    import hashlib  # imported here because only compiling needs it, and every command imports this module
 
     digest = hashlib.sha256(compiler_version.encode())
     for path in kernel_files(root):
@@ -41,9 +41,9 @@ def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
 
 
 def cache_folder(compiler_version: str) -> Path:
-    """Return the folder, created if it is missing.
+    """Return the folder, created if missing.
 
-    If the user's cache cannot be used, it is a folder among the temporary files, with a name for this boot.
+    If the user's cache cannot be used, it is a private folder among the temporary files.
     """
     from tempfile import gettempdir
 
@@ -64,7 +64,7 @@ def user_folder(name: str) -> Path | None:
 
 
 def private_folder(parent: Path, name: str) -> Path:
-    """Return a private folder in `parent`: the one of that name, or a new one if that belongs to another user."""
+    """Return a private folder in `parent`, named after `name` and the user; a new one if that is not private."""
     from tempfile import mkdtemp
 
     folder = parent / f"{name}-{_user()}"
@@ -77,34 +77,34 @@ def private_folder(parent: Path, name: str) -> Path:
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether only this user can write to, have written to or replace a folder.
+    """Return whether only this user can write to or replace a folder, and only this user has written to it.
 
     The folder and its entries belong to this user and are no links; nobody else may write to it, nor to the folders
     above it unless they are sticky (others' entries cannot be replaced there). `folder` is absolute, without links.
     """
     if not hasattr(os, "getuid"):  # Windows has no such modes; folders of the user's profile are private there
         return True
-    if not all(_holds(above.lstat()) for above in folder.parents):
+    if not all(_is_protected(above.lstat()) for above in folder.parents):
         return False
     state = folder.lstat()
-    closed = not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)  # if so, modes of its entries do not matter
+    is_closed = not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)  # if so, modes of its entries do not matter
     if not (stat.S_ISDIR(state.st_mode) and state.st_uid == _user() and not _open_to_others(state)):
         return False
     return all(
-        entry.st_uid == _user() and not stat.S_ISLNK(entry.st_mode) and (closed or not _open_to_others(entry))
+        entry.st_uid == _user() and not stat.S_ISLNK(entry.st_mode) and (is_closed or not _open_to_others(entry))
         for entry in _entries(folder)
     )
 
 
 def _entries(folder: Path) -> Iterator[os.stat_result]:
     """Yield the state of all entries below, except those that a process compiling now has just renamed."""
-    for above, folders, files in os.walk(folder):  # half the time of `Path.rglob` for a thousand files
+    for above, folders, files in os.walk(folder):  # takes half the time of `Path.rglob` for a thousand files
         for name in (*folders, *files):
             with suppress(FileNotFoundError):
                 yield os.lstat(os.path.join(above, name))
 
 
-def _holds(above: os.stat_result) -> bool:
+def _is_protected(above: os.stat_result) -> bool:
     """Return whether only this user and the administrator can replace an entry of a folder."""
     trusted = above.st_uid in (0, _user())
     return (
@@ -124,12 +124,12 @@ def _make(folder: Path) -> None:
 
 
 def _user() -> int:
-    """Return the user's number; 0 on systems without, whose files have none either."""
+    """Return the user id; 0 on systems without user ids, where files have owner 0 too."""
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
 # --- Compilation of kernels: one process compiles, others wait and load; a listener is notified -----------------------
-PATIENCE = 300.0  # seconds to wait for another process before compiling as well
+MAX_WAIT_SECONDS = 300.0  # after this wait for another process, this one compiles too
 
 
 class CompileListener:
@@ -156,10 +156,10 @@ class CompileLock:
             self._lock.release()
 
     def wait(self) -> None:
-        """Wait until no other process compiles, at most PATIENCE; return at once if files cannot be locked."""
+        """Wait until no other process compiles, at most MAX_WAIT_SECONDS; return at once if files cannot be locked."""
         from filelock import FileLock
 
-        self._lock = self._lock or FileLock(self._path, timeout=PATIENCE)
+        self._lock = self._lock or FileLock(self._path, timeout=MAX_WAIT_SECONDS)
         if not self._lock.is_locked:
             with suppress(OSError, NotImplementedError):  # a timeout is one of them
                 self._lock.acquire()

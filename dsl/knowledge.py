@@ -8,16 +8,16 @@ One line is one statement; the words on arcs and numbers are options of the comm
     roots A                   no arc into A
     max-parents 2             of every column
     max-parents-of B=1        of one
-    increasing A -> B         B never falls where A alone rises; A need not be a parent
-    decreasing A -> B         B never rises where A alone rises
+    increasing A -> B         B never falls if A alone rises; A need not be a parent
+    decreasing A -> B         B never rises if A alone rises
     no-common-parent A, B     no column is a parent of both
     (assert (=> |A -> B| |A -> C|))   a formula over arcs in SMT-LIB 2: and, or, not, =>, xor, =, ite, true, false
 
 The last four are about SCMs, whose mechanisms are functions; learning by scores refuses them. A line of SMT-LIB holds
 one command; declarations, `check-sat` and the like are skipped, so that a file for a solver can be given as it is.
 
-`#` begins a comment line, and so does `;`. A name with a comma, an arrow or `<` where they separate is quoted like a
-CSV cell.
+`#` begins a comment line, and so does `;`. A name with a separator of its statement (comma, arrow or `<`) is
+quoted like a CSV cell.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RELATION_WORDS = ("no-common-parent", "assert")  # about arcs into several colum
 SCM_WORDS = ("increasing", "decreasing", *RELATION_WORDS)  # about SCMs, not about scored networks
 WORDS = ("require", "forbid", "tiers", "order", "roots", "max-parents", "max-parents-of", *SCM_WORDS)
 ARC_WORDS = ("require", "forbid", "increasing", "decreasing")
-_SEPARATORS = {**dict.fromkeys(ARC_WORDS, ("->", ",")), "tiers": ("<", ",")}  # of other words a comma alone
+_SEPARATORS = {**dict.fromkeys(ARC_WORDS, ("->", ",")), "tiers": ("<", ",")}  # other words: a comma alone
 SKIPPED_COMMANDS = (
     "declare-const",
     "declare-fun",
@@ -58,19 +58,23 @@ ARITIES = {
     "=": (2, None),
     "ite": (3, 3),
 }
-MAX_DEPTH = 50  # of parentheses in a formula
+MAX_DEPTH = 50  # nested parentheses of a formula
 
 
 @dataclass(frozen=True, slots=True)
 class ArcFormula:
-    """Boolean formula over arcs. operator: of ARITIES, "true", "false", or "arc", which has `arc` and no arguments."""
+    """Boolean formula over arcs.
+
+    operator: a key of ARITIES, "true", "false", or "arc"
+    arguments: empty for the last three; arc: (parent, child) if the operator is "arc"
+    """
 
     operator: str
     arguments: tuple[ArcFormula, ...] = ()
     arc: Arc = ("", "")
 
     def holds(self, has_arc: Callable[[Arc], bool]) -> bool:
-        """Return the value of the formula in a network. has_arc: whether an arc is in it."""
+        """Return the value of the formula in a network; has_arc: return whether an arc is in the network."""
         if self.operator == "arc":
             return has_arc(self.arc)
         values = [argument.holds(has_arc) for argument in self.arguments]
@@ -81,7 +85,7 @@ class ArcFormula:
                 return any(values)
             case "not":
                 return not values[0]
-            case "=>":  # to the right, as SMT-LIB has it: false iff all but the last hold
+            case "=>":  # right-associative, as in SMT-LIB: false iff all arguments but the last are true
                 return values[-1] or not all(values[:-1])
             case "xor":
                 return sum(values) % 2 == 1
@@ -97,13 +101,18 @@ class ArcFormula:
         return frozenset().union(*(argument.arcs for argument in self.arguments))
 
     def renamed(self, names: Mapping[str, str]) -> ArcFormula:
-        """Return the formula over new names. names: old name -> new name, of every column it mentions."""
+        """Return the formula with columns renamed; names: old name -> new name, for every column that occurs."""
         arc = self.arc if self.operator != "arc" else (names[self.arc[0]], names[self.arc[1]])
         return ArcFormula(self.operator, tuple(argument.renamed(names) for argument in self.arguments), arc)
 
 
 class Statement(NamedTuple):
-    """One statement. word: of WORDS; source: how a message names it, such as "line 3" or "--require 'A -> B'"."""
+    """One statement; the fields that its word does not use are empty.
+
+    word: one of WORDS; source: its name in messages, such as "line 3" or "--require 'A -> B'"
+    arcs: (parent, child); tiers: names by tier, earliest first; names: of an order, of roots or without common parent
+    limits: (column, largest number of parents); "" stands for all columns
+    """
 
     word: str
     source: str
@@ -123,7 +132,7 @@ class Statement(NamedTuple):
         yield from (name for name, _ in self.limits if name)
 
     def renamed(self, names: Mapping[str, str]) -> Statement:
-        """Return the statement over new names. names: old name -> new name, of every column it mentions."""
+        """Return the statement with columns renamed; names: old name -> new name, for every column that occurs."""
         return self._replace(
             arcs=tuple((names[parent], names[child]) for parent, child in self.arcs),
             tiers=tuple(tuple(names[name] for name in tier) for tier in self.tiers),
@@ -147,11 +156,11 @@ class Knowledge:
 
     @property
     def in_words(self) -> str:
-        """Name of the assumption in a class of models."""
+        """Text for the description of a model class, such as "2 assumed statements"."""
         return f"{plural(len(self.statements), 'assumed statements')}"
 
     def renamed(self, names: Mapping[str, str]) -> Knowledge:
-        """Return the statements over new names; what is in `names` not is left for `check` to refuse."""
+        """Return the statements with columns renamed; a name that `names` lacks stays, and `check` refuses it."""
         mentioned = {name for statement in self.statements for name in statement.mentioned()}
         new_names = {name: names.get(name, name) for name in sorted(mentioned)}
         return Knowledge(tuple(statement.renamed(new_names) for statement in self.statements))
@@ -165,7 +174,7 @@ class Knowledge:
     def check(self, columns: Sequence[str], left_out: Mapping[str, str] = MappingProxyType({})) -> CheckedKnowledge:
         """Return the statements as masks over the columns; `CalibrantError` names the two lines that clash.
 
-        left_out: why another column of the table is none of these, for the refusal of its name
+        left_out: column of the table that is not in `columns` -> why it is not, for messages
         """
         return _Checker(columns, self.statements, left_out).checked()
 
@@ -174,9 +183,10 @@ class Knowledge:
 class CheckedKnowledge:
     """Knowledge that is consistent.
 
-    allowed, required: per column masks of the parents it may and must have; limits: largest number of parents
-    earlier: per column mask of the columns that a list or tiers put before it
-    rising, falling: per column masks of the columns in which it is increasing, and decreasing
+    A mask is an integer whose bit i stands for column i. Tuples have an entry for each column.
+    allowed, required: masks of the parents that a column may and must have; limits: its largest number of parents
+    earlier: masks of the columns that an order or tiers put before it
+    rising, falling: masks of the columns in which it is increasing, and decreasing
     relations: formulas over arcs, all of which hold
     sources: (parent, child) -> why this arc is not allowed
     """
@@ -200,7 +210,7 @@ class CheckedKnowledge:
         )
 
     def violations(self, dag: Sequence[int]) -> list[str]:
-        """Return, in words, what a network violates."""
+        """Return a line for each statement that a network violates; dag: mask of the parents of each column."""
         lines = []
         for child, parents in enumerate(dag):
             name = self.columns[child]
@@ -215,7 +225,7 @@ class CheckedKnowledge:
 
 
 def parse_statement(word: str, text: str, source: str) -> Statement:
-    """Parse what follows one of WORDS."""
+    """Parse the text after one of WORDS."""
     if word not in WORDS:
         raise CalibrantError(f"{source}: unknown word {short_repr(word)}; known: {', '.join(WORDS)}")
     if word == "assert":
@@ -253,22 +263,22 @@ def _tokens(text: str, separators: Sequence[str]) -> list[str]:
 
 
 def parse_knowledge(text: str, source: str) -> Knowledge:
-    """Parse a file of statements, a line each. source: its name, for messages."""
+    """Parse the text of a file with one statement a line; source: name of the file, for messages."""
     statements = []
     for number, line in enumerate(text.splitlines(), 1):
-        stripped, place = line.strip(), f"{source}, line {number}"
+        stripped, location = line.strip(), f"{source}, line {number}"
         if stripped.startswith("("):
-            word, text_of_formula = _parse_command(stripped, place)
+            word, arguments = _parse_command(stripped, location)
             if word == "assert":
-                statements.append(parse_statement(word, text_of_formula, place))
+                statements.append(parse_statement(word, arguments, location))
         elif stripped and not stripped.startswith(("#", ";")):
-            word, _, rest = stripped.partition(" ")
-            statements.append(parse_statement(word, rest, place))
+            word, _, arguments = stripped.partition(" ")
+            statements.append(parse_statement(word, arguments, location))
     return Knowledge(tuple(statements))
 
 
 def _parse_command(line: str, source: str) -> tuple[str, str]:
-    """Return the word of a line of SMT-LIB, and the text of its formula; other commands have none."""
+    """Return the command of a line of SMT-LIB, and the text of its arguments."""
     tokens = _lisp_tokens(line, source)
     word = tokens[1] if len(tokens) > 1 else ""
     if word != "assert" and word not in SKIPPED_COMMANDS:
@@ -339,7 +349,10 @@ def _as_formula(part: object, source: str) -> ArcFormula:
 
 
 def read_knowledge(knowledge: str | Path | Knowledge, source: str) -> Knowledge:
-    """Return knowledge from a file (`Path`), from a text of lines, or as it is. source: the name of a text."""
+    """Return knowledge read from a file (`Path`) or a text of lines; `Knowledge` is returned unchanged.
+
+    source: name of a text, for messages
+    """
     if isinstance(knowledge, Knowledge):
         return knowledge
     if isinstance(knowledge, Path):
@@ -432,7 +445,7 @@ def _limit(tokens: Sequence[str], source: str) -> int:
 
 
 class _Checker:
-    """Comparison of statements with each other."""
+    """Check of statements against each other and the columns; collects the fields of `CheckedKnowledge`."""
 
     def __init__(self, columns: Sequence[str], statements: Sequence[Statement], left_out: Mapping[str, str]) -> None:
         self.columns = tuple(columns)
@@ -472,17 +485,16 @@ class _Checker:
                     f"{self.columns[v]} has {required[v].bit_count()} required parents ({last}), but {source} allows"
                     f" {limit}; raise it or take a required arc away"
                 )
-        limits = tuple(limit for limit, _ in self.limits)
         return CheckedKnowledge(
-            self.columns,
-            tuple(allowed),
-            tuple(required),
-            limits,
-            tuple(self.earlier),
-            dict(self.banned),
-            tuple(self.directions["increasing"]),
-            tuple(self.directions["decreasing"]),
-            tuple(self.relations),
+            columns=self.columns,
+            allowed=tuple(allowed),
+            required=tuple(required),
+            limits=tuple(limit for limit, _ in self.limits),
+            earlier=tuple(self.earlier),
+            sources=dict(self.banned),
+            rising=tuple(self.directions["increasing"]),
+            falling=tuple(self.directions["decreasing"]),
+            relations=tuple(self.relations),
         )
 
     def _read(self, statement: Statement) -> None:
@@ -556,7 +568,7 @@ class _Checker:
         return self.index[name]
 
     def _refuse_cycle(self) -> None:
-        """Refuse required arcs that close a cycle, by the first and the last statement of it."""
+        """Raise `CalibrantError` if required arcs form a cycle; it names two statements of the cycle."""
         children: dict[int, list[int]] = {}
         for parent, child in self.required:
             if (path := _find_path(children, child, parent)) is not None:
@@ -572,7 +584,7 @@ def _arc_formula(parent: str, child: str) -> ArcFormula:
 
 
 def _find_path(children: Mapping[int, Sequence[int]], start: int, end: int) -> list[int] | None:
-    """Return the nodes of a directed path; None if there is none."""
+    """Return the nodes of a directed path from start to end; None without one."""
     stack = [[start]]
     visited = {start}
     while stack:

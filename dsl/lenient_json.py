@@ -1,7 +1,7 @@
 """Answers in a form that the papers' rules do not read: JSON with small mistakes, wrappers, and lines `key: value`.
 
-Leniency concerns the form alone. A value is taken as it stands; nothing is closed that breaks off, no missing comma is
-added, and of two different answers neither is chosen unless a mark of the final answer does.
+Only the form may be wrong. Values are not changed, truncated JSON is not completed, and missing commas are not added.
+Two different answers are no answer, unless one has a mark of the final answer, such as an <answer> tag.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 from calibrant.dsl.json_objects import FLAT_OBJECT, KEYED, LISTED, decode
 from calibrant.dsl.parse_limits import possessive
 
-MAX_DEPTH: Final = 500
-MAX_WRAPPERS: Final = 4
-MAX_EXAMINED_CHARS: Final = 2_000_000  # of a response, over all attempts
+MAX_DEPTH: Final = 500  # nested containers
+MAX_WRAPPERS: Final = 4  # objects, lists or strings around an answer
+MAX_EXAMINED_CHARS: Final = 2_000_000  # characters of a response, summed over all attempts
 
 # --- JSON, and what is read as it: other quotes, bare keys, a last comma, comments, Python's words --------------------
 _SPACES: Final = " \t\n\r"
@@ -55,22 +55,23 @@ class TooMuchToReadError(Exception):
 
 
 class _Decoder:
-    """Decodes tolerant JSON at places of texts.
+    """Decoder of tolerant JSON from a given index of a text.
 
-    num_examined: characters over all attempts; repairs: of the last attempt
-    conflicts: objects of it with two equal keys of different values, by identity
+    num_examined: number of characters over all attempts; repairs: repairs of the last attempt
+    conflicts: decoded objects that had a key twice with different values, by `id`
+    settled: indices of brackets that a failed attempt left open; an attempt there would fail at the same character
     """
 
     def __init__(self) -> None:
         self.num_examined = 0
         self.repairs: set[str] = set()
         self.conflicts: dict[int, object] = {}
-        self.settled: set[int] = set()  # places of brackets that an attempt left open: they break where it broke
-        self._reached = 0
-        self._open: list[int] = []
+        self.settled: set[int] = set()
+        self._reached = 0  # index up to which the last attempt has read
+        self._open: list[int] = []  # indices of the brackets that it left open
 
     def decode_at(self, text: str, start: int) -> tuple[Any, int] | None:
-        """Return the value that begins there and its end; None if none does."""
+        """Return the value that begins at `start` and its end; None if none does. `TooMuchToReadError` as `_charge`."""
         self.repairs, self._reached = set(), start
         try:
             value, end = self._decode(text, start)
@@ -94,7 +95,7 @@ class _Decoder:
         return members, flat.end()
 
     def decode_whole(self, text: str) -> tuple[Any] | None:
-        """Return the container that a text is, in a tuple; None if it is not one alone."""
+        """Return the container that the whole text is, in a tuple; None for other texts."""
         stripped = text.strip()
         if stripped[:1] not in ("{", "[") or stripped[-1] not in "}]":
             return None
@@ -110,8 +111,8 @@ class _Decoder:
 
     def _decode(self, text: str, start: int) -> tuple[Any, int]:  # one loop over the tokens of a value
         containers: list[dict[str, Any] | list[Any]] = []
-        starts: list[int] = []  # of the open containers
-        keys: list[str] = []  # of the open objects
+        starts: list[int] = []  # index of the bracket of each open container
+        keys: list[str] = []  # current key of each open object
         self._open = starts
         position = start
         while True:  # a value starts at `position`
@@ -160,9 +161,9 @@ class _Decoder:
     def _member(
         self, text: str, position: int, container: dict[str, Any] | list[Any], keys: list[str]
     ) -> tuple[int, bool]:
-        """Return where the value of the next member begins, after the strict ones without containers before it.
+        """Add the members that are strict JSON without containers; return the index of the value of the next one.
 
-        Or the place of the closing bracket, where only a comma stands before it.
+        If the container ends there after a comma, return the index of its closing bracket, and True.
         """
         run = (LISTED if isinstance(container, list) else KEYED).match(text, position)
         if run is not None:
@@ -187,7 +188,7 @@ class _Decoder:
         container[key] = value
 
     def _key(self, text: str, position: int) -> tuple[str, int]:
-        """Return the key at a place, and where its value starts."""
+        """Return the key at an index, and the index where its value begins."""
         if text[position] in _CLOSING_QUOTES:
             key, position = self._string(text, position)
         else:
@@ -245,11 +246,11 @@ class _Decoder:
             body = body.replace('"', '\\"').replace('\\\\"', '\\"')
         value, end = scanstring(f'{body}"', 0, False)
         if end != len(body) + 1:
-            raise ValueError("an escape that is none")
+            raise ValueError("an invalid escape")
         return str(value)
 
     def _skip(self, text: str, position: int) -> int:
-        """Return where white space and comments end."""
+        """Return the index after white space and comments."""
         while True:
             if position > self._reached:
                 self._reached = position
@@ -295,7 +296,10 @@ def plain_key(key: str) -> str:
 
 
 class Shaped(NamedTuple):
-    """Answer of an object with the shape, its keys as the benchmark spells them; what that took."""
+    """Answer of an object that has the shape of an answer.
+
+    answer: its keys in the spelling of the benchmark; repairs: names of the repairs needed
+    """
 
     answer: dict[str, Any]
     repairs: frozenset[str] = frozenset()
@@ -304,7 +308,8 @@ class Shaped(NamedTuple):
 class Shape(NamedTuple):
     """Shape of an item's answer.
 
-    match: the answer of an object that has it, None for any other; read_lines: that of lines, None if they state none
+    match: return the answer of an object of this shape, None for other objects
+    read_lines: return the answer that lines `key: value` state; None without one
     """
 
     match: Callable[[Mapping[str, Any]], Shaped | None]
@@ -312,9 +317,9 @@ class Shape(NamedTuple):
 
 
 def shaped_keys(stated: Mapping[str, Any], names: Mapping[str, str], *, drops: bool = False) -> Shaped | None:
-    """Return the members under some names, in any spelling; None if a name occurs twice.
+    """Return the members with given keys, in any spelling; None if one occurs twice.
 
-    names: from a plain key to the name; drops: whether other keys are a mistake of form
+    names: plain key -> key of the answer; drops: whether dropping other keys counts as a repair
     """
     answer: dict[str, Any] = {}
     repairs: set[str] = set()
@@ -343,7 +348,7 @@ _PYTHON_WORDS: Final[Mapping[str, Any]] = {"True": True, "False": False, "None":
 
 
 def line_value(text: str) -> Any:
-    """Return the value of a line: JSON, Python's words, else the text without one pair of quotes or backticks."""
+    """Return the value of a line: JSON, True, False or None, else the text without one pair of quotes or backticks."""
     stripped = text.strip()
     try:
         return decode(stripped)
@@ -357,51 +362,54 @@ def line_value(text: str) -> Any:
 
 
 class StatedLines:
-    """Lines of a text without objects, as keys with values."""
+    """Lines `key: value` of a text without JSON objects."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
 
     def pairs(self, start: int = 0) -> Iterator[tuple[int, str, str]]:
-        """Yield the number, key and value of each line that states one."""
-        for number in range(start, len(self._lines)):
-            line = self._lines[number]
+        """Yield index, key and value of each line `key: value` from line `start` on."""
+        for index in range(start, len(self._lines)):
+            line = self._lines[index]
             if len(line) <= MAX_LINE_CHARS and (match := _LINE.fullmatch(line)):
                 value, mark = match["value"], match["mark"]
                 if mark and value.startswith(mark):  # **key:** value
                     value = value[len(mark) :]
-                yield number, match["key"].strip("_") if mark.startswith("_") else match["key"], value
+                yield index, match["key"].strip("_") if mark.startswith("_") else match["key"], value
 
     def values(self, names: Mapping[str, str], *, exactly: bool = False) -> dict[str, Any] | None:
-        """Return the values under some names; None if a name is repeated with another value.
+        """Return the values of given keys; None if a key is repeated with another value.
 
-        names: from a plain key, or with `exactly` from the key, to the name
+        names: plain key (with `exactly`: unchanged key) of a line -> key of the result
         """
         stated: dict[str, Any] = {}
-        for number, key, text in self.pairs():
+        for index, key, text in self.pairs():
             name = names.get(key if exactly else plain_key(key))
             if name is None:
                 continue
-            value = line_value(text) if text.strip() else self.bullets(number + 1)
+            value = line_value(text) if text.strip() else self.bullets(index + 1)
             if name in stated and comparable(stated[name]) != comparable(value):
                 return None
             stated[name] = value
         return stated
 
     def bullets(self, start: int) -> list[Any]:
-        """Return the values of the bulleted lines from a line on."""
-        found_values = []
-        for number in range(start, len(self._lines)):
-            match = _BULLET.fullmatch(self._lines[number])
+        """Return the values of the bulleted lines from line `start` up to the first other line that is not blank."""
+        bullet_values = []
+        for line in self._lines[start:]:
+            match = _BULLET.fullmatch(line)
             if match is not None:
-                found_values.append(line_value(match[1]))
-            elif self._lines[number].strip():
+                bullet_values.append(line_value(match[1]))
+            elif line.strip():
                 break
-        return found_values
+        return bullet_values
 
     def values_below(self, name: str, keys: Collection[str]) -> dict[str, str] | None:
-        """Return the texts of lines below the line `name:` whose keys are among these; None if one is repeated."""
-        start = next((number for number, key, text in self.pairs() if plain_key(key) == name and not text.strip()), -1)
+        """Return the texts by key of lines below the line `name:`, for `keys` alone.
+
+        None without that line, or if a key is repeated with another text.
+        """
+        start = next((index for index, key, text in self.pairs() if plain_key(key) == name and not text.strip()), -1)
         if start < 0:
             return None
         stated: dict[str, str] = {}
@@ -416,7 +424,7 @@ class StatedLines:
 
 
 # --- The answer of a text ---------------------------------------------------------------------------------------------
-_NOTES: Final = frozenset(
+_NOTES: Final = frozenset(  # keys whose values hold no answer
     map(
         plain_key,
         (
@@ -427,9 +435,9 @@ _NOTES: Final = frozenset(
 )
 
 
-# brackets behind which a first member can stand, with its colon or comma, and strings that may be a container
+# _OPENING matches a bracket that a first member and its colon or comma follow, and a string that may be a container
 def _quoted_before(characters: str) -> str:
-    """Return a pattern of a string in plain quotes before one of these or a comment."""
+    """Return a pattern of a string in plain quotes before one of these characters or a comment."""
     string = r"%s[^%s\\]*+" + possessive(r"\\[\s\S][^%s\\]*+", "*") + "%s"
     return "|".join(rf"{string % ((quote,) * 4)}[ \t\n\r]*+[/#{re.escape(characters)}]" for quote in "\"'")
 
@@ -449,10 +457,10 @@ _ANSWER_LINE: Final = re.compile(r"^[ \t#*_>`-]*(?:final )?answer[ \t#*_>`-]*(?:
 
 
 class LenientAnswer(NamedTuple):
-    """Answer that the lenient reader reads.
+    """Result of the lenient reader.
 
-    answer: None if there is none; repairs: what was needed for it, sorted
-    problem: why a text with answers has none: several answers, duplicate keys, too much to read
+    answer: None without one; repairs: names of the repairs needed, sorted
+    problem: why there is none although the text may state answers: several answers, duplicate keys, too much to read
     """
 
     answer: dict[str, Any] | None
@@ -461,7 +469,7 @@ class LenientAnswer(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """Answer inside one value of a text, and where that value stands."""
+    """Answer inside the value text[start:end]; has_conflict: a key of it occurs twice with different values."""
 
     start: int
     end: int
@@ -471,7 +479,7 @@ class _Candidate(NamedTuple):
 
 
 def read_leniently(response: str | Mapping[str, Any], shape: Shape) -> LenientAnswer:
-    """Return the answer of a text, or of an object around it, in any form that the reader takes."""
+    """Return the answer of a text or object, whose form may have the mistakes that this module repairs."""
     reader = _Reader(shape)
     try:
         if isinstance(response, str):
@@ -501,7 +509,7 @@ class _Reader:
 
     def _candidates(self, text: str, *, without_backslash: bool = False) -> Iterator[_Candidate]:
         position = 0
-        self._decoder.settled.clear()  # they are places of one text
+        self._decoder.settled.clear()  # indices of another text
         while match := _OPENING.search(text, position):
             start = match.start()
             position = start + 1
@@ -559,7 +567,7 @@ class _Reader:
 
 
 def _choose(text: str, candidates: Sequence[_Candidate], repairs: frozenset[str]) -> LenientAnswer:
-    """Return the answer of all candidates, or of those that a mark points to; refuse those that differ."""
+    """Return the answer on which all candidates, or all behind a mark of the final answer, agree; else a problem."""
     if not candidates:
         return LenientAnswer(None)
     if any(candidate.has_conflict for candidate in candidates):
@@ -585,7 +593,7 @@ def _agree(candidates: Sequence[_Candidate]) -> bool:
 
 
 def _regions(text: str) -> Iterator[tuple[int, int]]:
-    """Yield what the last tag of an answer, the last box and the last line of an answer point to."""
+    """Yield the spans (start, end) behind marks of the final answer: the last tag, box and answer line."""
     tags = [*_ANSWER_TAG.finditer(text)]
     if tags:
         tag = tags[-1]

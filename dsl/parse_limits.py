@@ -1,7 +1,7 @@
 """Limits on parsing untrusted text: nesting depth, size with aliases expanded, and number of values before parsing.
 
-Whatever walks a value that nests deeply runs out of stack; a value that holds itself many times over (YAML aliases)
-explodes when it is printed; an empty list takes 64 bytes in memory and three in a file.
+Reasons: code that traverses a deeply nested value runs out of stack; a value that contains another one many times (YAML
+aliases) grows exponentially when printed; an empty list takes 64 bytes in memory and three in a file.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from msgspec import inspect
 from calibrant.dsl.errors import CalibrantError, PoolError, readable_repr, short_repr
 
 MAX_DEPTH = 200  # pool files are ten levels deep
-MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB
-# measured at the peak: 138 bytes for nested objects of one member, each under another key; 96 for nested lists, 72 for
-# an object of many members, 32 for numbers with a decimal point
+MAX_JSON_BYTES = 1 << 26  # size of one JSON text; a line with 64 long responses has 25 MB
+# peak memory of a token (string, [, { or comma), measured: 138 bytes in nested objects of one member with different
+# keys, 96 in nested lists, 72 in an object of many members, 32 for numbers with a decimal point
 MAX_TOKEN_BYTES = 140
 MAX_PARSED_BYTES = 560_000_000  # memory of the values of one text, long strings aside
 MAX_JSON_TOKENS = MAX_PARSED_BYTES // MAX_TOKEN_BYTES  # 4,000,000
-# Shorter texts are not checked: of the shapes measured nested lists take most memory, 96 bytes for "[" and "]",
-# which makes 50 MB.
-UNCHECKED_JSON = 1 << 20
-# Up to CPython 3.11.4 a possessive group takes back what it has matched (gh-106052): `{"}` is an object there
+# Texts of fewer bytes are not checked: nested lists take most memory of the shapes measured, 96 bytes for "[]", which
+# is 50 MB here.
+MAX_UNCHECKED_BYTES = 1 << 20
+# Up to CPython 3.11.4 a possessive group backtracks (gh-106052), so that `{"}` matches as an object
 _HAS_POSSESSIVE_GROUPS = sys.version_info >= (3, 11, 5)
 
 
 def possessive(group: str, times: str) -> str:
-    """Return a pattern that repeats a group and gives nothing back; times: `*`, `+`, `?` or `{m,}`.
+    """Return a pattern that repeats a group without backtracking; times: `*`, `+`, `?` or `{m,}`.
 
-    Before 3.11.5 it is an atomic group, right as well, which holds about 200 bytes a repetition until it ends.
+    Before 3.11.5 it is an atomic group, which matches the same but holds about 200 bytes for each repetition.
     """
     return f"(?:{group}){times}+" if _HAS_POSSESSIVE_GROUPS else f"(?>(?:{group}){times})"
 
@@ -49,13 +49,13 @@ _TOKEN = _STRING + r"|[\[{,]"
 _TEXT_TOKEN, _BYTES_TOKEN = re.compile(_TOKEN, re.DOTALL), re.compile(_TOKEN.encode(), re.DOTALL)
 _BRACKET = re.compile(_STRING + r"|[\[{}\]]", re.DOTALL)  # or a string, whose brackets do not count
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))  # what `bytes.translate` deletes: depth is in the others alone
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))  # deleted by `bytes.translate`; the depth depends on the others
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # 1 and -1 as signed bytes
 T = TypeVar("T")
 
 
 class TooLargeError(CalibrantError):
-    """A text is longer, or would create more values, than is read."""
+    """A text is longer, or would create more values, than the limits of this module allow."""
 
 
 class TooDeepError(TooLargeError):
@@ -63,7 +63,7 @@ class TooDeepError(TooLargeError):
 
 
 def load_json(text: str | bytes, **options: Any) -> Any:
-    """Return the value of a JSON text; `TooLargeError` before anything large is made, else as `json.loads`."""
+    """Return the value of a JSON text; `TooLargeError` before anything large is created, else as `json.loads`."""
     check_json_text(text)
     return json.loads(text, **options)
 
@@ -92,9 +92,9 @@ def check_json_depth(text: str | bytes) -> None:
 
 
 def quote_deep_members(text: str) -> str:
-    """Return the text of an object in which the members that nest too deeply are strings of their own text.
+    """Return the text of an object in which each member deeper than MAX_DEPTH is replaced by a string of its text.
 
-    Whether such a member is JSON is left open. A text that is deep elsewhere keeps its depth.
+    Such a member need not be valid JSON. A text that is too deep in another place stays too deep.
     """
     if not text.lstrip().startswith("{"):
         return text
@@ -117,14 +117,14 @@ def _json_depth(text: str | bytes) -> int:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if b"\\" in raw:
         raw = _ESCAPE.sub(b"", raw)
-    # quotes that meet enclose no bracket, or separate strings that are passed over both
+    # drop adjacent quotes: an empty string, or the end of one string and the start of the next
     structure = raw.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
     brackets = b"".join(structure.split(b'"')[::2])
     return max(accumulate(array("b", brackets.translate(_STEPS))), default=0)
 
 
 def json_fault(error: Exception) -> str:
-    """Return the fault of a text of one line, with its column; the line is that of the file, which the caller knows."""
+    """Return the fault of a JSON line, with its column; callers add the number of the line."""
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error.msg}, column {error.colno}"
     return f"not JSON: {error}"
@@ -153,14 +153,14 @@ def check_json_size(text: str | bytes) -> None:
     Of a `str` the characters are counted instead of bytes, because it is in memory already. "[" and "{" are limited
     inside strings too: an answer in a string is decoded after the line that holds it.
     """
-    if len(text) <= UNCHECKED_JSON:
+    if len(text) <= MAX_UNCHECKED_BYTES:
         return
     if len(text) > MAX_JSON_BYTES:
         raise TooLargeError(f"a JSON text of more than {MAX_JSON_BYTES} bytes; split it or leave out what is not read")
     count: Callable[[str], int] = text.count if isinstance(text, str) else lambda token: text.count(token.encode())
     brackets = count("[") + count("{")
     allowance = MAX_JSON_TOKENS - brackets
-    # counts inside strings included are an upper bound; only a text above it is split into tokens, which is slower
+    # counts that include strings are an upper bound; only a text above the limit is split into tokens, which is slower
     if allowance < 0 or (count(",") + count('"') > allowance and _has_more_tokens(text)):
         raise TooLargeError(f"a JSON text of more than {MAX_JSON_TOKENS} strings, lists, objects and commas")
 

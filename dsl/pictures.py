@@ -1,7 +1,7 @@
 """Pictures of values for notebooks as plain data, and conversion of graphs for networkx.
 
-A value makes its `Picture` from its fields alone: nothing is counted, solved or compiled for it. bench.pages.notebook
-draws pictures as HTML; it registers itself by `set_painter` when a public name is first used.
+A value derives its `Picture` from its fields, without counting, solving or compiling. bench.pages.notebook draws
+pictures as HTML; it is registered by `set_painter` when a public name is first used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import require_extra
 
-MAX_PICTURE_ROWS = 24  # shown rows of a table; `num_rows` is their total number
+MAX_PICTURE_ROWS = 24  # shown rows of a table; `Picture.num_rows` counts all
 MAX_PICTURE_LINES = 60  # lines of code
 
 EdgeTone: TypeAlias = Literal["", "good", "open", "bad"]
@@ -32,8 +32,9 @@ class PictureEdge(NamedTuple):
 class Picture:
     """Contents of a picture.
 
-    title; facts: short texts below it; nodes: names, each with a label; edges: of the graph, which may have cycles
-    caption, columns, rows: of a table; num_rows: number of all rows; striped: cells (row, column) set by intervention
+    facts: short texts below the title; nodes: name -> label; edges: edges of the graph, which may have cycles
+    caption, columns, rows: table; num_rows: number of its rows, shown or not
+    striped: cells (row, column) set by intervention, which are drawn striped
     text: sentences below; code: at most MAX_PICTURE_LINES lines in a monospaced font
     """
 
@@ -73,7 +74,7 @@ class Pictured:
 
 
 def table_picture(title: str, columns: Mapping[str, Sequence[Any]], **parts: Any) -> Picture:
-    """Return a picture with a table; parts: other fields. None becomes an empty cell, a float has six digits."""
+    """Return a picture with a table of columns; parts: other fields. None is an empty cell, floats have six digits."""
     num_rows = max(map(len, columns.values()), default=0)
     rows = zip(*(values[:MAX_PICTURE_ROWS] for values in columns.values()), strict=True)
     cells = tuple(tuple(map(_cell_text, row)) for row in rows)
@@ -81,7 +82,7 @@ def table_picture(title: str, columns: Mapping[str, Sequence[Any]], **parts: Any
 
 
 def solution_picture(model: object, answer: object, size: int | None, provenance: Mapping[str, Any]) -> Picture:
-    """Return the picture of a model with the searched class; of the answer if the model has no picture."""
+    """Return the picture of a model, or of the answer if the model has none, with the searched class as a fact."""
     facts: tuple[str, ...] = () if size is None else (f"size {size}",)
     facts += tuple(f"{key}: {provenance[key]}" for key in ("class", "minimal") if key in provenance)
     if isinstance(model, Pictured):

@@ -1,10 +1,10 @@
 """Pool files of any benchmark: their bytes, their records, and items that stay in the file.
 
-Each benchmark gives the msgspec Struct of its records; a reader that it is not for says which benchmark a file holds.
+Each benchmark supplies the msgspec Struct of its records; a file of another benchmark is refused with its name.
 
-A file is read through once, and every item in it is checked then. Of a small pool the items are kept. Of a large one it
-is kept where each begins, and an item is made of its line anew whenever it is asked for. The file stays open, so one
-that takes its name meanwhile changes nothing; one whose bytes change meanwhile is refused.
+A file is read once, and every item is checked then. The items of a small pool are kept in memory. Of a large pool only
+the start of each line is kept, and an item is decoded from its line at each access. The file stays open, so another
+file may take its name; if its bytes change, an access raises `PoolError`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_r
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, allowed_values, json_fault, load_json, unique_keys
 
-# --- The bytes of a pool file, whether it is compressed or not: what is read, and what its digest is of ---------------
+# --- The bytes of a pool file, compressed or not: lines, and the digest of the content --------------------------------
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
-_MAX_HEADER_BYTES = 1 << 24  # of a pool of 100,000 variants, with the map of each
-_BLOCK = 1 << 16
+_MAX_HEADER_BYTES = 1 << 24  # suffices for a pool of 100,000 variants, whose header has the renaming of each
+_BLOCK_BYTES = 1 << 16  # read at a time
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
 
@@ -49,17 +49,17 @@ _MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
 class Line(NamedTuple):
     """A line of a pool file, without its end.
 
-    number: from 1; place: the byte where it begins; size: in bytes
+    number: from 1; start: offset of its first byte; size: in bytes
     """
 
     number: int
-    place: int
+    start: int
     size: int
     text: str
 
 
 def pool_head(path: Path) -> str:
-    """Return the first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
+    """Return the first line of a file, at most _MAX_HEADER_BYTES of it; an object over several lines is joined."""
     with _open_text(path) as file:
         head = file.readline(_MAX_HEADER_BYTES)
         if _may_be_spread(head):
@@ -74,8 +74,8 @@ def _may_be_spread(head: bytes) -> bool:
 
 
 def _in_one_line(content: bytes) -> bytes | None:
-    """Return one JSON object of several lines in one; None for anything else."""
-    joined = content.removeprefix(_MARK).replace(b"\r", b" ").replace(b"\n", b" ")  # no string has a line end in it
+    """Return a JSON object that spans several lines as one line; None for anything else."""
+    joined = content.removeprefix(_MARK).replace(b"\r", b" ").replace(b"\n", b" ")  # JSON strings have no line ends
     try:
         return joined if isinstance(load_json(joined), dict) else None
     except (ValueError, TooLargeError):
@@ -84,10 +84,10 @@ def _in_one_line(content: bytes) -> bytes | None:
 
 @contextmanager
 def plain_pool(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read from any place again.
+    """Open a file uncompressed and seekable.
 
-    It is that file, or an unnamed copy of what a compressed one (or a pipe) holds. A file of one JSON object that is
-    spread over several lines is read as one line.
+    Yield the file itself, or for a compressed file or a pipe an unnamed copy of the content. A file of one JSON object
+    over several lines becomes one line.
     """
     with _plain_file(path) as file:
         is_spread = _may_be_spread(file.readline(_MAX_HEADER_BYTES))
@@ -121,12 +121,12 @@ def _plain_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def pool_lines(file: IO[bytes]) -> Iterator[Line]:
-    """Its lines that are not blank, in UTF-8 with or without a byte order mark; `PoolError` without the file's name."""
-    mark = place = 0
+    """Yield the non-blank lines of a UTF-8 file; a byte order mark is dropped; `PoolError` lacks the file's name."""
+    mark = position = 0
     for number, raw in enumerate(iter(partial(file.readline, MAX_JSON_BYTES + 1), b""), 1):
         if len(raw) > MAX_JSON_BYTES:
             raise PoolError(f"longer than {MAX_JSON_BYTES} bytes; an item is a line", instance=f"line {number}")
-        start, place = place, place + len(raw)
+        start, position = position, position + len(raw)
         if number == 1 and raw.startswith(_MARK):
             mark = start = len(_MARK)
             raw = raw[mark:]
@@ -136,29 +136,29 @@ def pool_lines(file: IO[bytes]) -> Iterator[Line]:
 
 
 def text_lines(file: IO[bytes]) -> Iterator[str]:
-    """Its text as `split` takes it apart at line feeds; `PoolError` without the file's name."""
-    place = 0
-    while raw := b"".join(file.readlines(_BLOCK)):
-        raw = raw if place else raw.removeprefix(_MARK)
-        *lines, partial_line = _decode_line(raw, place).split("\n")
+    """Yield the parts of a file's text that `split` at line feeds would return; `PoolError` lacks the file's name."""
+    position = 0
+    while raw := b"".join(file.readlines(_BLOCK_BYTES)):
+        raw = raw if position else raw.removeprefix(_MARK)
+        *lines, partial_line = _decode_line(raw, position).split("\n")
         yield from lines
-        if partial_line:  # the last line of all, which does not end
+        if partial_line:  # the last line of the file, without a line feed
             yield partial_line
             return
-        place += len(raw)
-    if place:
+        position += len(raw)
+    if position:
         yield ""
 
 
-def _decode_line(raw: bytes, place: int) -> str:
+def _decode_line(raw: bytes, start: int) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise PoolError(f"not UTF-8 at byte {place + error.start}") from None
+        raise PoolError(f"not UTF-8 at byte {start + error.start}") from None
 
 
 def pool_digest(path: Path, *, prefix: bytes = b"") -> str:
-    """SHA-256 of a prefix and what a file holds, in hexadecimal: the same for a file and the compressed file of it."""
+    """Return the SHA-256 of a prefix and a file's content, decompressed, in hexadecimal."""
     with _open_text(path) as file:
         digest = hashlib.sha256(prefix)
         while block := file.read(1 << 20):
@@ -167,7 +167,7 @@ def pool_digest(path: Path, *, prefix: bytes = b"") -> str:
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a file's content, decompressed, in hexadecimal; `PoolError` names the file if it cannot be read."""
+    """Return the SHA-256 of a file's content, decompressed, in hexadecimal; `PoolError` names an unreadable file."""
     path = Path(path)
     try:
         return pool_digest(path)
@@ -191,21 +191,23 @@ def _open_text(path: Path) -> Iterator[BufferedIOBase]:
 
 
 # --- Items that stay in their file: a pool of 100,000 takes the memory of one of 2,000, for any benchmark -------------
-MAX_CACHED_ITEMS = 2000  # items of a file that are kept as they are; of ReplaySCM they take 80 MB
-AT_HAND = 64  # items found by their id that are kept, of those that are not
+MAX_CACHED_ITEMS = 2000  # a pool of more items stays in its file; this number of ReplaySCM's takes 80 MB
+MAX_CACHED_LOOKUPS = 64  # cached items, of those that stay in a file, that were looked up by id
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
-F = TypeVar("F")  # what is found in a file: an item, or what one is made of
+F = TypeVar("F")  # source of an item in a file: the item itself, or a parsed record
 
 
-def stored_items(file: IO[bytes], lines_with_items: Iterable[tuple[Line, I]], again: Callable[[str], I]) -> Sequence[I]:
-    """Return the items of a file (`dsl.records.plain_pool`); a large number stays on disk.
+def stored_items(
+    file: IO[bytes], lines_with_items: Iterable[tuple[Line, I]], decode_item: Callable[[str], I]
+) -> Sequence[I]:
+    """Return the items of a file opened by `plain_pool`; more than MAX_CACHED_ITEMS stay in it.
 
-    again: the item of a line that has been found to be one; it can be pickled
+    decode_item: return the item of a line that was checked before; must be picklable
     """
     items: list[I] = []
     ids: list[str] = []
-    lines = _Lines(array("Q"), array("I"), array("I"))
+    lines = _LineIndex(array("Q"), array("I"), array("I"))
     for line, item in lines_with_items:
         ids.append(item.id)
         lines.add(line)
@@ -213,51 +215,51 @@ def stored_items(file: IO[bytes], lines_with_items: Iterable[tuple[Line, I]], ag
             items.append(item)
         elif items:
             items.clear()
-    return (
-        tuple(items) if len(ids) <= MAX_CACHED_ITEMS else StoredItems(_Source(os.dup(file.fileno())), lines, ids, again)
-    )
+    if len(ids) <= MAX_CACHED_ITEMS:
+        return tuple(items)
+    return StoredItems(_Source(os.dup(file.fileno())), lines, ids, decode_item)
 
 
 def copied_items(
-    sources: Iterator[F], item: Callable[[F], I], line: Callable[[F], bytes], again: Callable[[str], I]
+    sources: Iterator[F], item: Callable[[F], I], line: Callable[[F], bytes], decode_item: Callable[[str], I]
 ) -> Sequence[I]:
-    """Items of a file that does not hold each in a line of its own: of many, lines go into an unnamed file.
+    """Return the items of a file that has no line for each; of more than MAX_CACHED_ITEMS, lines go to an unnamed file.
 
-    item, line: of what was found; again: the item of such a line; it can be pickled
+    item, line: return the item of a source, and its line; decode_item: return the item of such a line; picklable
     """
     first = list(islice(sources, MAX_CACHED_ITEMS + 1))
     if len(first) <= MAX_CACHED_ITEMS:
         return tuple(item(source) for source in first)
     with TemporaryFile() as copy:
-        return stored_items(copy, _write_lines(copy, chain(first, sources), item, line), again)
+        return stored_items(copy, _write_lines(copy, chain(first, sources), item, line), decode_item)
 
 
 def _write_lines(
     copy: IO[bytes], sources: Iterable[F], item: Callable[[F], I], line: Callable[[F], bytes]
 ) -> Iterator[tuple[Line, I]]:
-    place = 0
+    position = 0
     for number, source in enumerate(sources, 1):
         raw = line(source)
         copy.write(raw)
-        yield Line(number, place, len(raw), raw.decode()), item(source)
-        place += len(raw)
+        yield Line(number, position, len(raw), raw.decode()), item(source)
+        position += len(raw)
     copy.flush()
 
 
 def item_ids(items: Sequence[Item[Any, Any]]) -> list[str]:
-    """Ids of items, none of which is made for it."""
+    """Return the ids of items; stored items are not decoded."""
     return items.ids if isinstance(items, StoredItems) else [item.id for item in items]
 
 
 def items_by_id(items: Sequence[I]) -> Mapping[str, I]:
-    """Items by their ids, of which stored ones are made when they are asked for; the last few are kept."""
+    """Return the items by id; stored ones are decoded at access, and the last MAX_CACHED_LOOKUPS are cached."""
     return _ById(items) if isinstance(items, StoredItems) else {item.id: item for item in items}
 
 
 class _Source:
-    """An open file that any number of sequences read from; closed when none is left.
+    """An open file that several sequences share; closed with the last of them.
 
-    A process that is started by this one inherits it; it can be sent to no other.
+    It can be passed only to a process that this one starts.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -265,15 +267,16 @@ class _Source:
         weakref.finalize(self, os.close, descriptor)
 
     def __reduce__(self) -> tuple[Callable[..., _Source], tuple[Any]]:
-        from multiprocessing import reduction  # which reading a pool does not need
+        from multiprocessing import reduction  # imported here because reading a pool does not need it
 
         if not hasattr(reduction, "DupFd"):  # Windows: the process gets a copy
             return _copy_file, (read_at(self._descriptor, os.fstat(self._descriptor).st_size, 0),)
         return _inherit_file, (reduction.DupFd(self._descriptor),)
 
-    def text(self, place: int, size: int, check: int) -> str:
-        raw = read_at(self._descriptor, size, place)
-        if crc32(raw) != check:
+    def text(self, start: int, size: int, checksum: int) -> str:
+        """Return a line; `PoolError` if its bytes have changed."""
+        raw = read_at(self._descriptor, size, start)
+        if crc32(raw) != checksum:
             raise PoolError("the pool file changed while it was read")
         return raw.decode()
 
@@ -289,35 +292,35 @@ def _copy_file(content: bytes) -> _Source:
         return _Source(os.dup(copy.fileno()))
 
 
-class _Lines:
-    """The index of the lines: starts, sizes in bytes, checksums."""
+class _LineIndex:
+    """Starts, sizes in bytes and CRC-32 of lines."""
 
-    def __init__(self, places: array[int], sizes: array[int], checks: array[int]) -> None:
-        self._places, self._sizes, self._checks = places, sizes, checks
+    def __init__(self, starts: array[int], sizes: array[int], checksums: array[int]) -> None:
+        self._starts, self._sizes, self._checksums = starts, sizes, checksums
 
     def add(self, line: Line) -> None:
         raw = line.text.encode()
-        self._places.append(line.place)
+        self._starts.append(line.start)
         self._sizes.append(len(raw))
-        self._checks.append(crc32(raw))
+        self._checksums.append(crc32(raw))
 
-    def __getitem__(self, which: slice) -> _Lines:
-        return _Lines(self._places[which], self._sizes[which], self._checks[which])
+    def __getitem__(self, chosen: slice) -> _LineIndex:
+        return _LineIndex(self._starts[chosen], self._sizes[chosen], self._checksums[chosen])
 
     def line(self, index: int) -> tuple[int, int, int]:
-        return self._places[index], self._sizes[index], self._checks[index]
+        return self._starts[index], self._sizes[index], self._checksums[index]
 
 
 class StoredItems(Sequence[I], Generic[I]):
-    """Items of a file, each made of its line when it is asked for; equal to any sequence of equal items.
+    """Items of a file, each decoded at access; equal to any sequence of equal items. `PoolError` if the file changes.
 
-    ids: of the items, in their order. `PoolError` if the file's bytes change. Handed to a process that is being started
-    it goes on reading the same file; pickled and copied otherwise it becomes a tuple.
+    ids: ids of the items, in their order
+    A process that is being started with it shares the open file; otherwise a pickle or copy of it is a tuple.
     """
 
-    def __init__(self, source: _Source, lines: _Lines, ids: list[str], again: Callable[[str], I]) -> None:
+    def __init__(self, source: _Source, lines: _LineIndex, ids: list[str], decode_item: Callable[[str], I]) -> None:
         self.ids = ids
-        self._source, self._lines, self._again = source, lines, again
+        self._source, self._lines, self._decode_item = source, lines, decode_item
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -326,17 +329,17 @@ class StoredItems(Sequence[I], Generic[I]):
         return (self._item(index) for index in range(len(self)))
 
     @overload
-    def __getitem__(self, which: int) -> I: ...
+    def __getitem__(self, index: int) -> I: ...
     @overload
-    def __getitem__(self, which: slice) -> Sequence[I]: ...
-    def __getitem__(self, which: int | slice) -> I | Sequence[I]:
-        if isinstance(which, slice):
-            return StoredItems(self._source, self._lines[which], self.ids[which], self._again)
-        return self._item(which)
+    def __getitem__(self, index: slice) -> Sequence[I]: ...
+    def __getitem__(self, index: int | slice) -> I | Sequence[I]:
+        if isinstance(index, slice):
+            return StoredItems(self._source, self._lines[index], self.ids[index], self._decode_item)
+        return self._item(index)
 
     def _item(self, index: int) -> I:
         try:
-            return self._again(self._source.text(*self._lines.line(index)))
+            return self._decode_item(self._source.text(*self._lines.line(index)))
         except PoolError as error:
             raise error.with_location(instance=short_repr(self.ids[index])) from None
 
@@ -345,14 +348,14 @@ class StoredItems(Sequence[I], Generic[I]):
             return NotImplemented
         return len(self) == len(other) and all(item == other_item for item, other_item in zip(self, other, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]  # as for a list: it would have to read the file
+    __hash__ = None  # type: ignore[assignment]  # unhashable like a list; a hash would read the whole file
 
     def __reduce__(self) -> tuple[Any, ...]:
         from multiprocessing.context import get_spawning_popen
 
         if get_spawning_popen() is None:
             return tuple, (tuple(self),)
-        return StoredItems, (self._source, self._lines, self.ids, self._again)
+        return StoredItems, (self._source, self._lines, self.ids, self._decode_item)
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored items>"
@@ -362,7 +365,7 @@ class _ById(Mapping[str, I]):
     def __init__(self, items: StoredItems[I]) -> None:
         self._items = items
         self._indices = {name: index for index, name in enumerate(items.ids)}
-        self._item = lru_cache(AT_HAND)(items.__getitem__)
+        self._item = lru_cache(MAX_CACHED_LOOKUPS)(items.__getitem__)
 
     def __getitem__(self, name: str) -> I:
         item: I = self._item(self._indices[name])
@@ -387,10 +390,7 @@ VERSION = 1
 
 
 class Identified(Protocol):
-    """The field of every item's record.
-
-    id: unique in the pool
-    """
+    """A record with an id that is unique in its pool."""
 
     id: str
 
@@ -404,16 +404,18 @@ class Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     format: Annotated[str, Meta(description="name of the format")]
     version: Annotated[int, Meta(description="version of the format")]
-    benchmark: Annotated[str, Meta(description="whose items follow")]
-    name: Annotated[str, Meta(description="of the pool, by default that of the file")] = ""
-    metadata: Annotated[
-        dict[str, Any], Meta(description="whatever its maker wants to say, such as seed and suites")
-    ] = {}
+    benchmark: Annotated[str, Meta(description="benchmark of the items")]
+    name: Annotated[str, Meta(description="name of the pool; by default that of the file")] = ""
+    metadata: Annotated[dict[str, Any], Meta(description="free fields, such as seed and suites")] = {}
 
 
 @dataclass(frozen=True)
 class RecordFile(Generic[R]):
-    """An open pool file: records with their lines, read one at a time, not yet understood."""
+    """An open pool file.
+
+    records: each record with its line, decoded one at a time, not yet converted to an item
+    plain: the uncompressed file
+    """
 
     name: str
     metadata: Mapping[str, Any]
@@ -439,16 +441,16 @@ def read_records(path: Path, benchmark: str, record: type[R]) -> Iterator[Record
 
 
 def read_items(path: Path, benchmark: str, record: type[S], item_of: Callable[[S], I]) -> Pool[I]:
-    """Read the pool in a native file; a large one leaves its items there.
+    """Return the pool in a native file; a large one keeps its items in the file.
 
-    item_of: the item of a record; what it refuses is said with line and id
+    item_of: return the item of a record; its errors get the line and the id
     """
     with read_records(path, benchmark, record) as file:
-        items = stored_items(file.plain, _read_items(file.records, item_of), partial(_again, record, item_of))
+        items = stored_items(file.plain, _read_items(file.records, item_of), partial(_decode_item, record, item_of))
     return Pool(file.name, benchmark, items, file.metadata)
 
 
-def _again(record: type[S], item_of: Callable[[S], I], line: str) -> I:
+def _decode_item(record: type[S], item_of: Callable[[S], I], line: str) -> I:
     return item_of(decoded_again(line, record))
 
 
@@ -492,13 +494,13 @@ def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct])
 def decode_line(line: str, record: type[R], *, where: str = "") -> R:
     """Decode a JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field.
 
-    The id of the record is named too, and what its `EXAMPLES` (path -> what is allowed there) have for the field.
+    The message also has the record's id, and the entry of its `EXAMPLES` (path -> allowed values) for the field.
     """
     raw: Any = None
     try:
         raw = load_json(line, object_pairs_hook=unique_keys, parse_constant=_no_constant)
         if _ESCAPED_SURROGATE.search(line):
-            json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
+            json.dumps(raw, ensure_ascii=False).encode()  # raises for a lone surrogate, which UTF-8 cannot encode
         record = _form_of(record, raw)
         return msgspec.convert(raw, record, strict=True)
     except PoolError as error:
@@ -521,7 +523,7 @@ def _id_of(raw: Any) -> str:
 
 
 def _remedy(message: str, record: type[Any]) -> str:
-    """Return what would be allowed where a conversion failed; empty where that is not known."""
+    """Return what a field allows whose conversion failed, as the end of a message; empty if unknown."""
     _, _, path = message.partition(" - at `")
     examples: Mapping[str, str] = getattr(record, "EXAMPLES", {})
     allowed = next((text for start, text in examples.items() if path.startswith(start)), "")
@@ -535,13 +537,13 @@ def _remedy(message: str, record: type[Any]) -> str:
 
 
 def decoded_again(line: str, record: type[R]) -> R:
-    """Decode a line again that `decode_line` has accepted, without repeating its checks."""
+    """Decode a line that `decode_line` has accepted before, without its checks."""
     raw = json.loads(line)
     return msgspec.convert(raw, _form_of(record, raw), strict=True)
 
 
 def _form_of(record: type[R], raw: object) -> type[R]:
-    """Return the Struct of a line; `FORMS` of a record (field -> Struct) tells items of other forms by a field."""
+    """Return the Struct of a line: that of `FORMS` (field -> Struct) whose field the line has, else `record`."""
     forms: Mapping[str, type[R]] = getattr(record, "FORMS", {})
     return next((form for key, form in forms.items() if isinstance(raw, dict) and key in raw), record)
 

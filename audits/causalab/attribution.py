@@ -12,7 +12,7 @@ from typing import TypeAlias
 from calibrant.audits.attribution import Attribution, is_decided
 from calibrant.dsl.causalab.episode import LabStep, last_dialled_frequency, last_edges, stated_with
 from calibrant.dsl.causalab.item import Family, LabItem, Task
-from calibrant.dsl.causalab.mechanism import EMPTY, Draw, Edge, Hypothesis, Noise, accurate, number
+from calibrant.dsl.causalab.mechanism import EMPTY, Draw, Edge, Hypothesis, Noise, accurate, as_number
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.noise_sequences import ReplayedDags, law_of, replayed_dags
@@ -380,11 +380,11 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
 
 def equation_fits(hypothesis: Hypothesis, evidence: Evidence) -> bool:
     """Return whether base, weights c_p and square weights c2_p give every noiseless frequency within 0.01."""
-    base = number(hypothesis.coefficients.get("base"))
+    base = as_number(hypothesis.coefficients.get("base"))
     if base is None:
         return False
-    linear = [number(hypothesis.coefficients.get(f"c_{node}")) or 0.0 for node in evidence.task.properties]
-    square = [number(hypothesis.coefficients.get(f"c2_{node}")) or 0.0 for node in evidence.task.properties]
+    linear = [as_number(hypothesis.coefficients.get(f"c_{node}")) or 0.0 for node in evidence.task.properties]
+    square = [as_number(hypothesis.coefficients.get(f"c2_{node}")) or 0.0 for node in evidence.task.properties]
     for observation in evidence.observations:
         *values, frequency = observation.values
         predicted = base + sum(w * x + s * x * x for w, s, x in zip(linear, square, values, strict=True))

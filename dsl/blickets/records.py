@@ -37,8 +37,8 @@ MAX_BUDGET = 100_000
 class RuleRecord(msgspec.Struct, forbid_unknown_fields=True):
     """A rule of the detector."""
 
-    rule: Annotated[Literal["conjunctive", "disjunctive"], Meta(description="its type")]
-    blickets: Annotated[list[str], Meta(description="names of its objects")]
+    rule: Annotated[Literal["conjunctive", "disjunctive"], Meta(description="type of the rule")]
+    blickets: Annotated[list[str], Meta(description="names of the blickets")]
     order: Annotated[
         list[str] | UnsetType,
         Meta(
@@ -50,8 +50,10 @@ class RuleRecord(msgspec.Struct, forbid_unknown_fields=True):
 class LaterRecord(msgspec.Struct, forbid_unknown_fields=True):
     """A further rule."""
 
-    rule: Annotated[RuleRecord, Meta(description="what is in force then")]
-    switch: Annotated[int, Meta(description="number of activations, or moves, after which it is")]
+    rule: Annotated[RuleRecord, Meta(description="the rule in force from the switch point on")]
+    switch: Annotated[
+        int, Meta(description="switch point: number of activations, or moves, after which the rule is in force")
+    ]
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -62,11 +64,16 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     switch: Annotated[
         int | UnsetType, Meta(description="number of activations, or moves, after which rule2 is in force")
     ] = UNSET
-    later: Annotated[list[LaterRecord], Meta(description="the rules after that")] = []
-    switch_by: Annotated[SwitchBy, Meta(description="what switch points count")] = SwitchBy.ACTIVATIONS
+    later: Annotated[list[LaterRecord], Meta(description="the rules after rule2")] = []
+    switch_by: Annotated[SwitchBy, Meta(description="unit of switch points: activations or moves")] = (
+        SwitchBy.ACTIVATIONS
+    )
     p: Annotated[float, Meta(description="probability that a satisfied rule reads ACTIVE")] = 1.0
-    noise_seed: Annotated[int, Meta(description="of the uniform draws, one a step")] = 0
-    draws: Annotated[list[float], Meta(description="the first of them, where they are given instead")] = []
+    noise_seed: Annotated[int, Meta(description="seed of the uniform random numbers, one for each move")] = 0
+    draws: Annotated[
+        list[float],
+        Meta(description="given values of the first of these random numbers; the seed determines the others"),
+    ] = []
     start_on: Annotated[
         list[str] | UnsetType,
         Meta(
@@ -84,20 +91,21 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     id: Annotated[str, Meta(description="unique in the pool")]
     n: Annotated[int, Meta(description="number of objects")]
-    objects: Annotated[list[str], Meta(description="their names")]
-    budget: Annotated[int, Meta(description="how many moves may be made")]
-    condition: Annotated[Condition, Meta(description="what hides behind the detector")]
+    objects: Annotated[list[str], Meta(description="names of the objects")]
+    budget: Annotated[int, Meta(description="largest number of moves")]
+    condition: Annotated[Condition, Meta(description="kind of mechanism behind the detector")]
     sealed: Annotated[SealedRecord, Meta(description="the mechanism")]
     count: Annotated[Count, Meta(description="what counts as an activation")] = Count.LEVEL
     order_reading: Annotated[OrderReading, Meta(description="whether distractors between ordered blickets matter")] = (
         OrderReading.RELATIVE
     )
-    informed: Annotated[bool, Meta(description="whether the agent is told")] = False
+    informed: Annotated[bool, Meta(description="whether the agent is told the condition")] = False
     start: Annotated[
         Literal["empty", "random"], Meta(description="whether objects are on the detector at the start")
     ] = "empty"
     strict_singleton: Annotated[
-        bool, Meta(description="whether a rule of one blicket has to be called by the word that it is written with")
+        bool,
+        Meta(description="whether an answer to a rule of one blicket must state the form in which the item states it"),
     ] = False
     graded: Annotated[bool, Meta(description="whether an ACTIVE reading tells how many blickets are on")] = False
     labels: Annotated[dict[str, str], Meta(description="stratum, seed and difficulty, for tables and matching")] = {}

@@ -1,4 +1,4 @@
-"""Episodes of the laboratory, and scores of a run: dial, settings, hypothesis against the truth and the run's data.
+"""Episodes of the laboratory, and scores of a run by its dial, settings and hypothesis.
 
 Actions: {"set": property, "value": v}, {"reactor": f}, {"submit": {"hypothesis": {...}}}; each may have a key
 "hypothesis" with the agent's current one. The reading of a setting is the values of all nodes, that of the reactor its
@@ -24,8 +24,8 @@ from calibrant.dsl.causalab.mechanism import (
     Reactor,
     Values,
     accurate,
+    as_number,
     hypothesis,
-    number,
     stated_edges,
 )
 from calibrant.dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
@@ -149,14 +149,14 @@ def finite(value: object) -> float:
 
 
 # --- Agreement of a hypothesis with the noiseless data of its run: records, manipulator crystal, settings
-WITHIN = 0.01  # error of an equation up to which it agrees with a reading of two decimals
+TOLERANCE = 0.01  # largest error of an equation that agrees with a reading, which has two decimals
 _ROUNDING = 1e-9  # rounding errors of sums of floats
 
 
 class OwnFit(NamedTuple):
     """Agreement of a frequency equation with readings.
 
-    share: share of the readings that it gives within WITHIN; 0 without an equation
+    share: share of the readings that it reproduces within TOLERANCE; 0 without an equation
     error: mean absolute error; None without an equation, or if it exceeds the range of floats
     """
 
@@ -169,7 +169,7 @@ def own_readings(task: Task, steps: Iterable[LabStep]) -> Iterator[Values]:
     yield from task.records
     yield from (entry.values for entry in task.trace)
     yield task.baseline
-    if not task.noise:
+    if not task.noise:  # only settings cost; the reactor's readings have no values of nodes
         yield from (step.reading for step in steps if step.cost and step.reading is not None)
 
 
@@ -184,19 +184,19 @@ def own_fit(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> Own
 
 
 def missed_readings(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> list[Values]:
-    """Return the readings of a run that the equation misses by more than WITHIN; all without an equation."""
+    """Return the readings of a run that the equation misses by more than TOLERANCE; all without an equation."""
     readings = list(own_readings(task, steps))
     errors = list(_errors(hypothesis, readings, task))
     return [reading for reading, error in errors if not _is_small(error)] if errors else readings
 
 
 def _is_small(error: float) -> bool:
-    return error <= WITHIN + _ROUNDING
+    return error <= TOLERANCE + _ROUNDING
 
 
 def _errors(hypothesis: Hypothesis, readings: Iterable[Values], task: Task) -> Iterator[tuple[Values, float]]:
     """Yield each reading with the absolute error of the equation; nothing without an equation."""
-    base = number(hypothesis.coefficients.get("base"))
+    base = as_number(hypothesis.coefficients.get("base"))
     if base is None:
         return
     weights = {
@@ -219,11 +219,11 @@ def _sum(values: Sequence[float]) -> float:
 
 
 def _weight(hypothesis: Hypothesis, prefix: str, node: str) -> float:
-    return number(hypothesis.coefficients.get(f"{prefix}_{node}")) or 0.0
+    return as_number(hypothesis.coefficients.get(f"{prefix}_{node}")) or 0.0
 
 
 # --- Score of a run: dialled frequency, settings, and the last hypothesis ---------------------------------------------
-IMEC_NODES = 8  # members of an equivalence class are listed, and there may be factorially many in the nodes
+MAX_IMEC_NODES = 8  # members of an equivalence class are enumerated; up to factorially many in the nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class RunScore:
     frequency: the last dialled; None if none was
     settings: number carried out; refused: number of refused actions
     imec: size of the truth's interventional Markov equivalence class under the set properties (Table 8); None above
-        IMEC_NODES nodes
+        MAX_IMEC_NODES nodes
     records, allowance: of the item (Tables 9 to 12)
     own_fit: agreement of the last equation with the data of the run
     """
@@ -302,7 +302,7 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
     is_accurate = frequency is not None and accurate(frequency, item.sealed.target)
     final = last_hypothesis(steps)
     score = Scorer(item.sealed.mechanism).score(final)
-    imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
+    imec = final_imec(item, steps) if len(item.task.nodes) <= MAX_IMEC_NODES else None
     activated, opened = tries[-1:] == [True], any(tries)
     return RunScore(
         score,

@@ -1,4 +1,4 @@
-"""Mechanisms of laboratories, and hypotheses about them as answers state these."""
+"""Mechanisms of laboratories, the reactor, and hypotheses about mechanisms as answers state them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,8 @@ from calibrant.dsl.errors import CycleError, PoolError, short_repr
 from calibrant.dsl.pictures import Picture, Pictured, PictureEdge
 from calibrant.dsl.text import plural
 
-# --- Mechanisms of CausaLab with their hidden noise, and the reactor that they drive ----------------------------------
-# The base of the resonance frequency is a number of the mechanism; the base of a property belongs to the crystal.
-#
-# In the released suites an unseeded stream draws one value for all affected nodes. Our items state a seed, and may have
-# two further kinds of draws.
 # --- Mechanisms of CausaLab: every node is a base plus weighted powers of its parents (arXiv 2605.26029, section 2)
+# The base of the resonance frequency belongs to the mechanism, the base of a property to the crystal (one unit).
 FREQUENCY = "resonanceFreq"
 
 Edge: TypeAlias = tuple[str, str]  # (parent, child)
@@ -134,6 +130,8 @@ class Mechanism(Pictured):
 
 
 # --- Hidden noise: at every accepted setting, draws are added to the affected nodes -----------------------------------
+# In the released suites an unseeded stream draws one value for all affected nodes. Items here state a seed, and may
+# have two further kinds of draws.
 
 
 class Draw(StrEnum):
@@ -151,7 +149,7 @@ class Noise:
     values: possible draws, equally probable
     weight: factor of a draw; a node is shifted by weight * drawn value
     affected: the nodes that are shifted
-    seed: of the stream of draws; the n-th accepted setting takes the n-th draw
+    seed: seed of the stream of draws; the n-th accepted setting takes the n-th draw
     """
 
     values: tuple[float, ...]
@@ -179,9 +177,9 @@ class NoiseStream:
         return {node: noise.weight * self._random.choice(noise.values) for node in noise.affected}
 
 
-# --- The reactor's dial, as in the released code: clamped, cut to an integer, never activated by the last try ---------
+# --- The reactor's dial, as in the released code: clipped, truncated to an integer, never activated by the last try ---
 LOWEST, HIGHEST = 0.0, 10_000.0  # ends of the dial
-TOLERANCE = 5.0  # a frequency is right if it differs from the target by less
+TOLERANCE = 5.0  # a frequency is accurate if it differs from the target by less
 TRIES = 3
 
 
@@ -189,10 +187,10 @@ TRIES = 3
 class Reactor:
     """State of the reactor.
 
-    target: the crystal's frequency
+    target: the reactor crystal's frequency
     limit: number of answered tries; the last of them never activates
     dial: value of the dial after the last answered try; None before the first
-    count: answered tries
+    count: number of answered tries
     activated: whether the last try activated the reactor
     refused: whether the last try came after the limit
     """
@@ -221,7 +219,7 @@ def accurate(frequency: float, target: float) -> bool:
 
 
 def winnable(target: float, limit: int = TRIES) -> bool:
-    """Return whether some frequency activates the reactor: not beyond the dial, nor with a single try, the last."""
+    """Return whether some frequency can activate the reactor: within the dial, by a try other than the last."""
     return limit >= 2 and LOWEST - TOLERANCE < target < HIGHEST + TOLERANCE
 
 
@@ -234,7 +232,7 @@ WeightKey: TypeAlias = tuple[str, str, int]  # (parent, child, power)
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A hypothesis as it is scored.
+    """A hypothesis of a system, as it is scored.
 
     edges: as stated, aliases of the frequency replaced; self-loops and unknown names count as (wrong) edges
     coefficients: JSON values by name, as stated
@@ -247,7 +245,7 @@ class Hypothesis:
     weights: Mapping[WeightKey, float] = field(default_factory=dict)
 
 
-EMPTY = Hypothesis()
+EMPTY = Hypothesis()  # that of a reply without one
 
 
 def hypothesis(raw: object) -> Hypothesis:
@@ -264,7 +262,7 @@ def hypothesis(raw: object) -> Hypothesis:
 
 
 def node_name(name: object) -> str:
-    """Return the node that a name in an edge means: any alias of the frequency (in any case), else the name itself."""
+    """Return the node that a name in an edge stands for: the frequency for its aliases (in any case), else the name."""
     return _canonical_node(name if isinstance(name, str) else _text(name))
 
 
@@ -276,10 +274,10 @@ def _canonical_node(text: str) -> str:
 
 def stated_edges(raw: Mapping[str, Any]) -> frozenset[Edge]:
     """Return the edges of a decoded hypothesis."""
-    listed = raw.get("edges")
-    if not isinstance(listed, list):
+    entries = raw.get("edges")
+    if not isinstance(entries, list):
         return frozenset()
-    pairs = [ends for ends in map(ends_of, listed) if ends is not None]
+    pairs = [ends for ends in map(ends_of, entries) if ends is not None]
     return frozenset([(node_name(parent), node_name(child)) for parent, child in pairs])
 
 
@@ -298,7 +296,7 @@ def _weights(raw: object) -> dict[WeightKey, float]:
     """Return the weights of a list of {"from", "to", "power", "value"}, a format of ours."""
     weights: dict[WeightKey, float] = {}
     for entry in raw if isinstance(raw, list) else []:
-        if not isinstance(entry, dict) or (value := number(entry.get("value"))) is None:
+        if not isinstance(entry, dict) or (value := as_number(entry.get("value"))) is None:
             continue
         if (ends := ends_of(entry)) is not None:
             power = entry.get("power", 1)
@@ -306,8 +304,8 @@ def _weights(raw: object) -> dict[WeightKey, float]:
     return weights
 
 
-def number(value: object) -> float | None:
-    """Return a number or numeric text as a float, NaN and infinities included; else None, also for booleans."""
+def as_number(value: object) -> float | None:
+    """Convert a number or numeric text to a float, NaN and infinities included; None for other values and booleans."""
     if value.__class__ is float:
         return value  # the most frequent case, first for speed
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -326,7 +324,7 @@ def _text(value: object) -> str:
 
 
 def state_mechanism(mechanism: Mechanism) -> dict[str, Any]:
-    """Return a mechanism as a complete hypothesis in JSON, which exact solvers submit."""
+    """Return a mechanism as a complete hypothesis in JSON, in the form that exact solvers submit."""
     frequency = mechanism.frequency
     linear = {term.parent: term.weight for term in frequency.terms if term.power == 1}
     square = {term.parent: term.weight for term in frequency.terms if term.power == 2}
@@ -346,13 +344,13 @@ def state_mechanism(mechanism: Mechanism) -> dict[str, Any]:
 
 
 # --- The text of a released equation, parsed: `base_X + coeff_P_X * P + coeff2_Q_X * (Q ^ 2) + ...` -------------------
-# The text is parsed by a grammar and never evaluated. Parameter names abbreviate (`freq`, `temp`), so they are taken
-# from the text and never built from the names of nodes.
+# The text is parsed by a grammar and never evaluated. Parameter names abbreviate names of nodes (`freq`, `temp`), so
+# they are taken from the text and never composed from these.
 _NAME = r"([A-Za-z_][A-Za-z0-9_]{0,79})"
 _BASE = re.compile(_NAME, re.ASCII)
 _LINEAR = re.compile(rf"{_NAME} *\* *{_NAME}", re.ASCII)
 _SQUARE = re.compile(rf"{_NAME} *\* *\( *{_NAME} *\^ *2 *\)", re.ASCII)
-MAX_CHARACTERS = 10_000
+MAX_EQUATION_CHARS = 10_000
 
 
 class WrittenTerm(NamedTuple):
@@ -372,8 +370,8 @@ class WrittenEquation(NamedTuple):
 
 def parse_equation(text: str) -> WrittenEquation:
     """Parse the text of an equation; `PoolError` shows a part that is no term."""
-    if len(text) > MAX_CHARACTERS:
-        raise PoolError(f"an equation of {len(text)} characters; at most {MAX_CHARACTERS} are read")
+    if len(text) > MAX_EQUATION_CHARS:
+        raise PoolError(f"an equation of {len(text)} characters; at most {MAX_EQUATION_CHARS} are read")
     base, *summands = [part.strip(" ") for part in text.split("+")]
     if _BASE.fullmatch(base) is None:
         raise PoolError(f"an equation begins with the name of its base, found {short_repr(base)}")
@@ -391,7 +389,7 @@ def _term(text: str) -> WrittenTerm:
 def equation(text: str, params: Mapping[str, float], *, with_base: bool) -> Equation:
     """Return the equation of a text, with values of its parameters; `PoolError` if one is missing.
 
-    with_base: whether the base is a parameter of the mechanism (of the frequency), not of the crystal
+    with_base: whether the base is a parameter of the mechanism, which is so for the frequency alone
     """
     template = parse_equation(text)
     terms = tuple(Term(parent, power, _number(params, parameter)) for parameter, parent, power in template.terms)

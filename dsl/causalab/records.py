@@ -22,27 +22,28 @@ from calibrant.dsl.text import Wording
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The structural equation of a node."""
 
-    terms: Annotated[
-        list[tuple[str, int, float]], Meta(description="what is added, each with parent, power (1 or 2) and weight")
-    ] = []
-    base: Annotated[float | None, Meta(description="what it is added to, the frequency's only")] = None
+    terms: Annotated[list[tuple[str, int, float]], Meta(description="summands: parent, power (1 or 2) and weight")] = []
+    base: Annotated[
+        float | None,
+        Meta(description="constant summand of the frequency; null for properties, whose bases belong to crystals"),
+    ] = None
 
 
 class BasesRecord(msgspec.Struct, forbid_unknown_fields=True):
     """The bases of the crystals, by property."""
 
-    records: Annotated[list[dict[str, float]], Meta(description="of the earlier crystals")]
-    manipulator: Annotated[dict[str, float], Meta(description="of the one that is set")]
-    reactor: Annotated[dict[str, float], Meta(description="of the one that is predicted")]
+    records: Annotated[list[dict[str, float]], Meta(description="bases of the earlier crystals")]
+    manipulator: Annotated[dict[str, float], Meta(description="bases of the crystal whose properties are set")]
+    reactor: Annotated[dict[str, float], Meta(description="bases of the crystal whose frequency is predicted")]
 
 
 class NoiseRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Hidden noise of settings."""
 
-    values: Annotated[list[float], Meta(description="what is drawn from")]
-    weight: Annotated[float, Meta(description="by which a draw counts")]
-    affected: Annotated[list[str], Meta(description="nodes that it is added to")]
-    seed: Annotated[int, Meta(description="of the draws")]
+    values: Annotated[list[float], Meta(description="possible draws, equally probable")]
+    weight: Annotated[float, Meta(description="factor of a draw")]
+    affected: Annotated[list[str], Meta(description="nodes that the noise is added to")]
+    seed: Annotated[int, Meta(description="seed of the draws")]
     draw: Annotated[Draw, Meta(description="whether affected nodes share a draw")] = Draw.SHARED
 
 
@@ -52,42 +53,42 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     equations: Annotated[
         dict[str, EquationRecord], Meta(description="node -> how it is computed, in the order in which bases are drawn")
     ]
-    bases: Annotated[BasesRecord, Meta(description="of all crystals")]
+    bases: Annotated[BasesRecord, Meta(description="bases of all crystals")]
     target: Annotated[float, Meta(description="the reactor crystal's frequency")]
     hidden: Annotated[NoiseRecord | None, Meta(description="noise, if there is any")] = None
-    labels: Annotated[dict[str, float], Meta(description="how hard the item is, as numbers")] = {}
+    labels: Annotated[dict[str, float], Meta(description="difficulty labels")] = {}
 
 
 class TracedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """One entry of a static trace."""
 
-    values: Annotated[dict[str, float], Meta(description="of all nodes")]
+    values: Annotated[dict[str, float], Meta(description="values of all nodes")]
     property: Annotated[
         str | None,
         Meta(description="the property that was set to get here from the entry before, null for a crystal as it is"),
     ] = msgspec.field(name="set", default=None)
-    value: Annotated[float | None, Meta(description="what it was set to")] = None
+    value: Annotated[float | None, Meta(description="value that the property was set to")] = None
 
 
 class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """One laboratory."""
 
     id: Annotated[str, Meta(description="unique in the pool")]
-    suite: Annotated[str, Meta(description="where it belongs")]
-    line: Annotated[int, Meta(description="its place there")]
+    suite: Annotated[str, Meta(description="name of the suite")]
+    line: Annotated[int, Meta(description="index in the suite, from 0")]
     family: Annotated[Family, Meta(description="shape of the equations")]
     properties: Annotated[list[str], Meta(description=f"their names, sorted; {FREQUENCY} is always there besides")]
     records: Annotated[list[dict[str, float]], Meta(description="values of earlier crystals")]
-    baseline: Annotated[dict[str, float], Meta(description="of the manipulator crystal")]
-    reactor: Annotated[dict[str, float], Meta(description="shown of the reactor crystal")]
-    allowance: Annotated[int, Meta(description="settings that may be made")]
+    baseline: Annotated[dict[str, float], Meta(description="values of the manipulator crystal before any setting")]
+    reactor: Annotated[dict[str, float], Meta(description="shown values of the reactor crystal")]
+    allowance: Annotated[int, Meta(description="largest number of settings")]
     sealed: Annotated[SealedRecord, Meta(description="mechanism, bases and target")]
     freq_parent: Annotated[bool, Meta(description="whether the frequency may be a parent")] = False
     noise: Annotated[bool, Meta(description="whether settings are noisy")] = False
     weights: Annotated[Weights, Meta(description="class of the weights")] = Weights.SMALL
     settable: Annotated[list[str] | None, Meta(description="properties that may be set, null for all")] = None
     trace: Annotated[list[TracedRecord], Meta(description="measurements and settings that the item shows")] = []
-    tries: Annotated[int, Meta(description="of the reactor")] = TRIES
+    tries: Annotated[int, Meta(description="largest number of tries of the reactor")] = TRIES
     reading: Annotated[SettingMeaning, Meta(description="what the value of a setting means")] = SettingMeaning.VALUE
     wording: Annotated[Wording, Meta(description="whether the prompt has the standard sentences")] = "standard"
 

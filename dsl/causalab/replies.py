@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from calibrant.dsl.causalab.episode import HYPOTHESIS, VERBS, finite
-from calibrant.dsl.causalab.mechanism import FILLERS, FREQUENCY, Values, node_name, number, stated_edges
+from calibrant.dsl.causalab.mechanism import FILLERS, FREQUENCY, Values, as_number, node_name, stated_edges
 from calibrant.dsl.episode import Action, ActionError
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import decode, json_objects, without_think_pairs
@@ -170,7 +170,7 @@ def _normalized_name(name: str) -> str:
 # --- The answer in a response: a frequency, a hypothesis or both ------------------------------------------------------
 FREQUENCY_KEYS = ("frequency", "reactor")
 _OF_HYPOTHESIS = frozenset({"edges", "freq_equation", "coefficients", "weights"})
-MAX_WRAPPINGS = 4  # levels of objects around an answer
+MAX_WRAPPINGS = 4  # objects nested around an answer
 
 
 class ReadAnswer(NamedTuple):
@@ -337,7 +337,7 @@ def schema_fault(raw: object, properties: Sequence[str]) -> str:
     if coefficients is not None and not isinstance(coefficients, Mapping):
         return f"coefficients is {short_repr(coefficients)}, not an object"
     for name, value in (coefficients or {}).items():
-        if value is not None and (isinstance(value, str) or number(value) is None):
+        if value is not None and (isinstance(value, str) or as_number(value) is None):
             return f"coefficient {short_repr(name)} is {short_repr(value)}, neither a number nor null"
         if name != "base" and node_of_coefficient(str(name)) not in nodes:
             return f"coefficient {short_repr(name)} is of no declared name"
@@ -375,7 +375,7 @@ def node_of_coefficient(name: str) -> str:
 PAST = "past_data"
 PROPERTIES, FREQUENCY_KEY = "props", "freq"
 TARGET_VALUE = "target_value"
-WITHIN = 0.005  # half of the last shown digit of a reading
+ENTRY_TOLERANCE = 0.005  # half of the last of two shown decimals
 MAX_ENTRIES = 1_000  # entries read of one reply
 
 
@@ -389,12 +389,12 @@ class EntryKind(StrEnum):
 
 @dataclass
 class Ledger:
-    """Totals over the replies of a run.
+    """Totals over the notebooks (`past_data`) in the replies of a run.
 
     entries: number of entries by kind, over all replies
-    missing: number of different readings without a right entry in the last notebook; None before any notebook
-    dropped: number of entries that a notebook has and the next one lacks
-    announced: number of replies with an experiment; unannounced: those of them whose action is not that experiment
+    missing: number of different readings without a right entry in the last notebook; None without a notebook
+    dropped: number of entries of a notebook that the next one lacks, over all pairs of successive ones
+    announced: number of replies that announce an experiment; unannounced: those whose action is another one
     """
 
     entries: dict[EntryKind, int] = field(default_factory=lambda: dict.fromkeys(EntryKind, 0))
@@ -405,7 +405,7 @@ class Ledger:
     _previous: list[dict[str, float]] | None = None
 
     def add(self, raw: Mapping[str, Any], readings: Sequence[Values], properties: Sequence[str]) -> None:
-        """Count a reply; readings: all before it; properties: of the item."""
+        """Count a reply; readings: all readings before it; properties: names of the item's properties."""
         self._add_announcement(raw, properties)
         if not isinstance(raw.get(PAST), list):
             return
@@ -469,7 +469,7 @@ def classify_entry(
 ) -> tuple[EntryKind, int | None]:
     """Return the kind of an entry, and the index of the reading that it agrees with most; None for an invented one."""
     agreements = [
-        sum(node in reading and abs(value - reading[node]) <= WITHIN for node, value in entry.items())
+        sum(node in reading and abs(value - reading[node]) <= ENTRY_TOLERANCE for node, value in entry.items())
         for reading in readings
     ]
     best = max(range(len(readings)), key=lambda i: agreements[i], default=None)
@@ -491,4 +491,4 @@ def _number(value: object) -> float | None:
 
 def _close(stated: object, value: object) -> bool:
     first, second = _number(stated), _number(value)
-    return first is not None and second is not None and abs(first - second) <= WITHIN
+    return first is not None and second is not None and abs(first - second) <= ENTRY_TOLERANCE

@@ -10,15 +10,15 @@ from itertools import combinations
 from math import inf
 from typing import Any
 
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Hypothesis, Mechanism, WeightKey, number
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Hypothesis, Mechanism, WeightKey, as_number
 from calibrant.dsl.graph_metrics import Distance, EdgeScores, distance, edge_scores, f1, v_structures
 
 # --- Score of a hypothesis: published metrics as the released code computes them, and metrics of ours -----------------
 PUBLISHED_TOLERANCE = 1e-6
 DISPLAY_TOLERANCE = 0.01  # error of a linear weight that readings of two decimals allow
 SQUARE_TOLERANCE = 0.0005  # square weights of the released suites have three decimals
-_WEIGHT_KEY = ("c_", "coeff_")
-_NAMING = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNORECASE)
+_WEIGHT_PREFIXES = ("c_", "coeff_")
+_WEIGHT_AFFIX = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class HypothesisScore:
     all_weight: WeightScores
 
     def flat(self) -> dict[str, float]:
-        """Return the figures under flat names, as they are averaged."""
+        """Return the statistics under the flat names by which tables average them."""
         figures: dict[str, float] = {}
         for name, edges in (("all_edge", self.all_edge), ("freq_edge", self.freq_edge), ("root", self.root)):
             figures |= {f"{name}_precision": edges.precision, f"{name}_recall": edges.recall, f"{name}_f1": edges.f1}
@@ -121,8 +121,8 @@ def roots(edges: frozenset[Edge]) -> frozenset[str]:
 class GivenWeights:
     """Stated linear weights of the frequency's parents, under the names that the released code looks up.
 
-    true: true weight by parent; by_parent: stated weight by true parent, as far as found; predicted: denominator of
-    precision
+    true: parent -> true weight; by_parent: parent -> stated weight, for the parents that have one
+    predicted: number of predicted weights, the denominator of precision
     """
 
     true: Mapping[str, float]
@@ -135,22 +135,25 @@ class GivenWeights:
 
 
 def given_weights(true: Mapping[str, float], coefficients: Mapping[str, Any]) -> GivenWeights:
+    """Read the weights of the true parents; case is ignored if no key has exactly the looked-up name.
+
+    The number of predicted weights is that of keys with an affix of a weight, at least that of weights read.
+    """
     by_parent: dict[str, float] = {}
     ignoring_case: dict[str, Any] | None = None
     for parent in true:
         for name in _weight_names(parent):
             if name in coefficients:
-                weight = number(coefficients[name])
+                weight = as_number(coefficients[name])
             else:
                 if ignoring_case is None:
-                    ignoring_case = {
-                        key.lower(): value for key, value in coefficients.items()
-                    }  # of keys equal up to case, the last counts
-                weight = number(ignoring_case.get(name.lower()))
+                    # of keys equal up to case, the last counts
+                    ignoring_case = {key.lower(): value for key, value in coefficients.items()}
+                weight = as_number(ignoring_case.get(name.lower()))
             if weight is not None:
                 by_parent[parent] = weight
                 break
-    num_named = sum(key.startswith(_WEIGHT_KEY) for key in coefficients)
+    num_named = sum(key.startswith(_WEIGHT_PREFIXES) for key in coefficients)
     return GivenWeights(true, by_parent, max(len(by_parent), num_named))
 
 
@@ -163,11 +166,11 @@ def _weight_names(parent: str) -> tuple[str, ...]:
 def unnamed_weights(true: Mapping[str, float], coefficients: Mapping[str, Any], tolerance: float) -> WeightScores:
     """Score the weights under any key that names a parent: c_p, c1_p, c_p_2, coeff1_p_freq, p.
 
-    A parent is right if one of its keys has the weight; the number of predicted weights is that of names with a number.
+    A weight is correct if one of the parent's keys has it. Predicted weights are the names with a number.
     """
     by_name: dict[str, list[float]] = {}
     for key, value in coefficients.items():
-        weight = number(value)
+        weight = as_number(value)
         if weight is not None and key != "base":
             by_name.setdefault(_parent_name(key), []).append(weight)
     correct = 0
@@ -183,7 +186,7 @@ def unnamed_weights(true: Mapping[str, float], coefficients: Mapping[str, Any], 
 def _parent_name(key: str) -> str:
     """Return the parent's name in a key, in lower case, without affixes that mark a weight."""
     name = key.lower()
-    while (shorter := _NAMING.sub("", name)) not in ("", name):
+    while (shorter := _WEIGHT_AFFIX.sub("", name)) not in ("", name):
         name = shorter
     return name
 
@@ -204,7 +207,7 @@ def weight_scores(predicted: int, true: int, correct: int) -> WeightScores:
 
 
 def _float(weight: float) -> float:
-    """Return a number as a float, inf for an integer beyond the range of floats, which is as wrong."""
+    """Return a number as a float; inf for an integer beyond the range of floats, which is wrong by any tolerance."""
     try:
         return float(weight)
     except OverflowError:

@@ -34,10 +34,10 @@ class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
     size: Annotated[int, Meta(description="number of right answers")]
     trivial: Annotated[bool, Meta(description="`do` covers every required key")]
     effect_all: Annotated[
-        bool | UnsetType, Meta(description="something outside `do` changes in all, in some worlds that fit")
+        bool | UnsetType, Meta(description="a variable outside `do` changes in all worlds that fit")
     ] = UNSET
     effect_some: Annotated[
-        bool | UnsetType, Meta(description="something outside `do` changes in all, in some worlds that fit")
+        bool | UnsetType, Meta(description="a variable outside `do` changes in some world that fits")
     ] = UNSET
     copy: Annotated[bool | UnsetType, Meta(description="the evidence with `do` written over it is right")] = UNSET
 
@@ -46,18 +46,18 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     """One question. Values are JSON values; a tuple is a list behind the tag "tuple"."""
 
     id: Annotated[str, Meta(description="unique in the pool")]
-    type: Annotated[causim_question.QuestionType, Meta(description="of the question")]
+    type: Annotated[causim_question.QuestionType, Meta(description="type of the question")]
     scenario: Annotated[causim_question.Scenario, Meta(description="whether one answer is right or several")]
     program: Annotated[str, Meta(description="the source, which is read and never run")]
     fixed_exogenous: Annotated[dict[str, Any], Meta(description="noise whose value is given")]
     unknown_exogenous: Annotated[list[str], Meta(description="the other noise")]
-    labels: Annotated[LabelsRecord, Meta(description="how hard it is")]
+    labels: Annotated[LabelsRecord, Meta(description="difficulty labels")]
     do: Annotated[dict[str, Any], Meta(description="values set by intervention")] = {}
     observed_endogenous: Annotated[dict[str, Any], Meta(description="values seen in the factual world")] = {}
     with_noise: Annotated[bool, Meta(description="a counterfactual that asks for the unknown noise too")] = False
-    view: Annotated[View, Meta(description="whether the prompt shows it or sentences")] = "code"
-    scm_id: Annotated[str, Meta(description="the program, and its number of nodes")] = ""
-    v: Annotated[int, Meta(description="the program, and its number of nodes")] = 0
+    view: Annotated[View, Meta(description="whether the prompt shows the program or sentences")] = "code"
+    scm_id: Annotated[str, Meta(description="id of the program")] = ""
+    v: Annotated[int, Meta(description="number of nodes of the program")] = 0
     topology: Annotated[str, Meta(description="one of the six, or empty")] = ""
     world: Annotated[
         dict[str, Any], Meta(description="sealed, the noise of the world that the question was drawn from")

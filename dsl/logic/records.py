@@ -37,8 +37,12 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True):
     """Hidden part of an item."""
 
     gold: Annotated[list[str], Meta(description="clauses of the model that the values come from")]
-    answers: Annotated[list[str], Meta(description="its answers to each question, a digit a readout")]
-    optimum: Annotated[tuple[int, int], Meta(description="least misfit of the class, and least size at it")]
+    answers: Annotated[
+        list[str], Meta(description="answers of that model to each question, one digit for each readout")
+    ]
+    optimum: Annotated[
+        tuple[int, int], Meta(description="least misfit of the class, and least size of its models with that misfit")
+    ]
 
 
 class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):

@@ -22,7 +22,7 @@ from calibrant.dsl.parse_limits import (
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parse_limits, "UNCHECKED_JSON", 10)
+    monkeypatch.setattr(parse_limits, "MAX_UNCHECKED_BYTES", 10)
     monkeypatch.setattr(parse_limits, "MAX_JSON_TOKENS", 20)
     monkeypatch.setattr(parse_limits, "MAX_JSON_BYTES", 400)
 
