@@ -154,19 +154,17 @@ def replay_transcript(fresh: E, recorded: Sequence[Step[Any]]) -> E:
     return fresh
 
 
-def _compare(number: int, recorded: Step[Any], true: Step[Any]) -> None:
+def _compare(index: int, recorded: Step[Any], true: Step[Any]) -> None:
     if dict(recorded.action) != dict(true.action):
         raise TranscriptError(
-            number, f"action {short_repr(dict(recorded.action))} recorded, was {short_repr(dict(true.action))}"
+            index, f"action {short_repr(dict(recorded.action))} recorded, was {short_repr(dict(true.action))}"
         )
     if type(recorded.reading) is not type(true.reading) or recorded.reading != true.reading:
-        raise TranscriptError(
-            number, f"reading {short_repr(recorded.reading)} recorded, was {short_repr(true.reading)}"
-        )
+        raise TranscriptError(index, f"reading {short_repr(recorded.reading)} recorded, was {short_repr(true.reading)}")
     if bool(recorded.refused) != bool(true.refused):
         recorded_outcome, actual_outcome = (
             ("refused", "carried out") if recorded.refused else ("carried out", "refused")
         )
-        raise TranscriptError(number, f"recorded as {recorded_outcome}, was {actual_outcome}")
+        raise TranscriptError(index, f"recorded as {recorded_outcome}, was {actual_outcome}")
     if recorded.cost != true.cost:
-        raise TranscriptError(number, f"cost {short_repr(recorded.cost)} recorded, was {true.cost}")
+        raise TranscriptError(index, f"cost {short_repr(recorded.cost)} recorded, was {true.cost}")

@@ -265,8 +265,8 @@ def _tokens(text: str, separators: Sequence[str]) -> list[str]:
 def parse_knowledge(text: str, source: str) -> Knowledge:
     """Parse the text of a file with one statement a line; source: name of the file, for messages."""
     statements = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped, location = line.strip(), f"{source}, line {number}"
+    for line_number, line in enumerate(text.splitlines(), 1):
+        stripped, location = line.strip(), f"{source}, line {line_number}"
         if stripped.startswith("("):
             word, arguments = _parse_command(stripped, location)
             if word == "assert":
@@ -407,10 +407,10 @@ def _pair(arc: object, word: str) -> Arc:
     return arc[0], arc[1]
 
 
-def _whole(number: object, source: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-        raise CalibrantError(f"{source} is {short_repr(number)}; a whole number from 0 is allowed")
-    return number
+def _whole(value: object, source: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise CalibrantError(f"{source} is {short_repr(value)}; a whole number from 0 is allowed")
+    return value
 
 
 def _split(tokens: Sequence[str], separator: str, source: str) -> list[list[str]]:

@@ -134,7 +134,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these members, for `object_pairs_hook`; `PoolError` names a key that occurs twice."""
     mapping = {sys.intern(key): value for key, value in pairs}  # 10^5 lines have the same keys: a third of their memory
     if len(mapping) != len(pairs):
-        twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise PoolError(f"key {short_repr(twice)} occurs twice in one object")
     return mapping
 
@@ -168,7 +168,7 @@ def check_json_size(text: str | bytes) -> None:
 def _has_more_tokens(text: str | bytes) -> bool:
     tokens: Iterator[object]
     tokens = _TEXT_TOKEN.finditer(text) if isinstance(text, str) else _BYTES_TOKEN.finditer(text)
-    return next((True for number, _ in enumerate(tokens, 1) if number > MAX_JSON_TOKENS), False)
+    return next((True for num_tokens, _ in enumerate(tokens, 1) if num_tokens > MAX_JSON_TOKENS), False)
 
 
 def check_nesting(value: Any, max_items: int) -> None:

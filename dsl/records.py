@@ -123,16 +123,16 @@ def _plain_file(path: Path) -> Iterator[IO[bytes]]:
 def pool_lines(file: IO[bytes]) -> Iterator[Line]:
     """Yield the non-blank lines of a UTF-8 file; a byte order mark is dropped; `PoolError` lacks the file's name."""
     mark = position = 0
-    for number, raw in enumerate(iter(partial(file.readline, MAX_JSON_BYTES + 1), b""), 1):
+    for line_number, raw in enumerate(iter(partial(file.readline, MAX_JSON_BYTES + 1), b""), 1):
         if len(raw) > MAX_JSON_BYTES:
-            raise PoolError(f"longer than {MAX_JSON_BYTES} bytes; an item is a line", instance=f"line {number}")
+            raise PoolError(f"longer than {MAX_JSON_BYTES} bytes; an item is a line", instance=f"line {line_number}")
         start, position = position, position + len(raw)
-        if number == 1 and raw.startswith(_MARK):
+        if line_number == 1 and raw.startswith(_MARK):
             mark = start = len(_MARK)
             raw = raw[mark:]
         text = _decode_line(raw, start - mark)
         if text.strip():
-            yield Line(number, start, len(raw), text.removesuffix("\n"))
+            yield Line(line_number, start, len(raw), text.removesuffix("\n"))
 
 
 def text_lines(file: IO[bytes]) -> Iterator[str]:
@@ -238,10 +238,10 @@ def _write_lines(
     copy: IO[bytes], sources: Iterable[F], item: Callable[[F], I], line: Callable[[F], bytes]
 ) -> Iterator[tuple[Line, I]]:
     position = 0
-    for number, source in enumerate(sources, 1):
+    for line_number, source in enumerate(sources, 1):
         raw = line(source)
         copy.write(raw)
-        yield Line(number, position, len(raw), raw.decode()), item(source)
+        yield Line(line_number, position, len(raw), raw.decode()), item(source)
         position += len(raw)
     copy.flush()
 

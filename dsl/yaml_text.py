@@ -1,8 +1,9 @@
 """YAML text to plain objects, safe and bounded.
 
-Scalars mean what PyYAML's safe loader says they mean, by its own resolver and constructors. Whatever has to be seen
-whole to be understood, or to be refused in the right words, is not plain: anchors and aliases, tags, merged or repeated
-keys, keys that are collections, scalars that cannot be converted, several documents, deep nests.
+Scalars are converted by the resolver and constructors of PyYAML's safe loader. Two readers: plain YAML is read from
+libyaml's events, four times as fast and record by record; all other YAML is read as a whole through libyaml's nodes,
+whose errors name the fault. YAML is not plain if it has anchors, aliases, tags, merged or repeated keys, keys that are
+collections, scalars that cannot be converted, several documents, or more than MAX_DEPTH nested collections.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from calibrant.dsl.errors import PoolError
 from calibrant.dsl.memory import gc_paused
 from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 
-# --- YAML without references and tags, made of libyaml's events: four times as fast as through its nodes, and in parts
+# --- Plain YAML, read from libyaml's events ---------------------------------------------------------------------------
 _MAX_CACHED_SCALARS = 1 << 13
-_LONG = 40  # characters; longer scalars hardly occur twice
+_MAX_CACHED_CHARS = 40  # longer scalars hardly occur twice
 MAX_EVENTS = 100_000_000  # events of a document; 4 MB of the published pools have 265,000, and a pool has at most 1 GiB
 MAX_DOCUMENT_EVENTS = 10_000_000  # events of a document that is read whole
-MAX_VALUE_EVENTS = 1_000_000  # of one value that is made at once: a record, or what stands beside the records
+MAX_VALUE_EVENTS = 1_000_000  # events of one value that is built at once: a record, or an entry beside the records
 
-# PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
+# PyYAML's constructors do not catch errors of conversions: `!!int ""` is an IndexError, `!!bool x` a KeyError
 UNREADABLE = (yaml.YAMLError, ValueError, ArithmeticError, TypeError, LookupError, AttributeError)
 
 
 class NotPlainError(Exception):
-    """The text may be YAML, but not of the kind that is read here."""
+    """The text is not plain YAML, but may be other YAML."""
 
 
 class Readable(Protocol):
-    """Text to be read in pieces.
+    """Text that is read in pieces.
 
-    name: what errors call it; read: so many more bytes of UTF-8, fewer only at the end
+    name: its name in errors; read: return the next `size` bytes of UTF-8, fewer only at the end
     """
 
     name: str
@@ -46,7 +47,7 @@ class Readable(Protocol):
 
 
 def plain_document(text: str) -> Any:
-    """Parse the text; `NotPlainError`, or any error of the parser."""
+    """Return the value of a plain document; `NotPlainError` for other YAML, or an error of the parser."""
     loader = yaml.CSafeLoader(text)
     start = _first(loader)
     try:
@@ -62,15 +63,17 @@ def too_many_events(limit: int) -> PoolError:
 
 
 def _events(loader: yaml.CSafeLoader) -> Iterator[Any]:
-    """Return the loader's events, at most MAX_EVENTS: parsing has to end."""
+    """Return the loader's events, at most MAX_EVENTS, which bounds the time of parsing."""
     return islice(iter(loader.get_event, None), MAX_EVENTS)
 
 
 class ListedRecords:
-    """A document whose top mapping has one long list, the items of which are made one at a time.
+    """Items of one long list in the outermost mapping of a document, built one at a time; can be iterated once.
 
-    rest: the other entries of the mapping, and of that one an empty list, or what else stands there; complete when all
-    items have been gone through, which works once. `NotPlainError`; `PoolError` for what is not YAML at all.
+    key: key of the list
+    rest: the other entries, and [] for the list (its value, if that is no list); complete after the iteration
+
+    The iteration raises `NotPlainError` for YAML that is not plain, `PoolError` for a text that is not YAML.
     """
 
     def __init__(self, source: Readable, key: str) -> None:
@@ -86,7 +89,7 @@ class ListedRecords:
     def _records(self, loader: yaml.CSafeLoader) -> Iterator[Any]:
         try:
             yield from self._entries(_first(loader), _events(loader))
-        except RuntimeError as error:  # what a StopIteration in a generator becomes
+        except RuntimeError as error:  # Python turns a StopIteration inside a generator into one
             if not isinstance(error.__cause__, StopIteration):
                 raise
             raise PoolError(f"a record of more than {MAX_VALUE_EVENTS} values, or {MAX_EVENTS} in all") from None
@@ -114,12 +117,12 @@ class ListedRecords:
 
 
 def unreadable(error: Exception) -> PoolError:
-    """Return the parser's reason in one line."""
+    """Return the error with the parser's reason in one line."""
     return PoolError(f"not readable YAML: {' '.join(str(error).split())[:200]}")
 
 
 def _first(loader: yaml.CSafeLoader) -> Any:
-    """Return the event with which the first document's content begins."""
+    """Return the event that begins the content of the first document."""
     loader.get_event()
     if type(loader.get_event()) is not yaml.DocumentStartEvent:
         raise NotPlainError
@@ -133,18 +136,18 @@ def _last(loader: yaml.CSafeLoader) -> None:
 
 
 def _value(following: Callable[[], Any], event: Any, depth: int) -> Any:
-    """Return the value of the node that an event begins; consume its events.
+    """Return the value of the node that begins with `event`; consume its events.
 
-    depth: of the node, from 1
+    following: return the next event; depth: depth of the node, from 1
     """
     kind = type(event)
     if kind is yaml.AliasEvent or event.anchor is not None or event.tag is not None:
         raise NotPlainError
     if kind is yaml.ScalarEvent:
         text = event.value
-        if not event.implicit[0]:  # quoted, or a block
+        if not event.implicit[0]:  # a quoted or block scalar is a text
             return text
-        return _resolved(text) if len(text) <= _LONG else _resolved_once(text)
+        return _resolved(text) if len(text) <= _MAX_CACHED_CHARS else _resolved_once(text)
     if depth > MAX_DEPTH:
         raise NotPlainError
     if kind is yaml.SequenceStartEvent:
@@ -181,7 +184,7 @@ _CONVERTED = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "f
 
 
 def _resolved_once(text: str) -> Any:
-    """Return the (immutable) value of a plain scalar."""
+    """Return the value of an unquoted scalar, which is immutable."""
     tag = _RULES.resolve(yaml.ScalarNode, text, (True, False))
     if tag == _TEXT:
         return text
@@ -197,13 +200,13 @@ _resolved = lru_cache(_MAX_CACHED_SCALARS)(_resolved_once)
 
 
 # --- YAML text to plain objects: by libyaml, safe, bounded in depth, without keys that occur twice --------------------
-MAX_NODES = 1_000_000  # nodes of a document that is read as nodes, which take 700 bytes and 12 microseconds each
-LARGE_TEXT = 1 << 20  # characters; shorter texts cannot hold so many
-MAX_BRACKETS = 5_000  # texts with more are first read as events; official files hold about ten a record
+MAX_NODES = 1_000_000  # nodes of a document that is read through nodes: 700 bytes and 12 microseconds each
+MAX_UNCHECKED_CHARS = 1 << 20  # longer texts are first read as events, to count their nodes
+MAX_BRACKETS = 5_000  # texts with more are first read as events too; official files have about ten a record
 
 
 class _Loader(yaml.CSafeLoader):
-    """libyaml's safe loader, but a key that occurs twice is an error: the second would silently win."""
+    """libyaml's safe loader; a repeated key is an error, because the second value would silently replace the first."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         mapping = super().construct_mapping(node, deep=deep)
@@ -216,16 +219,16 @@ class _Loader(yaml.CSafeLoader):
 def load_yaml(text: str) -> Any:
     """Parse YAML text; `PoolError` with the parser's one-line reason."""
     try:
-        with gc_paused():  # half of the time would go into them
+        with gc_paused():  # collections would take half of the time
             return plain_document(text)
     except (NotPlainError, RecursionError, *UNREADABLE):
         return load_whole(text)
 
 
 def load_whole(text: str) -> Any:
-    """Load any YAML by way of the parser's nodes; its errors name the fault."""
+    """Load any YAML through the parser's nodes; `PoolError` names the fault."""
     try:
-        if len(text) > LARGE_TEXT or _may_nest_deeply(text):
+        if len(text) > MAX_UNCHECKED_CHARS or _may_nest_deeply(text):
             _check_events(text)
         with gc_paused():
             document = yaml.load(text, Loader=_Loader)

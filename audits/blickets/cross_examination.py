@@ -34,11 +34,11 @@ def _separate(search: BooleanSearch, objects: list[str], first: int, second: int
 
 def _either_word(item: Any, certificate: Certificate, engine: EngineName) -> str:
     """Prove that a rule is the same function under both words."""
-    sealed, number = item["sealed"], certificate.data["rule"]
+    sealed, rule_position = item["sealed"], certificate.data["rule"]
     rules = [sealed[key] for key in ("rule1", "rule2") if key in sealed] + [e["rule"] for e in sealed.get("later", [])]
-    if not 1 <= number <= len(rules):
+    if not 1 <= rule_position <= len(rules):
         raise Refused("there is no such rule")
-    blickets = rules[number - 1]["blickets"]
+    blickets = rules[rule_position - 1]["blickets"]
     search = BooleanSearch(engine)
     conjunctive = _satisfied(search, "conjunctive", {"rule": "conjunctive", "blickets": blickets})
     disjunctive = _satisfied(search, "disjunctive", {"rule": "disjunctive", "blickets": blickets})

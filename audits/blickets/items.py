@@ -64,7 +64,7 @@ def either_word(item: BlicketItem) -> Iterator[Finding]:
 
     Kind `vacuous`; `unfair` if only one of the words is accepted.
     """
-    for number, mechanism in enumerate(item.sealed.mechanisms, 1):
+    for position, mechanism in enumerate(item.sealed.mechanisms, 1):
         if mechanism.rule.blickets.bit_count() != 1:
             continue
         strict = item.sealed.strict_singleton
@@ -73,9 +73,9 @@ def either_word(item: BlicketItem) -> Iterator[Finding]:
             "unfair" if strict else "vacuous",
             ClaimStatus.PROVED,
             item.id,
-            f"rule {number} has one blicket: no reading tells its type, and {graded}",
-            {"rule": number},
-            _certificate("either-word", ONE_RULE, item, {"rule": number}),
+            f"rule {position} has one blicket: no reading tells its type, and {graded}",
+            {"rule": position},
+            _certificate("either-word", ONE_RULE, item, {"rule": position}),
         )
 
 
@@ -458,7 +458,7 @@ def _outcomes_digest(sealed: Sealed, num_objects: int, budget: int, *, edges: bo
     answers = [2 * rule.blickets + (rule.form is Form.CONJUNCTIVE) for rule in rules]
     toggled = np.array(sets) ^ (1 << np.arange(len(objects)))[:, None]
     factors = _FACTORS[objects][:, None]
-    others = _FACTORS[[i for i in range(num_objects) if i not in objects]].sum(dtype=np.uint64)
+    other_factors = _FACTORS[[i for i in range(num_objects) if i not in objects]].sum(dtype=np.uint64)
     was_active, local = np.arange(1 + edges)[:, None], np.array(sets)
 
     def advance(moves: int) -> tuple[Any, ...]:
@@ -481,7 +481,9 @@ def _outcomes_digest(sealed: Sealed, num_objects: int, budget: int, *, edges: bo
         if moves < budget:
             reading, target = advance(moves) if by_steps else step
             arrived = _mix(following[target] ^ reading)
-            states = states + following * _FACTORS[-3] + arrived * others + (arrived[:, :, toggled] * factors).sum(2)
+            states = (
+                states + following * _FACTORS[-3] + arrived * other_factors + (arrived[:, :, toggled] * factors).sum(2)
+            )
         states = _mix(states)
     if sealed.start_on is None:
         return int(states[0, 0, 0])

@@ -153,7 +153,7 @@ def one_rule_play(item: BlicketItem) -> tuple[Grade, Actions]:
 @cache
 def rules_over(n: int) -> tuple[PlainRule, ...]:
     """Return the distinct rules: conjunctive ones of several blickets, then disjunctive ones, by ascending set."""
-    sets = [frozenset(i for i in range(n) if number >> i & 1) for number in range(1, 1 << n)]
+    sets = [frozenset(i for i in range(n) if mask >> i & 1) for mask in range(1, 1 << n)]
     several = [("conjunctive", blickets) for blickets in sets if len(blickets) > 1]
     return (*several, *(("disjunctive", blickets) for blickets in sets))
 
@@ -167,7 +167,7 @@ def activates(rule: PlainRule, placed: frozenset[int]) -> bool:
 @cache
 def _rules_by_set(n: int) -> tuple[frozenset[int], ...]:
     """Return, for each set of objects as a number, the indices in `rules_over` of the rules that it satisfies."""
-    sets = (frozenset(i for i in range(n) if number >> i & 1) for number in range(1 << n))
+    sets = (frozenset(i for i in range(n) if mask >> i & 1) for mask in range(1 << n))
     return tuple(frozenset(k for k, rule in enumerate(rules_over(n)) if activates(rule, placed)) for placed in sets)
 
 
@@ -239,10 +239,10 @@ def _are_equivalent(first: Record, second: Record, objects: Sequence[str]) -> bo
 
 
 def _either_word(item: Any, certificate: Certificate) -> str:
-    number = certificate.data["rule"]
-    if not 1 <= number <= len(_rules(item)):
+    position = certificate.data["rule"]
+    if not 1 <= position <= len(_rules(item)):
         return "there is no such rule"
-    rule = _rules(item)[number - 1]
+    rule = _rules(item)[position - 1]
     conjunctive, disjunctive = ({"rule": word, "blickets": rule["blickets"]} for word in ("conjunctive", "disjunctive"))
     return "" if _are_equivalent(conjunctive, disjunctive, item["objects"]) else "the two words are different functions"
 
@@ -476,16 +476,16 @@ def _silent_walk(item: BlicketItem) -> list[str] | None:
     if item.sealed.p < 1 or n > len(set(WALK)):
         return None
     start = item.sealed.start_on or ()
-    toggles = [*start, *(number for number in map("ABCDE".index, WALK) if number < n)]
+    toggles = [*start, *(index for index in map("ABCDE".index, WALK) if index < n)]
     if len(toggles) > task.budget:
         return None
     placed, orders_met = tuple(start), set[tuple[int, ...]]()
-    for number in toggles:
-        placed = apply_move(placed, "remove" if number in placed else "place", number)
+    for index in toggles:
+        placed = apply_move(placed, "remove" if index in placed else "place", index)
         orders_met |= _orders_within(placed, contiguous=task.order_reading is OrderReading.CONTIGUOUS)
     shorter = sum(factorial(n) // factorial(n - size) for size in range(1, n))
     return (
-        [task.objects[number] for number in toggles] if sum(len(order) < n for order in orders_met) == shorter else None
+        [task.objects[index] for index in toggles] if sum(len(order) < n for order in orders_met) == shorter else None
     )
 
 

@@ -124,8 +124,13 @@ def graph_fits(space: RunSpace, edges: Set[Edge]) -> bool:
 
 def classify_edge_claims(space: RunSpace, claimed: frozenset[Edge]) -> EdgeClaims:
     """Compare claimed edges with those of the members."""
-    possible, certain = space.possible_edges, space.certain_edges
-    return EdgeClaims(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)
+    possible_edges, certain_edges = space.possible_edges, space.certain_edges
+    return EdgeClaims(
+        claimed & certain_edges,
+        claimed & possible_edges - certain_edges,
+        claimed - possible_edges,
+        certain_edges - claimed,
+    )
 
 
 # --- Attribution of runs: frequency and graph, and whether the run's own evidence decided them ------------------------

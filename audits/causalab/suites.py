@@ -355,7 +355,7 @@ def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Ite
 
 def _sum_over(printed: str, rows: int) -> int | None:
     """Return a whole number that, divided by `rows`, rounds to the printed text; None if there is none."""
-    places = len(printed.partition(".")[2])
+    num_decimals = len(printed.partition(".")[2])
     near = round(float(printed) * rows)
-    fitting = (total for total in (near, near - 1, near + 1) if f"{total / rows:.{places}f}" == printed)
+    fitting = (total for total in (near, near - 1, near + 1) if f"{total / rows:.{num_decimals}f}" == printed)
     return next(fitting, None)

@@ -444,9 +444,9 @@ def not_a_mean(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 def _prints(printed: str, rows: int) -> bool:
     """Return whether some whole number divided by `rows` rounds to the printed text."""
-    places = len(printed.partition(".")[2])
+    num_decimals = len(printed.partition(".")[2])
     near = round(float(printed) * rows)
-    return any(f"{total / rows:.{places}f}" == printed for total in (near - 1, near, near + 1))
+    return any(f"{total / rows:.{num_decimals}f}" == printed for total in (near - 1, near, near + 1))
 
 
 class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

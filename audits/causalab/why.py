@@ -337,9 +337,9 @@ def _numbered(entries: Sequence[str], singular: str, plural: str) -> str:
     return f"{len(entries)} {singular if len(entries) == 1 else plural}"
 
 
-def _in_words(number: int) -> str:
+def _in_words(count: int) -> str:
     names = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    return names[number] if number < len(names) else str(number)
+    return names[count] if count < len(names) else str(count)
 
 
 # --- Why the readings of a laboratory leave its graph or frequency open, and which setting leaves fewest mechanisms ---
@@ -392,9 +392,9 @@ def _explained(
     moved = {evidence.nodes[row.changed] for row in evidence.observations if row.changed is not None}
     never_set = tuple(name for name in item.task.settable if name not in moved and name in causes)
     truth = item.sealed.mechanism if reveal_sealed else None
-    listed = isinstance(space, WeightedDags) and state == "open" and not item.task.noise
-    entries = experiments(space, truth) if listed and isinstance(space, WeightedDags) else ()
-    pair = nearest_pair(space) if listed and isinstance(space, WeightedDags) else None
+    has_listed_members = isinstance(space, WeightedDags) and state == "open" and not item.task.noise
+    entries = experiments(space, truth) if has_listed_members and isinstance(space, WeightedDags) else ()
+    pair = nearest_pair(space) if has_listed_members and isinstance(space, WeightedDags) else None
     ruled_out = tuple(_ruled_out(item.task, steps, evidence, space)) if space.count else ()
     counted = Count(lower=str(space.count), upper=str(space.count))
     num_edges = len(space.certain_edges), len(open_edges), len(ruled_out)

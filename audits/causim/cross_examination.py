@@ -123,11 +123,11 @@ def _answer_count(evidence: Evidence, certificate: Certificate, engine: EngineNa
 def _list_answers(worlds: Worlds, size: int) -> str:
     world: dict[str, str] = {}
     answer: dict[str, str] = {}
-    for number in range(min(size, MAX_LISTED) + 1):
+    for num_listed in range(min(size, MAX_LISTED) + 1):
         true = worlds.search.find()
         if true is None:
-            if number < size:
-                answers = f"{plural(size, 'answers')}; {worlds.search.engine} finds {plural(number, 'answers')}"
+            if num_listed < size:
+                answers = f"{plural(size, 'answers')}; {worlds.search.engine} finds {plural(num_listed, 'answers')}"
                 raise Refused(f"it claims {answers} and proves that there is no other")
             return f"{plural(size, 'answers')}, {proved_by(worlds.search)}"
         world = worlds.world(true)

@@ -270,7 +270,7 @@ def labels_hold(item: CausimItem) -> str | None:
 
 
 def scenario_holds(item: CausimItem) -> str | None:
-    """Return why the scenario (deterministic, stochastic, impossible) is not that of the num_answers of answers.
+    """Return why the scenario (deterministic, stochastic, impossible) does not match the number of answers.
 
     "" if it is; None if the answers were not counted.
     """

@@ -252,8 +252,8 @@ class SelectionTotals:
     def lines(self) -> Iterator[str]:
         """Yield lines for people."""
         yield f"{self.selected} prompts with a right completion, {self.dropped} without one are dropped"
-        for (block, kind), number in sorted(self.samples.items()):
-            yield f"  {block}, {kind}: {plural(number, 'samples')}"
+        for (block, kind), num_samples in sorted(self.samples.items()):
+            yield f"  {block}, {kind}: {plural(num_samples, 'samples')}"
 
 
 def select_first_correct(

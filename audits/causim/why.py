@@ -123,17 +123,17 @@ class QuestionWhy(Why, frozen=True, kw_only=True):
 # --- Title, reason and facts of a question in words -------------------------------------------------------------------
 
 
-def title(state: State, number: int | None) -> str:
+def title(state: State, num_answers: int | None) -> str:
     if state == "decided":
         return "Why is one answer right?"
-    if number is None:
+    if num_answers is None:
         return "Why are several answers right?"
-    return f"Why {'is no answer' if not number else f'are {number_text(number)} answers'} right?"
+    return f"Why {'is no answer' if not num_answers else f'are {number_text(num_answers)} answers'} right?"
 
 
 def reason(
     state: State,
-    number: int | None,
+    num_answers: int | None,
     members: AnswerSet,
     unknown: Sequence[str],
     open_keys: Sequence[str],
@@ -144,7 +144,7 @@ def reason(
         return spans("No world agrees with what was observed, so nothing is right.")
     if state == "decided":
         return spans("All worlds that fit give the same answer.")
-    if state == "uncounted" or number is None:
+    if state == "uncounted" or num_answers is None:
         return spans(f"{number_text(members.fitting)} worlds fit; their answers were not all listed.")
     if branch is not None and reveal == (branch.noise,):
         test = branch.condition.removeprefix("el").removeprefix("if ")
@@ -153,7 +153,8 @@ def reason(
     if reveal and set(reveal) == set(open_keys):
         verb = "is" if len(reveal) == 1 else "are"
         return spans(
-            (listed(list(reveal)),), f" {verb} asked for, and {number_text(number)} answers agree with what is given."
+            (listed(list(reveal)),),
+            f" {verb} asked for, and {number_text(num_answers)} answers agree with what is given.",
         )
     if reveal:
         names = listed(list(reveal))
@@ -161,27 +162,31 @@ def reason(
         return spans((names,), f" {verb} {listed(list(open_keys))}.")
     if unknown:
         return spans(
-            (listed(list(unknown)),), f" are not given; {number_text(number)} answers follow from their values."
+            (listed(list(unknown)),), f" are not given; {number_text(num_answers)} answers follow from their values."
         )
-    return spans(f"{number_text(members.fitting)} worlds fit, and {number_text(number)} answers follow from them.")
+    return spans(f"{number_text(members.fitting)} worlds fit, and {number_text(num_answers)} answers follow from them.")
 
 
 def facts(
     state: State,
-    number: int | None,
+    num_answers: int | None,
     members: AnswerSet,
     open_keys: Sequence[str],
     keys: Sequence[str],
     reveal: Sequence[str],
 ) -> tuple[Fact, ...]:
-    text = "answers not counted" if number is None else f"{number_text(number)} answer{'s' * (number != 1)} right"
+    text = (
+        "answers not counted"
+        if num_answers is None
+        else f"{number_text(num_answers)} answer{'s' * (num_answers != 1)} right"
+    )
     listed_facts = [Fact(text, "good" if state == "decided" else "warn")]
     listed_facts.append(Fact(f"{number_text(members.fitting)} world{' fits' if members.fitting == 1 else 's fit'}"))
     if open_keys:
         listed_facts.append(Fact(f"open: {listed(list(open_keys))}"))
-        rest = [k for k in keys if k not in open_keys]
-        if rest:
-            listed_facts.append(Fact(f"decided: {listed(rest)}"))
+        decided_keys = [k for k in keys if k not in open_keys]
+        if decided_keys:
+            listed_facts.append(Fact(f"decided: {listed(decided_keys)}"))
     if reveal:
         amount = "one value" if len(reveal) == 1 else f"{len(reveal)} values"
         listed_facts.append(Fact(f"revealing {amount} leaves one answer, whatever the value"))
@@ -297,7 +302,7 @@ World: TypeAlias = Mapping[str, str]
 def explain(item: CausimItem, *, reveal_sealed: bool = False) -> QuestionWhy:
     """Return the reason for a question; the sealed world is read only with `reveal_sealed`.
 
-    `BudgetSpent` if the worlds cannot be count.
+    `BudgetSpent` if the worlds cannot be counted.
     """
     model, question = item.task.model, item.task.question
     members = AnswerSet(model, question)

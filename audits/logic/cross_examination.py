@@ -172,7 +172,7 @@ def _count(evidence: Any, certificate: Certificate, engine: EngineName) -> str:
         if len(members) > MAX_LISTED:
             break
         chosen = {clause: search.literal("clause", clause) for clause in models.clauses}
-        search.add(*(-number if clause in members[-1] else number for clause, number in chosen.items()))
+        search.add(*(-literal if clause in members[-1] else literal for clause, literal in chosen.items()))
     if true is not None and claimed > MAX_LISTED:
         raise NotExaminedError(
             f"{search.engine} proves the optimum, and shows more than {MAX_LISTED} members, which it does not count"

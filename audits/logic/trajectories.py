@@ -139,12 +139,12 @@ def _draw_window(source: parts.Source, size: parts.WindowSize, plan: TrajectoryP
     rules = {name: functions[name] if name in chosen else from_table((name,), "01") for name in variables}
     network = parse_model(bnet_text({neutral[name]: rename_inputs(rules[name], neutral) for name in variables}))
     genes = tuple(neutral[name] for name in names)
-    listed = {gene: _candidates(network.function(gene), genes, plan.decoys, rng) for gene in genes}
+    gene_candidates = {gene: _candidates(network.function(gene), genes, plan.decoys, rng) for gene in genes}
     if plan.function_class == "signed" and any(
-        sum(sign != "both" for _, sign in entries) > MAX_MONOTONE_CANDIDATES for entries in listed.values()
+        sum(sign != "both" for _, sign in entries) > MAX_MONOTONE_CANDIDATES for entries in gene_candidates.values()
     ):
         return None
-    return _Window(network, genes, listed, source.labels(names, chosen))
+    return _Window(network, genes, gene_candidates, source.labels(names, chosen))
 
 
 def _candidates(function: Function, genes: Sequence[str], num_decoys: int, rng: Random) -> tuple[tuple[str, str], ...]:
@@ -274,7 +274,10 @@ def trajectory_findings(item: TrajectoryItem) -> Iterator[Finding]:
         return
     fitting, evidence = outcome.value, trajectory_evidence(item.task)
     words = item.task.in_words
-    data = {"genes": {gene: str(number) for gene, number in fitting.counts.items()}, "count": str(fitting.count)}
+    data = {
+        "genes": {gene: str(num_functions) for gene, num_functions in fitting.counts.items()},
+        "count": str(fitting.count),
+    }
     status = ClaimStatus.PROVED if fitting.count > 1 else ClaimStatus.REFUTED
     claim = "one network fits" if fitting.count == 1 else f"{fitting.count} networks fit"
     certificate = certify("trajectory-count", words, evidence, data)

@@ -524,8 +524,8 @@ def _missing_words(evidence: Any, certificate: Certificate) -> str:
 
 
 def _count_statement(certificate: Certificate) -> str:
-    number = int(msgspec.convert(certificate.data, CountData, strict=True).count)
-    return f"{number:,} {'model fits' if number == 1 else 'models fit'}, counted again"
+    count = int(msgspec.convert(certificate.data, CountData, strict=True).count)
+    return f"{count:,} {'model fits' if count == 1 else 'models fit'}, counted again"
 
 
 def _open_statement(certificate: Certificate) -> str:

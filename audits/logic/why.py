@@ -239,25 +239,25 @@ def _reason(
     """Return a sentence on the number of models and on where they differ, as far as answers were compared."""
     if family.count == 1:
         return spans("One model fits within the allowed misfit and size, ", (f"of size {family.optimum[1]}",), ".")
-    numbers, task = f"{number_text(family.count)} models fit within the allowed misfit and size.", family.task
+    count_sentence, task = f"{number_text(family.count)} models fit within the allowed misfit and size.", family.task
     if predictions is None:
-        return spans(f"{numbers} Their answers were not compared: {cause or 'no experiment was given'}.")
+        return spans(f"{count_sentence} Their answers were not compared: {cause or 'no experiment was given'}.")
     if witness is None:
         num_compared = len(rank_new(task, predictions)) + len(_unmeasured_questions(task))
         if not num_compared:
-            return spans(f"{numbers} Every experiment at hand was measured.", *_repeat(task, predictions))
+            return spans(f"{count_sentence} Every experiment at hand was measured.", *_repeat(task, predictions))
         alike = f"They answer alike in the {plural(num_compared, 'experiments')} that were compared."
-        return spans(f"{numbers} {alike}", *_repeat(task, predictions))
+        return spans(f"{count_sentence} {alike}", *_repeat(task, predictions))
     if pair is None:
         num_answers = len(predictions.outcomes[witness])
         unmeasured = predictions.experiments[witness].text(task.setup)
         different = f" was never measured: there they give {num_answers} different answers."
-        return spans(f"{numbers} ", (unmeasured,), different)
+        return spans(f"{count_sentence} ", (unmeasured,), different)
     clamps = Experiment(frozenset(pair.stimuli), frozenset(pair.inhibited)).text(task.setup)
     k = next(k for k, (a, b) in enumerate(zip(pair.first_answers, pair.second_answers, strict=True)) if a != b)
     first, second = pair.first_answers[k], pair.second_answers[k]
     return spans(
-        f"{numbers} ",
+        f"{count_sentence} ",
         (clamps,),
         f" was never measured: there some of them predict {task.setup.readouts[k]} = {first}, others {second}.",
     )

@@ -213,8 +213,8 @@ def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> Pattern
 
 def pattern_coverage(problem: Problem) -> PatternCoverage:
     """Return the coverage by the training worlds over all subsets: patterns shown by at least one world."""
-    listed = probes(problem)
-    return _by_variable(problem, listed, seen_patterns(problem.task.training.worlds, listed))
+    instance_probes = probes(problem)
+    return _by_variable(problem, instance_probes, seen_patterns(problem.task.training.worlds, instance_probes))
 
 
 def support_coverage(problem: Problem) -> PatternCoverage:
@@ -222,8 +222,8 @@ def support_coverage(problem: Problem) -> PatternCoverage:
 
     Probes are runs of neighbours in a window; patterns count if at least two training worlds show them.
     """
-    listed = consecutive_probes(windows(problem))
-    return _by_variable(problem, listed, support(problem.task.training.worlds, listed).twice)
+    instance_probes = consecutive_probes(windows(problem))
+    return _by_variable(problem, instance_probes, support(problem.task.training.worlds, instance_probes).twice)
 
 
 def _by_variable(problem: Problem, listed: Sequence[Probe], covered: PatternSets) -> PatternCoverage:
@@ -242,28 +242,28 @@ class Exposure:
     """Numbers of training worlds in which one endogenous variable is scored, and in which it is a target."""
 
     variable: Annotated[str, Meta(description="name of the variable")]
-    scored_worlds: Annotated[int, Meta(description="worlds and cells in which it is not a target")]
-    scored_cells: Annotated[int, Meta(description="worlds and cells in which it is not a target")]
-    intervened_worlds: Annotated[int, Meta(description="those in which it is")]
+    scored_worlds: Annotated[int, Meta(description="number of worlds in which the variable is not a target")]
+    scored_cells: Annotated[int, Meta(description="number of cells of the variable in these worlds")]
+    intervened_worlds: Annotated[int, Meta(description="number of worlds in which the variable is a target")]
 
 
 @dataclass(frozen=True, slots=True)
 class InterventionMix:
     """Numbers of training worlds by mode."""
 
-    none: Annotated[int, Meta(description="worlds of that mode")]
-    hard_constant: Annotated[int, Meta(description="worlds of that mode")]
-    hard_assigned: Annotated[int, Meta(description="worlds of that mode")]
-    by_targets: Annotated[dict[int, int], Meta(description="number of targets -> worlds with so many")]
+    none: Annotated[int, Meta(description="number of worlds without intervention")]
+    hard_constant: Annotated[int, Meta(description="number of worlds whose targets are all constant")]
+    hard_assigned: Annotated[int, Meta(description="number of worlds with a target set row by row")]
+    by_targets: Annotated[dict[int, int], Meta(description="number of targets -> number of worlds")]
 
 
 @dataclass(frozen=True, slots=True)
 class HeldoutBalance:
     """Target novelty of the held-out worlds: 1 - the largest Jaccard similarity to a training world's target set."""
 
-    smallest: Annotated[float, Meta(description="over the held-out worlds")]
-    mean: Annotated[float, Meta(description="over the held-out worlds")]
-    largest: Annotated[float, Meta(description="over the held-out worlds")]
+    smallest: Annotated[float, Meta(description="least novelty of a held-out world")]
+    mean: Annotated[float, Meta(description="mean novelty of the held-out worlds")]
+    largest: Annotated[float, Meta(description="greatest novelty of a held-out world")]
 
 
 def exposure(problem: Problem) -> list[Exposure]:
@@ -289,7 +289,7 @@ def intervention_mix(problem: Problem) -> InterventionMix:
         modes.count("none"),
         modes.count("hard_constant"),
         modes.count("hard_assigned"),
-        {number: targets.count(number) for number in sorted(set(targets))},
+        {num_targets: targets.count(num_targets) for num_targets in sorted(set(targets))},
     )
 
 
@@ -329,14 +329,16 @@ class SearchBudget:
 
     slack: Annotated[int, Meta(description="formula size is at most min(gold size + slack, cap)")]
     cap: Annotated[int, Meta(description="formula size is at most min(gold size + slack, cap)")]
-    states_per_size: Annotated[int, Meta(description="so many new functions a size")]
+    states_per_size: Annotated[int, Meta(description="largest number of new functions of each size")]
 
 
 @dataclass(frozen=True, slots=True)
 class PairBudget(SearchBudget):
     """Bounds of the search for pairs."""
 
-    upstream_alternatives: Annotated[int, Meta(description="how many are combined with those downstream")]
+    upstream_alternatives: Annotated[
+        int, Meta(description="largest number of alternatives upstream that are combined with those downstream")
+    ]
 
 
 LOCAL = SearchBudget(2, 8, 50_000)
@@ -350,20 +352,22 @@ class LocalFinding:
     """Result of a bounded search for one variable, beside the exact number."""
 
     variable: Annotated[str, Meta(description="name of the variable")]
-    size_bound: Annotated[int, Meta(description="largest formula that is looked at")]
+    size_bound: Annotated[int, Meta(description="largest size of a searched formula")]
     found: Annotated[
         int,
         Meta(
-            description="semantically distinct functions over the window, other than gold's, that fit and are "
-            "small enough"
+            description="number of distinct functions over the window, other than gold's, that fit and are small enough"
         ),
     ]
     budget_hit: Annotated[
         bool,
-        Meta(description="whether some size has more functions than the search may hold, so `found` is a lower bound"),
+        Meta(description="whether some size has more functions than the budget, so that `found` is a lower bound"),
     ]
     exact: Annotated[
-        str, Meta(description="all functions over the window, of any size, that fit and are not gold's; in decimal")
+        str,
+        Meta(
+            description="number of all functions over the window, of any size, that fit and are not gold's; in decimal"
+        ),
     ]
 
 
@@ -371,14 +375,14 @@ class LocalFinding:
 class PairFinding:
     """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do."""
 
-    upstream: Annotated[str, Meta(description="the two ends of the edge")]
-    downstream: Annotated[str, Meta(description="the two ends of the edge")]
-    found: Annotated[int, Meta(description="pairs that are no pair of gold's own functions")]
+    upstream: Annotated[str, Meta(description="the parent")]
+    downstream: Annotated[str, Meta(description="the child")]
+    found: Annotated[int, Meta(description="number of pairs of an alternative upstream and one downstream")]
     budget_hit: Annotated[
         bool,
-        Meta(description="whether more functions or more upstream alternatives were there than the search may hold"),
+        Meta(description="whether there are more functions or upstream alternatives than the budget"),
     ]
-    exact: Annotated[str, Meta(description="all pairs that there are; in decimal")]
+    exact: Annotated[str, Meta(description="number of all such pairs, within no budget; in decimal")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,31 +390,33 @@ class Shortcut:
     """The smallest function below the gold size that fits over the window."""
 
     variable: Annotated[str, Meta(description="name of the variable")]
-    size_bound: Annotated[int, Meta(description="largest formula that is looked at")]
-    size: Annotated[int | None, Meta(description="of it; None if there is none")]
-    budget_hit: Annotated[bool, Meta(description="as for local alternatives")]
-    exact: Annotated[str, Meta(description="all functions over the window, of any size, that fit; in decimal")]
+    size_bound: Annotated[int, Meta(description="largest size of a searched formula")]
+    size: Annotated[int | None, Meta(description="size of the smallest shortcut; None without one")]
+    budget_hit: Annotated[bool, Meta(description="whether some size has more functions than the budget")]
+    exact: Annotated[
+        str, Meta(description="number of all functions over the window, of any size, that fit; in decimal")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
     """Budgets of the searches."""
 
-    local: Annotated[SearchBudget, Meta(description="the search of that name")] = LOCAL
-    stronger: Annotated[SearchBudget, Meta(description="the search of that name")] = STRONGER
-    pairs: Annotated[PairBudget, Meta(description="the search of that name")] = PAIRS
-    shortcuts: Annotated[SearchBudget, Meta(description="the search of that name")] = SHORTCUTS
+    local: Annotated[SearchBudget, Meta(description="budget of `local`")] = LOCAL
+    stronger: Annotated[SearchBudget, Meta(description="budget of `stronger`")] = STRONGER
+    pairs: Annotated[PairBudget, Meta(description="budget of `pairs`")] = PAIRS
+    shortcuts: Annotated[SearchBudget, Meta(description="budget of `shortcuts`")] = SHORTCUTS
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
     """All searches of one instance."""
 
-    local: Annotated[list[LocalFinding], Meta(description="the targeted search")]
-    stronger: Annotated[list[LocalFinding], Meta(description="the one after generation")]
-    pairs: Annotated[list[PairFinding], Meta(description="along gold's edges")]
-    shortcuts: Annotated[list[Shortcut], Meta(description="functions that are smaller than gold's")]
-    budgets: Annotated[Budgets, Meta(description="what each search was allowed")] = Budgets()
+    local: Annotated[list[LocalFinding], Meta(description="results of the targeted search for local alternatives")]
+    stronger: Annotated[list[LocalFinding], Meta(description="results of the stronger search after generation")]
+    pairs: Annotated[list[PairFinding], Meta(description="pairs of alternatives along gold's edges")]
+    shortcuts: Annotated[list[Shortcut], Meta(description="smallest functions below the size of gold's")]
+    budgets: Annotated[Budgets, Meta(description="budget of each search")] = Budgets()
 
 
 class BoundedAudit:

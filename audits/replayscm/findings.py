@@ -44,15 +44,17 @@ from calibrant.solvers.replayscm.canonical import scm_structure
 class TargetSeparation:
     """Separation of two SCMs by hard interventions on one set of targets."""
 
-    targets: Annotated[tuple[str, ...], Meta(description="their names; empty for no intervention")]
+    targets: Annotated[tuple[str, ...], Meta(description="names of the targets; empty for no intervention")]
     disagreement_rate: Annotated[
         float,
         Meta(
             description="per-row values, every one equally often: share of (root assignment, values) with a difference"
         ),
     ]
-    constants: Annotated[Mapping[str, int], Meta(description="the values that separate best when they are constant")]
-    constants_rate: Annotated[float, Meta(description="their share of root assignments")]
+    constants: Annotated[Mapping[str, int], Meta(description="constant values of the targets that separate best")]
+    constants_rate: Annotated[
+        float, Meta(description="share of root assignments with a difference under these constants")
+    ]
     witness: Annotated[
         Mapping[str, Any] | None,
         Meta(description="an Alternative-SCM witness with the targets' values beside it; None where nothing differs"),
@@ -87,7 +89,7 @@ class PairAudit:
     def any_targets(self) -> tuple[TargetSeparation, ...]:
         """The target sets that separate: fewest targets first, then highest disagreement rate, then by name."""
         names = natural(self.models[0].variables)
-        menu = [targets for number in range(self.max_targets + 1) for targets in combinations(names, number)]
+        menu = [targets for num_targets in range(self.max_targets + 1) for targets in combinations(names, num_targets)]
         measured = self.separations(menu)
         separating = [separation for separation in measured if separation.separates]
         return tuple(sorted(separating, key=lambda s: (len(s.targets), -s.disagreement_rate)))
@@ -119,10 +121,10 @@ class PairAudit:
         for targets, options in zip(menu, constants, strict=True):
             shares = counts[begin : begin + len(options)]
             best = shares.index(max(shares))
-            place = next((index for index, share in enumerate(shares) if share), None)
+            separating = next((index for index, share in enumerate(shares) if share), None)
             witness = None
-            if place is not None:
-                witness = self._witness(options[place], layout, begin + place, anywhere, (first, second))
+            if separating is not None:
+                witness = self._witness(options[separating], layout, begin + separating, anywhere, (first, second))
             yield TargetSeparation(
                 targets,
                 sum(shares) / (layout.block_rows * len(options)),
@@ -136,19 +138,19 @@ class PairAudit:
         self,
         targets: Mapping[str, int],
         layout: Layout,
-        number: int,
+        block: int,
         anywhere: Column,
         columns: tuple[Mapping[str, Column], Mapping[str, Column]],
     ) -> dict[str, Any]:
         """Return the first differing row of a block as a witness."""
-        rows = layout.block(anywhere, number)
+        rows = layout.block(anywhere, block)
         row = (rows & -rows).bit_length() - 1
         assignment = {root: row >> i & 1 for i, root in enumerate(self.roots)}
         first, second = columns
         return {
             "assignments": dict(targets),
             "rootAssignment": assignment | {root: targets[root] for root in self.roots if root in targets},
-            "differences": list(_claims(self.models[0].endogenous, number * layout.block_rows + row, first, second)),
+            "differences": list(_claims(self.models[0].endogenous, block * layout.block_rows + row, first, second)),
         }
 
 
@@ -188,15 +190,13 @@ class Survivors(msgspec.Struct, frozen=True):
     in_words: Annotated[str, Meta(description="the class of SCMs, in words")]
     looked_at: Annotated[int, Meta(description="members compared with each other")]
     roots: Annotated[list[str], Meta(description="names of the variables without a mechanism")]
-    one: Annotated[dict[str, str], Meta(description="mechanisms as text; roots are the same")]
-    other: Annotated[dict[str, str], Meta(description="mechanisms as text; roots are the same")]
+    one: Annotated[dict[str, str], Meta(description="mechanisms of the first as text")]
+    other: Annotated[dict[str, str], Meta(description="mechanisms of the second as text; its roots are the same")]
     means_gold: Annotated[str, Meta(description='which of them means the same as gold: "one", "other" or ""')]
     disagreement_rate: Annotated[
-        float, Meta(description="share of root assignments, and of cells, in which the experiment shows a difference")
+        float, Meta(description="share of root assignments in which the experiment shows a difference")
     ]
-    cell_rate: Annotated[
-        float, Meta(description="share of root assignments, and of cells, in which the experiment shows a difference")
-    ]
+    cell_rate: Annotated[float, Meta(description="share of cells in which the experiment shows a difference")]
     experiment: Annotated[
         dict[str, Any] | None, Meta(description="the best single-variable intervention, None if none separates the two")
     ]
@@ -204,7 +204,9 @@ class Survivors(msgspec.Struct, frozen=True):
         dict[str, Any] | None, Meta(description="root assignment, and the values of both at the variables that differ")
     ]
     targets: Annotated[TargetSeparation | None, Meta(description="the best hard intervention on up to three targets")]
-    separating_sets: Annotated[dict[int, int], Meta(description="how many sets of so many targets separate the two")]
+    separating_sets: Annotated[
+        dict[int, int], Meta(description="number of targets -> number of target sets that separate the two")
+    ]
 
 
 class CappedCount(msgspec.Struct, frozen=True):
@@ -218,9 +220,9 @@ class CappedCount(msgspec.Struct, frozen=True):
 class Coverage(msgspec.Struct, frozen=True):
     """Local predecessor patterns that scored training rows show (audits.replayscm.bounded)."""
 
-    seen: Annotated[int, Meta(description="over all variables")]
-    total: Annotated[int, Meta(description="over all variables")]
-    by_variable: Annotated[dict[str, list[int]], Meta(description="the same for each")]
+    seen: Annotated[int, Meta(description="number of patterns shown, over all variables")]
+    total: Annotated[int, Meta(description="number of patterns, over all variables")]
+    by_variable: Annotated[dict[str, list[int]], Meta(description="variable -> [shown, all]")]
 
     @property
     def share(self) -> float:
@@ -244,10 +246,10 @@ class Ceiling(msgspec.Struct, frozen=True):
     size_penalty: Annotated[
         int | None, Meta(description="members weigh 2**(-size_penalty * total formula size); null: all the same")
     ]
-    lower: Annotated[float, Meta(description="a certified interval")]
-    upper: Annotated[float, Meta(description="a certified interval")]
-    exact: Annotated[bool, Meta(description="whether it is one point")]
-    counts: Annotated[int, Meta(description="exact counts that it took")]
+    lower: Annotated[float, Meta(description="certified lower bound")]
+    upper: Annotated[float, Meta(description="certified upper bound")]
+    exact: Annotated[bool, Meta(description="whether the bounds are equal")]
+    counts: Annotated[int, Meta(description="number of exact counts made")]
     realised: Annotated[bool | None, Meta(description="whether the best answer is held-out exact; None without gold")]
 
 
@@ -259,17 +261,17 @@ class Split(msgspec.Struct, frozen=True):
 
     in_words: Annotated[str, Meta(description="the class of SCMs, in words")]
     candidates: Annotated[int, Meta(description="worlds that were compared")]
-    mode: Annotated[str, Meta(description="of the intervention")]
-    targets: Annotated[list[str], Meta(description="its variables")]
-    columns: Annotated[
-        list[str], Meta(description="the values of roots and targets that it shows, every different row once")
+    mode: Annotated[str, Meta(description="mode of the intervention")]
+    targets: Annotated[list[str], Meta(description="targets of the intervention")]
+    columns: Annotated[list[str], Meta(description="names of the roots and targets")]
+    rows: Annotated[list[str], Meta(description="the distinct rows of these columns in the world")]
+    removed: Annotated[
+        list[float] | None, Meta(description="certified bounds of the expected share; None if roots are hidden")
     ]
-    rows: Annotated[
-        list[str], Meta(description="the values of roots and targets that it shows, every different row once")
+    estimate: Annotated[float | None, Meta(description="estimate of the expected share; None if roots are hidden")]
+    standard_error: Annotated[
+        float | None, Meta(description="standard error of the estimate; None if roots are hidden")
     ]
-    removed: Annotated[list[float] | None, Meta(description="certified bounds of the expected share")]
-    estimate: Annotated[float | None, Meta(description="of it; all None where roots are hidden")]
-    standard_error: Annotated[float | None, Meta(description="of it; all None where roots are hidden")]
     removed_from_gold: Annotated[
         float | None, Meta(description="the exact share if gold is the truth; None without gold")
     ]
@@ -278,24 +280,24 @@ class Split(msgspec.Struct, frozen=True):
 class Findings(msgspec.Struct, frozen=True):
     """The audit of one instance."""
 
-    num_variables: Annotated[int, Meta(description="how many it has; worlds and rows are those of training")]
-    num_roots: Annotated[int, Meta(description="how many it has; worlds and rows are those of training")]
-    num_worlds: Annotated[int, Meta(description="how many it has; worlds and rows are those of training")]
-    num_rows: Annotated[int, Meta(description="how many it has; worlds and rows are those of training")]
-    num_heldout: Annotated[int, Meta(description="how many it has; worlds and rows are those of training")]
-    headline: Annotated[int, Meta(description="the bound of the class that the verdict is about")]
-    classes: Annotated[list[ClassCount], Meta(description="by bound of functional parents, ascending")]
+    num_variables: Annotated[int, Meta(description="number of variables")]
+    num_roots: Annotated[int, Meta(description="number of roots")]
+    num_worlds: Annotated[int, Meta(description="number of training worlds")]
+    num_rows: Annotated[int, Meta(description="number of rows of the training worlds")]
+    num_heldout: Annotated[int, Meta(description="number of held-out worlds")]
+    headline: Annotated[int, Meta(description="parent limit of the class that the verdict is about")]
+    classes: Annotated[list[ClassCount], Meta(description="counts of the classes, by ascending parent limit")]
     capped: Annotated[list[CappedCount], Meta(description="classes with a bound of formula size, largest first")]
     spectrum: Annotated[
         Spectrum | None, Meta(description="members by size; None where the class is empty or cannot be listed by size")
     ]
     draws: Annotated[
         list[Draw],
-        Meta(description="over a class that has gold as a member, uniform and by size; [] where there is none"),
+        Meta(description="over a class with gold as a member: uniform, then by size; [] without such a class"),
     ]
     ceilings: Annotated[
         list[Ceiling],
-        Meta(description="over a class that has gold as a member, uniform and by size; [] where there is none"),
+        Meta(description="over a class with gold as a member: uniform, then by size; [] without such a class"),
     ]
     bounded: Annotated[
         Bounded | None,
@@ -303,23 +305,27 @@ class Findings(msgspec.Struct, frozen=True):
     ]
     exposure: Annotated[
         list[Exposure] | None,
-        Meta(description="how training and held-out worlds are spread; the first two are None without gold"),
+        Meta(description="training worlds in which each variable is scored or a target; None without gold"),
     ]
     coverage: Annotated[
         Coverage | None,
-        Meta(description="how training and held-out worlds are spread; the first two are None without gold"),
+        Meta(description="local patterns that training rows show; None without gold"),
     ]
     mix: Annotated[
         InterventionMix,
-        Meta(description="how training and held-out worlds are spread; the first two are None without gold"),
+        Meta(description="training worlds by mode and number of targets"),
     ]
     balance: Annotated[
         HeldoutBalance | None,
-        Meta(description="how training and held-out worlds are spread; the first two are None without gold"),
+        Meta(description="novelty of the held-out targets; None without held-out worlds"),
     ]
-    survivors: Annotated[Survivors | None, Meta(description="None for at most one member")]
-    split: Annotated[Split | None, Meta(description="None for at most one member")]
-    left_out: Annotated[dict[str, str], Meta(description="part -> why it could not be had")]
+    survivors: Annotated[
+        Survivors | None, Meta(description="two members that differ most; None for fewer than two members")
+    ]
+    split: Annotated[
+        Split | None, Meta(description="the world that splits the members best; None for fewer than two members")
+    ]
+    left_out: Annotated[dict[str, str], Meta(description="part of the audit -> why it is missing")]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{entry.members} at k <= {entry.max_parents}" for entry in self.classes)

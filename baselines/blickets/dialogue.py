@@ -207,15 +207,19 @@ class Dialogue:
         """Return a reply with the move in place of its number; a number without a move stays."""
 
         def move(match: re.Match[str]) -> str:
-            number = int(match.group(2))
-            return f"{match.group(1)}{self.moves[number - 1]}" if 1 <= number <= len(self.moves) else match.group()
+            move_number = int(match.group(2))
+            return (
+                f"{match.group(1)}{self.moves[move_number - 1]}"
+                if 1 <= move_number <= len(self.moves)
+                else match.group()
+            )
 
         return _NUMBERED.sub(move, text)
 
     def _shown_moves(self) -> list[str]:
         if self.actions == "named":
             return []
-        return ["\n".join(f"{number}. {move}" for number, move in enumerate(self.moves, 1))]
+        return ["\n".join(f"{move_number}. {move}" for move_number, move in enumerate(self.moves, 1))]
 
     def take(self, reply: Reply) -> Turn:
         """Take a structured reply, of a symbolic policy; its text is written here."""

@@ -152,7 +152,7 @@ def posterior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     space, equation = space_before_settings(episode.task), decided_equation(episode.task)
     if space is None or equation is None:
         return OutOfBudget(NO_EQUATION)
-    edges = [edge for edge, number in sorted(space.edge_counts.items()) if 2 * number > space.count]
+    edges = [edge for edge, weight in sorted(space.edge_counts.items()) if 2 * weight > space.count]
     return Found(HandedIn(_with_edges(equation.hypothesis, edges), equation.predicted))
 
 

@@ -95,24 +95,24 @@ class _Search:
     def steps(self, model: Model) -> Iterator[Model]:
         """Yield the models that are one step away: a path, a clause or a literal more or less."""
         for member in sorted(model):
-            rest = model - {member}
-            yield drop_dangling(rest, self.task)
+            remaining = model - {member}
+            yield drop_dangling(remaining, self.task)
             if len(member.literals) > 1:
                 for literal in member.literals:
                     shorter = clause(member.target, [entry for entry in member.literals if entry != literal])
-                    yield repair([shorter, *sorted(rest)], self.task)
-            yield from self._longer(member, rest)
+                    yield repair([shorter, *sorted(remaining)], self.task)
+            yield from self._longer(member, remaining)
         for path in self._paths(model):
             yield repair([*sorted(model), *(Clause(e.target, ((e.source, e.sign),)) for e in path)], self.task)
 
-    def _longer(self, member: Clause, rest: Model) -> Iterator[Model]:
+    def _longer(self, member: Clause, remaining: Model) -> Iterator[Model]:
         if len(member.literals) >= self.longest:
             return
-        active = set(self.task.setup.stimuli) | {entry.target for entry in rest}
+        active = set(self.task.setup.stimuli) | {entry.target for entry in remaining}
         for edge in self.edges.get(member.target, ()):
             if edge.source in active and edge.source not in member.sources:
                 longer = clause(member.target, [*member.literals, (edge.source, edge.sign)])
-                yield repair([longer, *sorted(rest)], self.task)
+                yield repair([longer, *sorted(remaining)], self.task)
 
     def _paths(self, model: Model) -> Iterator[tuple[Edge, ...]]:
         """Yield paths of edges from a stimulus or an active node to a readout or a node in use, shortest first."""
@@ -123,13 +123,13 @@ class _Search:
             outgoing.setdefault(edge.source, []).append(edge)
         leading = reachable(ends, {v: [e.source for e in edges] for v, edges in self.edges.items()})
         paths: list[tuple[Edge, ...]] = [(edge,) for start in sorted(starts) for edge in outgoing.get(start, ())]
-        number = 0
-        while paths and number < MAX_PATHS:
+        num_paths = 0
+        while paths and num_paths < MAX_PATHS:
             longer = []
             for path in paths[:MAX_PATHS]:
                 last = path[-1].target
                 if last in ends:
-                    number += 1
+                    num_paths += 1
                     yield path
                 visited = {edge.source for edge in path} | {last}
                 if last not in starts:
@@ -200,12 +200,13 @@ def genetic_model(task: Task, seed: int, plan: GeneticPlan = USUAL_PLAN) -> Mode
 
 def _next_generation(ranked: list[int], width: int, rng: Random, plan: GeneticPlan) -> list[int]:
     """Return the elite and offspring of parents chosen by linear ranking."""
-    number = len(ranked)
+    population_size = len(ranked)
     weights = [
-        2 - plan.pressure + 2 * (plan.pressure - 1) * (number - 1 - rank) / max(1, number - 1) for rank in range(number)
+        2 - plan.pressure + 2 * (plan.pressure - 1) * (population_size - 1 - rank) / max(1, population_size - 1)
+        for rank in range(population_size)
     ]
     following = ranked[: plan.elitism]
-    while len(following) < number:
+    while len(following) < population_size:
         mother, father = rng.choices(ranked, weights, k=2)
         mask = rng.getrandbits(width) if width else 0
         child = (mother & mask) | (father & ~mask)

@@ -139,8 +139,8 @@ class Fitter:
         admissible = self.task.disclosure.admissible_parents(variable)
         mask = sum(1 << self._index[u] for u in set(candidates).intersection(admissible))
         if (index, mask) not in self._sets:
-            listed = [i for i in range(len(self.task.variables)) if mask >> i & 1]
-            self._sets[index, mask] = self._search.parent_sets(index, listed) if listed else []
+            parents = [i for i in range(len(self.task.variables)) if mask >> i & 1]
+            self._sets[index, mask] = self._search.parent_sets(index, parents) if parents else []
         for parent_set in self._sets[index, mask]:
             key = index, parent_set.mask
             if key not in self._fits:

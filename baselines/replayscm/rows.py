@@ -295,8 +295,8 @@ def _without_hidden(task: Task) -> Task:
         case Ordered(order, roots):
             disclosure = Ordered(tuple(v for v in order if v not in hidden), roots)
         case Blocks(blocks, roots):
-            rest = (tuple(v for v in block if v not in hidden) for block in blocks)
-            disclosure = Blocks(tuple(block for block in rest if block), roots)
+            visible_blocks = (tuple(v for v in block if v not in hidden) for block in blocks)
+            disclosure = Blocks(tuple(block for block in visible_blocks if block), roots)
         case HiddenOrder(variables, roots):
             disclosure = HiddenOrder(natural(v for v in variables if v not in hidden), roots)
     return replace(task, disclosure=disclosure, extension=replace(task.extension, hidden={}))

@@ -325,14 +325,14 @@ def wander(
             copy(parents, best)
             best_score = score
         copy(parents, visited[(iteration - 1) % tabu_length])
-        listed = min(iteration, tabu_length)
-        best_move(allowed, required, max_parents, parents, deltas, 0.0, 0.0, visited, listed, move)
+        num_tabu = min(iteration, tabu_length)
+        best_move(allowed, required, max_parents, parents, deltas, 0.0, 0.0, visited, num_tabu, move)
         is_ascent = move[0] != NO_MOVE
         if not is_ascent:
             if losses >= tabu_length:
                 break
             losses += 1
-            best_move(allowed, required, max_parents, parents, deltas, -np.inf, 0.0, visited, listed, move)
+            best_move(allowed, required, max_parents, parents, deltas, -np.inf, 0.0, visited, num_tabu, move)
             if move[0] == NO_MOVE:
                 break
         moves = append_move(moves, iteration - 1, move)

@@ -106,16 +106,16 @@ def set_number(levels: Levels, mask: int) -> int:
     if levels.is_dense:
         return mask
     size = set_size(mask)
-    number = 0
+    rank = 0
     for smaller in range(size):
-        number += levels.binomials[levels.binomials.shape[0] - 1, smaller]
+        rank += levels.binomials[levels.binomials.shape[0] - 1, smaller]
     unvisited = mask
-    place = 0
+    num_visited = 0
     while unvisited:
-        place += 1
-        number += levels.binomials[lowest(unvisited), place]
+        num_visited += 1
+        rank += levels.binomials[lowest(unvisited), num_visited]
         unvisited &= unvisited - 1
-    return number
+    return rank
 
 
 @inline_kernel
@@ -319,7 +319,7 @@ def _sum_groups(
         counts are multiplied, which rounds once; large: positions of those that are not in `numbers`
     powers: as in `Levels`, or none; base, distinct: [c] scratch
     """
-    number = set_number(levels, mask)
+    set_index = set_number(levels, mask)
     # sums of the coefficients: terms of many priors lie far apart in memory
     moments = np.zeros(powers.shape[1] if len(powers) else 0)
     # an array of a tuple counts its references: in a loop that takes longer than what it does
@@ -367,7 +367,7 @@ def _sum_groups(
                 count = counts[large[i]]
                 if count >= len(numbers):
                     total += line[count] if count < len(line) else _term(kind, prior, count)
-            sums[number, s] = total
+            sums[set_index, s] = total
         for x in range(len(its_places)):
             counts[np.uint64(its_places[x])] += its_weights[x]
         for c in range(largest + 1 if starts[g] < starts[g + 1] else 0):
@@ -402,10 +402,10 @@ def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
         masks[0] |= np.int64(1) << v
         rows[0] += levels.strides[v]
     for r in range(num_patterns):
-        place = np.int64(0)
+        cell = np.int64(0)
         for v in range(num_vars - 1, first - 1, -1):
-            place = place * levels.levels[v] + levels.codes[v, r]
-        cells[place] += levels.weights[r]
+            cell = cell * levels.levels[v] + levels.codes[v, r]
+        cells[cell] += levels.weights[r]
     sizes[0], strides[0], upcoming[0] = num_cells, levels.levels[first], first + 1
     for k in range(num_set):
         places[k], lower[0, k] = upper[first, k], levels.codes[first, levels.set_rows[k]]
@@ -512,14 +512,14 @@ def local_scores(
     while depth >= 0:
         mask = chosen[depth]
         if is_new:
-            number = set_number(levels, mask)
-            masks[number] = mask
+            set_index = set_number(levels, mask)
+            masks[set_index] = mask
             for v in range(num_vars):
                 is_admitted = mask & ~allowed[v] == 0 and required[v] & ~mask == 0 and depth <= limits[v]
                 if is_admitted and not mask >> v & 1:
                     whole = sums[set_number(levels, mask | np.int64(1) << v), child_sum[v]]
                     fine = price * configurations[depth] * (levels.levels[v] - 1)
-                    scores[v, number] = whole - sums[number, parent_sum[v]] - fine
+                    scores[v, set_index] = whole - sums[set_index, parent_sum[v]] - fine
         u = upcoming[depth]
         if depth == max_size or u >= num_vars:
             depth -= 1
@@ -536,12 +536,12 @@ def local_scores(
 @kernel
 def best_of_subsets(levels: Levels, masks: I64, scores: F64, best: F64) -> None:
     """Fill in the best score of the proper subsets of every set, [v, T]; sets come after their subsets."""
-    for number in range(masks.shape[0]):
-        unvisited = masks[number]
+    for set_index in range(masks.shape[0]):
+        unvisited = masks[set_index]
         for v in range(scores.shape[0]):
-            best[v, number] = -np.inf
+            best[v, set_index] = -np.inf
         while unvisited:
-            smaller = set_number(levels, masks[number] ^ (unvisited & -unvisited))
+            smaller = set_number(levels, masks[set_index] ^ (unvisited & -unvisited))
             unvisited &= unvisited - 1
             for v in range(scores.shape[0]):
-                best[v, number] = max(best[v, number], best[v, smaller], scores[v, smaller])
+                best[v, set_index] = max(best[v, set_index], best[v, smaller], scores[v, smaller])

@@ -201,7 +201,7 @@ def networks_within(
     limit = networks.shape[0]
     count = 0
     sink = np.zeros(num_vars + 1, np.int64)
-    place = np.full(num_vars + 1, -1, np.int64)
+    edge_index = np.full(num_vars + 1, -1, np.int64)
     owing = np.zeros(num_vars + 1, np.int64)
     unplaced = np.zeros(num_vars + 1, np.int64)
     total = np.zeros(num_vars + 1)
@@ -228,16 +228,16 @@ def networks_within(
         bit = np.int64(1) << v
         without = unplaced[depth] & ~bit
         open_to = unplaced[depth] & bit and not owing[depth] & bit
-        e = place[depth] + 1
+        e = edge_index[depth] + 1
         if not open_to or e == orders.shape[1] or orders[v, e] < 0:
             sink[depth] = v + 1
-            place[depth] = -1
+            edge_index[depth] = -1
             continue
-        place[depth] = e
+        edge_index[depth] = e
         reached = total[depth] + scores[v, e]
         if reached + totals[without] < threshold:
             sink[depth] = v + 1  # the sets that follow are no better
-            place[depth] = -1
+            edge_index[depth] = -1
             continue
         if orders[v, e] & ~without:
             continue
@@ -248,7 +248,7 @@ def networks_within(
         total[depth + 1] = reached
         depth += 1
         sink[depth] = 0
-        place[depth] = -1
+        edge_index[depth] = -1
     return count, True
 
 
@@ -445,9 +445,9 @@ def _layer_products(inside: F64, placed: int, last: int, products: F64) -> None:
     layer = -fresh & fresh  # subsets of `fresh` in ascending order
     while layer:
         v = lowest(layer)
-        rest = layer & (layer - 1)
-        if rest:
-            products[layer] = products[rest] + products[layer ^ rest]
+        without_lowest = layer & (layer - 1)
+        if without_lowest:
+            products[layer] = products[without_lowest] + products[layer ^ without_lowest]
         else:
             products[layer] = _log_subtract(inside[v, placed], inside[v, without])
         layer = (layer - fresh) & fresh

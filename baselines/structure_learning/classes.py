@@ -285,7 +285,7 @@ class EssentialGraph:
         Among undirected neighbours the parents are a clique, each clique once. `BudgetSpent` for too many cliques.
         """
         part = next((part for part in self.components if part >> v & 1), 0)
-        others = prod(
+        other_count = prod(
             count_orientations(component, self.undirected) for component in self.components if component != part
         )
         neighbours = tuple(mask & part if part >> u & 1 else 0 for u, mask in enumerate(self.undirected))
@@ -307,7 +307,7 @@ class EssentialGraph:
             )
             oriented = tuple(a | b for a, b in zip(base, state.parents, strict=True))
             rest_graph = EssentialGraph(oriented, open_edges)
-            yield next(rest_graph.members()), count * others
+            yield next(rest_graph.members()), count * other_count
 
     def left_after(self, v: int) -> Fraction | None:
         """Return the expected number of members after one more intervention on a variable; None if not counted."""
@@ -332,7 +332,7 @@ class RestrictedGraph(EssentialGraph):
     @classmethod
     def of_graph(cls, graph: EssentialGraph, admits: Admits) -> RestrictedGraph:
         """List the admitted orientations of each component. `BudgetSpent` beyond MAX_LISTED of one."""
-        listed: list[tuple[Dag, ...]] = []
+        choices: list[tuple[Dag, ...]] = []
         in_components = 0
         for part in graph.components:
             in_components |= part
@@ -342,11 +342,11 @@ class RestrictedGraph(EssentialGraph):
                     raise BudgetSpent(f"more than {MAX_LISTED:,} members to compare with the knowledge")
                 if all(admits(v, oriented[v] | graph.directed[v]) for v in members_of(part)):
                     admitted.append(oriented)
-            listed.append(tuple(admitted))
+            choices.append(tuple(admitted))
         if not all(admits(v, parents) for v, parents in enumerate(graph.directed) if not in_components >> v & 1):
-            listed.append(())  # no member: a fixed parent set violates the knowledge
+            choices.append(())  # no member: a fixed parent set violates the knowledge
         directed, undirected = list(graph.directed), [0] * len(graph.directed)
-        for orientations in listed:
+        for orientations in choices:
             for v in range(len(directed)):
                 common, union = ~0, 0
                 for oriented in orientations:
@@ -357,7 +357,7 @@ class RestrictedGraph(EssentialGraph):
                     for u in members_of(union & ~common):
                         undirected[v] |= 1 << u
                         undirected[u] |= 1 << v
-        return cls(tuple(directed), tuple(undirected), tuple(listed))
+        return cls(tuple(directed), tuple(undirected), tuple(choices))
 
     @property
     def num_members(self) -> int:
@@ -368,12 +368,12 @@ class RestrictedGraph(EssentialGraph):
         """Yield the admitted DAGs of the class."""
         yield from self._combine(self.directed, self.listed)
 
-    def _combine(self, dag: Dag, listed: Sequence[Sequence[Dag]]) -> Iterator[Dag]:
-        if not listed:
+    def _combine(self, dag: Dag, choices: Sequence[Sequence[Dag]]) -> Iterator[Dag]:
+        if not choices:
             yield dag
             return
-        for oriented in listed[0]:
-            yield from self._combine(tuple(a | b for a, b in zip(dag, oriented, strict=True)), listed[1:])
+        for oriented in choices[0]:
+            yield from self._combine(tuple(a | b for a, b in zip(dag, oriented, strict=True)), choices[1:])
 
     def members_by_parents(self, v: int) -> Iterator[tuple[Dag, int]]:
         """Yield, for every parent set of a variable in the class, one member with it and the number of such members."""

@@ -238,8 +238,8 @@ def block_constraints(
     """Parents come from the same or an earlier block; the blocks are a partition of the variables."""
     if sorted(v for block in blocks for v in block) != sorted(variables):
         raise ValueError(f"the blocks {blocks} are not a partition of {', '.join(variables)}")
-    place = {v: i for i, block in enumerate(blocks) for v in block}
-    earlier = tuple(sum(1 << i for i, u in enumerate(variables) if place[u] < place[v]) for v in variables)
+    block_of = {v: i for i, block in enumerate(blocks) for v in block}
+    earlier = tuple(sum(1 << i for i, u in enumerate(variables) if block_of[u] < block_of[v]) for v in variables)
     free = free_constraints(len(variables), max_parents=max_parents)
     later = [sum(1 << i for i, before in enumerate(earlier) if before >> v & 1) for v in range(len(variables))]
     allowed = tuple(may & ~after for may, after in zip(free.allowed, later, strict=True))

@@ -128,9 +128,9 @@ class Effects:
             if _size(scope, levels) > MAX_TABLE:
                 raise CalibrantError(f"an effect needs a table of more than {MAX_TABLE:,} entries; --drop columns")
             product = _multiply(touched, scope)
-            rest = tuple(u for u in scope if u != v)
+            remaining_scope = tuple(u for u in scope if u != v)
             tables = [table for table in tables if v not in table.scope]
-            tables.append(_Table(rest, np.asarray(product.sum(axis=scope.index(v)), product.dtype)))
+            tables.append(_Table(remaining_scope, np.asarray(product.sum(axis=scope.index(v)), product.dtype)))
             hidden.remove(v)
         return _number(prod(_multiply(tables, ()).ravel().tolist()), is_exact)
 

@@ -195,17 +195,17 @@ def _is_acyclic_union(masks: I64, table: F64) -> bool:
 # --- One parent a column ----------------------------------------------------------------------------------------------
 def _best_forest(options: Sequence[Mapping[Mask, float]], masks: I64, table: F64) -> LargeOptimum:
     num_vars = len(options)
-    number = {int(mask): i for i, mask in enumerate(masks.tolist())}
+    index_of_set = {int(mask): i for i, mask in enumerate(masks.tolist())}
     gain = np.full((num_vars, num_vars), -inf)  # [parent, child]
-    is_free = bool(np.isfinite(table[:, number[0]]).all())
+    is_free = bool(np.isfinite(table[:, index_of_set[0]]).all())
     if is_free:
         for u in range(num_vars):
-            gain[u] = table[:, number[1 << u]] - table[:, number[0]]
+            gain[u] = table[:, index_of_set[1 << u]] - table[:, index_of_set[0]]
     off_diagonal = ~np.eye(num_vars, dtype=np.bool_)
     pairs = gain[off_diagonal]
     np.fill_diagonal(gain, 0.0)
     if is_free and np.isfinite(pairs).all() and float(abs(gain - gain.T).max(initial=0.0)) < TIE:
-        return _spanning_forest(gain, fsum(table[:, number[0]]))
+        return _spanning_forest(gain, fsum(table[:, index_of_set[0]]))
     # Edmonds' branching on exact whole costs: 2**-20 nats are far below the tolerance of ties in sums of 62
     costs = [{mask: round((max(sets.values()) - value) * 2**40) for mask, value in sets.items()} for sets in options]
     chosen = least_branching(dict(enumerate(costs)))
@@ -233,12 +233,12 @@ def _spanning_forest(gain: F64, base: float) -> LargeOptimum:
         for weight, u, v in group:
             if tree[u] != tree[v]:
                 old, new = tree[v], tree[u]
-                tree = [new if number == old else number for number in tree]
+                tree = [new if label == old else label for label in tree]
                 neighbours[u] |= 1 << v
                 neighbours[v] |= 1 << u
                 score += float(weight)
     optional = [(tree[u], tree[v]) for weight, u, v in edges[position:] if weight > -TIE and tree[u] != tree[v]]
-    sizes = {number: tree.count(number) for number in tree}
+    sizes = {label: tree.count(label) for label in tree}
     num_classes = _count_forests(optional, len(sizes))
     return LargeOptimum(
         _root(neighbours),
@@ -270,11 +270,11 @@ def _count_spanning_forests(edges: Sequence[tuple[int, int]]) -> int:
     group = {v: v for edge in edges for v in edge}
     for u, v in edges:
         old, new = group[u], group[v]
-        group = {w: new if number == old else number for w, number in group.items()}
+        group = {w: new if label == old else label for w, label in group.items()}
     count = 1
-    for number in set(group.values()):
-        nodes = [v for v in group if group[v] == number]
-        inner = [edge for edge in edges if group[edge[0]] == number]
+    for label in set(group.values()):
+        nodes = [v for v in group if group[v] == label]
+        inner = [edge for edge in edges if group[edge[0]] == label]
         count *= _determinant(_laplacian(nodes[1:], inner))
     return count
 
@@ -301,7 +301,7 @@ def _count_forests(edges: Sequence[tuple[int, int]], num_nodes: int) -> int | No
             if u == v:
                 is_forest = False
                 break
-            group = {node: v if number == u else number for node, number in group.items()} | {u: v, edges[i][0]: v}
+            group = {node: v if label == u else label for node, label in group.items()} | {u: v, edges[i][0]: v}
         count += is_forest
     return count
 

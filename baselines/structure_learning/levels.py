@@ -163,10 +163,10 @@ class LevelScores:
     def _make_levels(self) -> kernels.Levels:
         frame = self.frame
         bits = frame.clamped >> np.arange(frame.num_vars, dtype=np.uint64)[:, None] & np.uint64(1)
-        counted = (1 - bits.astype(np.int64)) * frame.weights
-        by_group, group = np.unique(counted, axis=0, return_inverse=True)
+        counted_weights = (1 - bits.astype(np.int64)) * frame.weights
+        by_group, group = np.unique(counted_weights, axis=0, return_inverse=True)
         group = group.ravel().astype(np.int64)
-        weights = counted.max(axis=0)  # 0 where every column was set
+        weights = counted_weights.max(axis=0)  # 0 where every column was set
         set_groups, set_rows = np.nonzero(by_group != weights)
         levels = np.array(frame.levels, np.int64)
         is_dense = frame.num_vars <= MAX_DENSE_VARIABLES
@@ -244,8 +244,8 @@ class LevelScores:
         knowledge, price = self.knowledge, self.score.price(self.frame.num_rows)
         stated = (knowledge.allowed, knowledge.required, knowledge.limits)
         allowed, required, limits = (np.array(values, np.int64) for values in stated)
-        sums, places = self._all_sums(size + 1, listen), (self._child_sum, self._parent_sum)
-        kernels.local_scores(self._levels, sums, *places, price, allowed, required, limits, size, masks, scores)
+        sums, sum_indices = self._all_sums(size + 1, listen), (self._child_sum, self._parent_sum)
+        kernels.local_scores(self._levels, sums, *sum_indices, price, allowed, required, limits, size, masks, scores)
         return masks, scores
 
     def _all_sums(self, size: int, listen: Listen) -> F64:
@@ -322,13 +322,13 @@ def family_score(frame: LevelFrame, score: LevelScore, child: int, parents: Mask
         if parents >> u & 1:
             _, configuration = np.unique(configuration * frame.levels[u] + frame.codes[u, is_free], return_inverse=True)
     num_levels = frame.levels[child]
-    number = int(configuration.max(initial=-1)) + 1
-    cells = np.zeros((number, num_levels))
+    num_configurations = int(configuration.max(initial=-1)) + 1
+    cells = np.zeros((num_configurations, num_levels))
     np.add.at(cells, (configuration.ravel(), frame.codes[child, is_free]), frame.weights[is_free])
     totals = cells.sum(axis=1)
     q = prod(frame.levels[u] for u in range(frame.num_vars) if parents >> u & 1)
     if score.is_bayesian:
-        cell = score.cell(num_levels, q, number)
+        cell = score.cell(num_levels, q, num_configurations)
         row = cell * num_levels
         rows = fsum(lgamma(row) - lgamma(row + total) for total in totals.tolist())
         return rows + fsum(lgamma(cell + count) - lgamma(cell) for count in cells.ravel().tolist() if count)

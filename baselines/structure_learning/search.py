@@ -234,9 +234,9 @@ def step_areas(strengths: F64) -> tuple[F64, F64]:
 
 def quantile_at(strengths: F64, share: float) -> float:
     """Return the strength below or at which a share of the sorted strengths lies (a type 1 quantile)."""
-    place = len(strengths) * share
-    nearest = round(place)
-    rank = nearest if abs(place - nearest) < 1e-9 else ceil(place)
+    position = len(strengths) * share
+    nearest = round(position)
+    rank = nearest if abs(position - nearest) < 1e-9 else ceil(position)
     return float(strengths[max(rank, 1) - 1])
 
 

@@ -190,8 +190,8 @@ def _configs_of_lines(plain: IO[bytes], suite: str) -> Iterator[Config]:
         yield parsed_config
 
 
-def _read_to_end(rest: Iterator[object]) -> None:
-    for _ in rest:
+def _read_to_end(remaining: Iterator[object]) -> None:
+    for _ in remaining:
         pass
 
 
@@ -310,9 +310,9 @@ def _require_same_edges(raw: _Config, mechanism: Mechanism) -> None:
 
 
 def _require_finite(numbers: Mapping[str, float], field: str) -> None:
-    for name, number in numbers.items():
-        if not math.isfinite(number):
-            raise PoolError(f"{short_repr(number)} is not a finite number", field=f"{field}.{short_repr(name)}")
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            raise PoolError(f"{short_repr(value)} is not a finite number", field=f"{field}.{short_repr(name)}")
 
 
 def _checked_bases(bases: dict[str, float], mechanism: Mechanism, field: str) -> Values:
@@ -328,7 +328,7 @@ def _hidden(raw: _Hidden | None, mechanism: Mechanism) -> HiddenNodes | None:
         return None
     if not raw.value_space:
         raise PoolError("empty", field="hidden_variable.value_space")
-    _require_finite({str(i): number for i, number in enumerate([*raw.value_space, raw.edge_weight])}, "hidden_variable")
+    _require_finite({str(i): value for i, value in enumerate([*raw.value_space, raw.edge_weight])}, "hidden_variable")
     for node in raw.affected_nodes:
         if node not in mechanism.equations:
             raise PoolError(f"unknown node {short_repr(node)}", field="hidden_variable.affected_nodes")

@@ -241,8 +241,8 @@ def _traced_properties(plan: Plan, mechanism: Mechanism) -> list[str]:
     chosen: list[str] = []
     least = imec_size(mechanism.edges, frozenset(properties))
     while imec_size(mechanism.edges, frozenset(chosen)) > least and len(chosen) < 2 * len(properties):
-        rest = [node for node in properties if node not in chosen]  # sorted: ties are decided by name
-        chosen.append(min(rest, key=lambda node: imec_size(mechanism.edges, frozenset((*chosen, node)))))
+        remaining = [node for node in properties if node not in chosen]  # sorted: ties are decided by name
+        chosen.append(min(remaining, key=lambda node: imec_size(mechanism.edges, frozenset((*chosen, node)))))
     return chosen
 
 

@@ -229,7 +229,7 @@ def rename_item(item: LabItem, names: Mapping[str, str], records: Sequence[int])
     renamed = Sealed(
         Mechanism(equations),
         Bases(
-            tuple(_renamed(bases.records[place], names) for place in records),
+            tuple(_renamed(bases.records[index], names) for index in records),
             _renamed(bases.manipulator, names),
             _renamed(bases.reactor, names),
         ),
@@ -246,7 +246,7 @@ def rename_task(task: Task, names: Mapping[str, str], records: Sequence[int]) ->
         task,
         properties=tuple(sorted(names[name] for name in task.properties)),
         settable=tuple(sorted(names[name] for name in task.settable)),
-        records=tuple(by_name(_renamed(task.records[place], names)) for place in records),
+        records=tuple(by_name(_renamed(task.records[index], names)) for index in records),
         trace=tuple(
             Traced(_renamed(entry.values, names), entry.property and names[entry.property], entry.value)
             for entry in task.trace

@@ -146,9 +146,9 @@ def record_of_item(item: LabItem) -> LabRecord:
 
 def item_of_record(record: LabRecord) -> LabItem:
     """Return the item; `PoolError` if a shown number is not what the sealed mechanism gives."""
-    for field, number in _numbers(record):
-        if not math.isfinite(number):
-            raise PoolError(f"{short_repr(number)} is not a finite number", field=field)
+    for field, value in _numbers(record):
+        if not math.isfinite(value):
+            raise PoolError(f"{short_repr(value)} is not a finite number", field=field)
     if record.allowance < 0 or record.tries < 0:
         raise PoolError("below 0", field="allowance" if record.allowance < 0 else "tries")
     try:

@@ -453,15 +453,15 @@ def read_entry(entry: object, properties: Sequence[str]) -> dict[str, float]:
     """Return the numbers of an entry by node; names may differ in case, blanks, `_` and `-`."""
     if not isinstance(entry, Mapping):
         return {}
-    numbers: dict[str, float] = {}
+    values_by_node: dict[str, float] = {}
     values = entry.get(PROPERTIES)
     for name, value in values.items() if isinstance(values, Mapping) else ():
         node = node_name(resolved_property(name, properties))
-        if (number := _number(value)) is not None:
-            numbers[node] = number
+        if (parsed := _number(value)) is not None:
+            values_by_node[node] = parsed
     if (frequency := _number(entry.get(FREQUENCY_KEY))) is not None:
-        numbers[FREQUENCY] = frequency
-    return numbers
+        values_by_node[FREQUENCY] = frequency
+    return values_by_node
 
 
 def classify_entry(

@@ -15,12 +15,9 @@ from calibrant.dsl.causim.bundle import Bundle
 from calibrant.dsl.causim.language.driver import parse
 from calibrant.dsl.causim.model import Local, Model
 
-# --- Functions of generated programs: names, values, samplers U_* and mechanisms f_*, drawn by a key ------------------
-# With response selection the noise decides which rule on the parents applies. Without it, knowing all values would
-# nearly always leave one counterfactual answer.
 # --- Random choices that depend on a key alone, in all versions of Python ---------------------------------------------
 T = TypeVar("T")
-_WORD = 8  # bytes
+_WORD_BYTES = 8
 
 
 class Draws:
@@ -34,13 +31,13 @@ class Draws:
         block = 0
         while True:
             digest = hashlib.sha256(self._key + b"\x1e" + str(block).encode()).digest()
-            for start in range(0, len(digest), _WORD):
-                yield int.from_bytes(digest[start : start + _WORD], "big")
+            for start in range(0, len(digest), _WORD_BYTES):
+                yield int.from_bytes(digest[start : start + _WORD_BYTES], "big")
             block += 1
 
-    def below(self, number: int) -> int:
-        """Draw an integer from 0 to number - 1; for numbers below 2**24 it is uniform up to 2**-40."""
-        return next(self._words) % number
+    def below(self, bound: int) -> int:
+        """Draw an integer from 0 to bound - 1; for bounds below 2**24 it is uniform up to 2**-40."""
+        return next(self._words) % bound
 
     def choice(self, options: Sequence[T]) -> T:
         return options[self.below(len(options))]
@@ -49,10 +46,10 @@ class Draws:
         """Return True with that probability, to within a millionth."""
         return self.below(1_000_000) < round(probability * 1_000_000)
 
-    def sample(self, options: Sequence[T], number: int) -> list[T]:
-        """Return `number` options at distinct positions, in random order."""
+    def sample(self, options: Sequence[T], size: int) -> list[T]:
+        """Return `size` options at distinct positions, in random order."""
         remaining = list(options)
-        return [remaining.pop(self.below(len(remaining))) for _ in range(number)]
+        return [remaining.pop(self.below(len(remaining))) for _ in range(size)]
 
     def shuffle(self, values: MutableSequence[T]) -> None:
         values[:] = self.sample(list(values), len(values))
@@ -80,7 +77,7 @@ VALUE_WORDS: Final[dict[Vocabulary, tuple[str, ...]]] = {
 
 
 def new_name(draws: Draws, used: Iterable[str]) -> str:
-    """Return a name of alternating consonants and vowels that is no keyword and, case ignored, not in `used`."""
+    """Return a name of alternating consonants and vowels; no keyword, and not in `used`, case ignored."""
     used_names = {name.lower() for name in used}
     while True:
         name = "".join(draws.choice(_CONSONANTS) + draws.choice(_VOWELS) for _ in range(2))
@@ -88,14 +85,14 @@ def new_name(draws: Draws, used: Iterable[str]) -> str:
             return name.capitalize()
 
 
-def outcomes(draws: Draws, vocabulary: Vocabulary, number: int) -> list[object]:
-    """Draw `number` values of a node: all words, all integers or both booleans, so that no two are equal in Python."""
+def outcomes(draws: Draws, vocabulary: Vocabulary, num_values: int) -> list[object]:
+    """Draw values of a node: all words, all integers or both booleans, so that no two are equal in Python."""
     kind = draws.below(6)
     if kind == 0:
-        return list(range(number))
-    if kind == 1 and number == 2:
+        return list(range(num_values))
+    if kind == 1 and num_values == 2:
         return [False, True]
-    return list(draws.sample(VALUE_WORDS[vocabulary], number))
+    return list(draws.sample(VALUE_WORDS[vocabulary], num_values))
 
 
 # --- Bodies of U_*: uniform and weighted choices, thresholds, choices with an optional suffix; two to six values ------
@@ -126,7 +123,7 @@ def sampler(draws: Draws, vocabulary: Vocabulary) -> str:
 
 # --- Bodies of f_* in several forms; all of them return on every path -------------------------------------------------
 INDENT: Final = "    "
-MAX_TABLE: Final = 64  # combinations of parents' values in a lookup table
+MAX_TABLE_ROWS: Final = 64  # combinations of parents' values in a lookup table
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Setting:
-    """The inputs and outputs of a mechanism; there may be no parents, outputs are two to four."""
+    """Inputs and outputs of a mechanism: any number of parents, one noise variable, two to four output values."""
 
     parents: Sequence[Input]
     noise: Input
@@ -151,7 +148,7 @@ def mechanism(draws: Draws, setting: Setting) -> str:
     few = 1
     for parent in setting.parents:
         few *= len(parent.values)
-    forms = [form for form in _FORMS if form is not _lookup or few <= MAX_TABLE]
+    forms = [form for form in _FORMS if form is not _lookup or few <= MAX_TABLE_ROWS]
     return "\n".join(draws.choice(forms)(draws, setting))
 
 
@@ -268,6 +265,10 @@ def _counter(draws: Draws, setting: Setting) -> list[str]:
 
 
 def _response(draws: Draws, setting: Setting) -> list[str]:
+    """Return lines in which the noise selects one of two rules on the parents.
+
+    Without such forms, knowing all values would nearly always leave one counterfactual answer.
+    """
     groups = draws.sample(setting.noise.values, len(setting.noise.values))
     cut = 1 + draws.below(len(groups) - 1) if len(groups) > 1 else 1
     first = f"{setting.noise.variable} in {tuple(groups[:cut])!r}"

@@ -1,12 +1,12 @@
 """Generated programs, which grow by one node for each version, and questions drawn about them.
 
-A child that gets a new parent keeps its old table for that parent's default value, and has another rule for its other
-values. A child whose parent is removed computes a substitute for its value from the new node. A draft with objections
-is drawn again with the next counter.
+A child that gets a new parent keeps its old table for the parent's default value, and has another rule for the other
+values of the parent. A child whose parent is removed computes a substitute for its value from the new node. A draft
+with objections is drawn again with the next counter.
 
-To decide whether two tables are equal up to renaming of values takes a search. Instead, two bounds on the number of
-different tables are counted: tables of different profiles differ under any renaming (lower bound), and tables that are
-equal after a canonical renaming of the node's values are equal (upper bound).
+Deciding whether two tables are equal up to renaming of values takes a search. Instead, two bounds on the number of
+different tables are counted. Lower bound: tables with different profiles (`_profile`) differ under any renaming. Upper
+bound: tables that are equal after numbering the node's values by first occurrence are counted once.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from calibrant.dsl.causim.question import FORMS, Question, QuestionType
 
 # --- Growth by one node: an insertion that keeps the topology, a new U and f, rewritten children, all verified --------
 MAX_ATTEMPTS: Final = 20  # drafts of one version
-MAX_RESTARTS: Final = 10  # of a program from version 1, when a version has no accepted draft
+MAX_RESTARTS: Final = 10  # restarts from version 1, if a version has no accepted draft
 ACCEPTED: Final = "accepted"
-_NOTHING: Final = Model([])
+_EMPTY_MODEL: Final = Model([])
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Version:
 class Tally:
     """Outcomes of drafts, counted as programs grow.
 
-    refused: drafts by first objection; versions: by number of nodes, drafts by outcome, ACCEPTED or objection
+    accepted: number of accepted drafts; refused: first objection -> number of drafts
+    versions: number of nodes -> outcome (ACCEPTED or objection) -> number of drafts
     """
 
     accepted: int = 0
@@ -90,27 +91,27 @@ class Tally:
 
     def add(self, tally: Tally) -> None:
         """Add the outcomes of another tally."""
-        for version, of_version in tally.versions.items():
-            for outcome, number in of_version.items():
-                self.count(version, None if outcome == ACCEPTED else outcome, number)
+        for version, outcome_counts in tally.versions.items():
+            for outcome, num_drafts in outcome_counts.items():
+                self.count(version, None if outcome == ACCEPTED else outcome, num_drafts)
 
-    def count(self, version: int, objection: str | None, number: int = 1) -> None:
-        """Count `number` drafts with `version` nodes; objection: None if they were accepted."""
-        of_version = self.versions.setdefault(version, {})
+    def count(self, version: int, objection: str | None, num_drafts: int = 1) -> None:
+        """Count drafts with `version` nodes; objection: None if they were accepted."""
+        outcome_counts = self.versions.setdefault(version, {})
         outcome = ACCEPTED if objection is None else objection
-        of_version[outcome] = of_version.get(outcome, 0) + number
+        outcome_counts[outcome] = outcome_counts.get(outcome, 0) + num_drafts
         if objection is None:
-            self.accepted += number
+            self.accepted += num_drafts
         else:
-            self.refused[objection] = self.refused.get(objection, 0) + number
+            self.refused[objection] = self.refused.get(objection, 0) + num_drafts
 
     @property
     def in_words(self) -> str:
         """Number of drafts, share of accepted ones, and objections by descending frequency, as text."""
         drafts = self.accepted + sum(self.refused.values())
         kinds = sorted(self.refused.items(), key=lambda entry: (-entry[1], entry[0]))
-        listed = ", ".join(f"{kind} {number}" for kind, number in kinds)
-        return f"{drafts} drafts, {100 * self.rate:.0f} % accepted{f'; refused: {listed}' if listed else ''}"
+        refused = ", ".join(f"{kind} {num_drafts}" for kind, num_drafts in kinds)
+        return f"{drafts} drafts, {100 * self.rate:.0f} % accepted{f'; refused: {refused}' if refused else ''}"
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def grow(
 def _grow_once(
     key: tuple[object, ...], topology: str, nodes: int, vocabulary: Vocabulary, tally: Tally
 ) -> list[Version]:
-    state = _State({}, {}, _NOTHING)
+    state = _State({}, {}, _EMPTY_MODEL)
     versions: list[Version] = []
     for step in range(nodes):
         for attempt in range(MAX_ATTEMPTS):
@@ -300,8 +301,8 @@ def _bundle(
 class Diversity:
     """Totals over models.
 
-    motifs: by number of nodes: numbers of models, of forks (pairs of children) and of colliders (pairs of parents)
-    supports: number of nodes by size of their noise support; tables, profiles: number of nodes by digest
+    motifs: number of nodes -> [models, forks (pairs of children), colliders (pairs of parents)], each a number
+    supports: size of a noise support -> number of nodes; tables, profiles: digest -> number of nodes
     """
 
     motifs: dict[int, list[int]] = field(default_factory=dict)
@@ -333,10 +334,10 @@ class Diversity:
         self.profiles += diversity.profiles
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the statistics, ready for JSON."""
         return {
             "motifs": {str(nodes): _means(totals) for nodes, totals in sorted(self.motifs.items())},
-            "support_sizes": {str(size): number for size, number in sorted(self.supports.items())},
+            "support_sizes": {str(size): count for size, count in sorted(self.supports.items())},
             "mechanisms": self.tables.total(),
             "distinct_tables": {"at_least": len(self.profiles), "at_most": len(self.tables)},
         }

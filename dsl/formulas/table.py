@@ -169,8 +169,10 @@ def select(table: TruthTable, variables: Sequence[int]) -> TruthTable:
 @lru_cache(maxsize=1024)
 def _selected_rows(variables: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """Return pairs of rows, each as one bit: a row over these variables, and the row of the table that it equals."""
-    places = [sum(1 << v for i, v in enumerate(variables) if row >> i & 1) for row in range(num_rows(len(variables)))]
-    return tuple((1 << row, 1 << place) for row, place in enumerate(places))
+    source_rows = [
+        sum(1 << v for i, v in enumerate(variables) if row >> i & 1) for row in range(num_rows(len(variables)))
+    ]
+    return tuple((1 << row, 1 << source_row) for row, source_row in enumerate(source_rows))
 
 
 def shrink(table: TruthTable) -> tuple[TruthTable, tuple[int, ...]]:
@@ -244,13 +246,13 @@ def look_up(
     """
     import numpy as np
 
-    rest, patterns = parents.copy(), np.zeros_like(rows)
+    remaining, patterns = parents.copy(), np.zeros_like(rows)
     for position in range(6):
-        if not rest.any():
+        if not remaining.any():
             break
-        parent = rest & (~rest + np.uint64(1))
+        parent = remaining & (~remaining + np.uint64(1))
         patterns |= (rows & parent != 0).astype(np.uint64) << np.uint64(position)
-        rest ^= parent
+        remaining ^= parent
     return tables >> patterns
 
 

@@ -194,8 +194,8 @@ class _Parser:
         return token
 
     def _offset(self, index: int) -> int:
-        for number, offset in enumerate(_token_offsets(self.text)):
-            if number == index:
+        for token_index, offset in enumerate(_token_offsets(self.text)):
+            if token_index == index:
                 return offset
         return len(self.text)
 
@@ -386,8 +386,8 @@ class _InfixParser:
         return [*nodes, Apply(operator, arity)]
 
     def _peek(self, ahead: int = 0) -> str:
-        place = self._index + ahead
-        return self._tokens[place][0] if place < len(self._tokens) else ""
+        index = self._index + ahead
+        return self._tokens[index][0] if index < len(self._tokens) else ""
 
     def _expect(self, token: str) -> None:
         if self._peek() != token:
@@ -395,8 +395,8 @@ class _InfixParser:
         self._index += 1
 
     def _fail(self, kind: str, message: str, allowed: str, *, back: int = 0) -> NoReturn:
-        place = max(0, self._index - back)
-        token, start = self._tokens[place] if place < len(self._tokens) else ("", len(self._text))
+        index = max(0, self._index - back)
+        token, start = self._tokens[index] if index < len(self._tokens) else ("", len(self._text))
         operators = ", ".join(self._grammar.operators)
         raise ParseError(kind, Culprit(start, token), message, allowed or f"write names, parentheses and {operators}")
 

@@ -146,11 +146,13 @@ def grade_answer(task: logic_item.Task, sealed: logic_item.Sealed, answer: Logic
     misfit, size = reference.misfit(answer, task), logic_item.model_size(answer)
     misfit_limit = logic_item.fit_limit(sealed.optimum[0], task.tolerance.fit)
     extra = task.tolerance.size
-    within = (misfit_limit is None or misfit <= misfit_limit) and (extra is None or size <= sealed.optimum[1] + extra)
+    is_within = (misfit_limit is None or misfit <= misfit_limit) and (
+        extra is None or size <= sealed.optimum[1] + extra
+    )
     return Verdict(
         *_heldout(table, sealed.answers),
         optimal=misfit == sealed.optimum[0],
-        fits=within,
+        fits=is_within,
         edge_f1=_edge_f1(answer, sealed.gold),
     )
 

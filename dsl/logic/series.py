@@ -166,14 +166,14 @@ def parse_series(
         raise RefusedError("empty; a file of series begins with a header line", reason="header", file=file)
     genes, kinds = _read_header(lines[0], file)
     rows: dict[str, list[_Row]] = {}
-    for number, fields in lines[1:]:
+    for line_number, fields in lines[1:]:
         if len(fields) != len(kinds):
             problem = f"{len(fields)} fields; the header has {len(kinds)}"
-            raise RefusedError(problem, reason="fields", line=number, file=file)
+            raise RefusedError(problem, reason="fields", line=line_number, file=file)
         cells = {kind: cell for kind, cell in zip(kinds, fields, strict=True) if kind is not None}
         state = [cell for kind, cell in zip(kinds, fields, strict=True) if kind is None]
-        values = tuple(_value(cell, gene, number, file) for gene, cell in zip(genes, state, strict=True))
-        rows.setdefault(cells[SERIES_COLUMN], []).append(_Row(number, cells.get(HELD_COLUMN, ""), values))
+        values = tuple(_value(cell, gene, line_number, file) for gene, cell in zip(genes, state, strict=True))
+        rows.setdefault(cells[SERIES_COLUMN], []).append(_Row(line_number, cells.get(HELD_COLUMN, ""), values))
     if not rows:
         raise RefusedError("no row below the header", reason="header", file=file)
     if len(rows) > 1 and "" in rows:
@@ -199,23 +199,23 @@ def series_column(header: Sequence[str]) -> str | None:
 
 def _read_header(line: tuple[int, list[str]], file: str) -> tuple[tuple[str, ...], list[str | None]]:
     """Return the genes, and the role of each column: `series`, `set`, or None for a gene."""
-    number, header = line
+    line_number, header = line
     repeated = find_repeated(header)
     if repeated is not None:
-        raise _of_column("occurs twice", "header", repeated, number, file)
+        raise _of_column("occurs twice", "header", repeated, line_number, file)
     if (column := series_column(header)) is None:
         problem = f"no column '{SERIES_COLUMN}', which names the series of a row"
-        raise RefusedError(problem, reason="header", line=number, file=file)
+        raise RefusedError(problem, reason="header", line=line_number, file=file)
     kinds = [SERIES_COLUMN if name == column else name if name == HELD_COLUMN else None for name in header]
     genes = tuple(name for name, kind in zip(header, kinds, strict=True) if kind is None)
     for gene in genes:
         if not gene:
             problem = f"column {header.index(gene) + 1} has no name; take out names of rows"
-            raise RefusedError(problem, reason="header", line=number, file=file)
+            raise RefusedError(problem, reason="header", line=line_number, file=file)
         if not is_node_name(gene):
-            raise _of_column(name_problem(gene), "header", gene, number, file)
+            raise _of_column(name_problem(gene), "header", gene, line_number, file)
     if not genes:
-        raise RefusedError("no column of a gene", reason="header", line=number, file=file)
+        raise RefusedError("no column of a gene", reason="header", line=line_number, file=file)
     return genes, kinds
 
 

@@ -174,9 +174,13 @@ def item_from_trajectories(record: TrajectoryItemRecord) -> TrajectoryItem:
 def _check_candidates(record: TrajectoryItemRecord, genes: Sequence[str]) -> None:
     if record.candidates.keys() != {*genes}:
         raise PoolError("an entry for each gene, and for no other name", field="candidates")
-    for gene, listed in record.candidates.items():
-        names = [name for name, _ in listed]
-        if not {*names} <= {*genes} or len({*names}) < len(names) or any(sign not in _SIGNS for _, sign in listed):
+    for gene, signed_candidates in record.candidates.items():
+        names = [name for name, _ in signed_candidates]
+        if (
+            not {*names} <= {*genes}
+            or len({*names}) < len(names)
+            or any(sign not in _SIGNS for _, sign in signed_candidates)
+        ):
             problem = f"{short_repr(gene)}: different genes, each with one of {', '.join(_SIGNS)}"
             raise PoolError(problem, field="candidates")
 

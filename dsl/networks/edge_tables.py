@@ -130,8 +130,8 @@ def is_edge_table(text: str) -> bool:
     lines = _content_lines(text)
     if not lines or any(line.lstrip().startswith("$") or _OPEN_REGULATION.search(line) for _, line in lines):
         return False
-    number, first = lines[0]
-    if has_head(first, number):
+    line_number, first = lines[0]
+    if has_head(first, line_number):
         return True
     fields = first.split()
     if "," in first or ";" in first:
@@ -139,14 +139,14 @@ def is_edge_table(text: str) -> bool:
         if len(fields) != 3:
             return False
     try:
-        return len(fields) > 2 and bool(read_sign(fields[1], number))
+        return len(fields) > 2 and bool(read_sign(fields[1], line_number))
     except NetworkError:
         return False
 
 
-def has_head(line: str, number: int = 1) -> bool:
+def has_head(line: str, line_number: int = 1) -> bool:
     """Return whether a line is the head of an edge table: it names a column of sources and one of targets."""
-    heads = {re.sub(r"[\s_-]", "", field).lower() for field in _split(line, _separator(line), number)}
+    heads = {re.sub(r"[\s_-]", "", field).lower() for field in _split(line, _separator(line), line_number)}
     return not heads.isdisjoint(_SOURCES) and not heads.isdisjoint(_TARGETS)
 
 
@@ -155,7 +155,7 @@ def headless_columns(text: str) -> Sequence[str]:
     lines = _content_lines(text)
     separator = _separator(lines[0][1]) if lines else ""
     try:
-        rows = [_split(line, separator, number) for number, line in lines]
+        rows = [_split(line, separator, line_number) for line_number, line in lines]
         num_columns = len(rows[0]) if rows else 0
         for row in rows:
             if len(row) != num_columns or not all(map(is_node_name, row[:2])):
@@ -192,7 +192,7 @@ _OPEN_REGULATION = re.compile(r"\s-[>|?]\?\s")  # in aeon: a regulation that may
 def _content_lines(text: str) -> list[tuple[int, str]]:
     """Return number and text of the lines that are neither blank nor comments."""
     lines = enumerate(split_lines(text.removeprefix("\ufeff")), 1)
-    return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [(line_number, line) for line_number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _parse(text: str, stated_sign: StatedSign | None) -> EdgeTable:
@@ -267,16 +267,16 @@ def read_sign(text: str, line: int) -> tuple[int, ...]:
 
 def _sif_rows(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, tuple[int, ...], str]]:
     """Yield line, source, signs and target of each edge."""
-    for number, line in lines:
+    for line_number, line in lines:
         fields = line.split()
         if len(fields) < 3 and (separator := next((mark for mark in ",;" if line.count(mark) == 2), None)):
             fields = [field.strip() for field in line.split(separator)]
         if len(fields) < 3:
             problem = f"{len(fields)} fields; expected, with blanks between: source sign target"
-            raise NetworkError(problem, reason="fields", line=number)
+            raise NetworkError(problem, reason="fields", line=line_number)
         source, sign, *targets = fields
         for target in targets:
-            yield number, source, read_sign(sign, number), target
+            yield line_number, source, read_sign(sign, line_number), target
 
 
 # --- Tables with a header ---------------------------------------------------------------------------------------------
@@ -287,13 +287,13 @@ def _separator(line: str) -> str:
     return next((mark for mark in "\t,;" if mark in line), "")
 
 
-def _split(line: str, separator: str, number: int) -> list[str]:
+def _split(line: str, separator: str, line_number: int) -> list[str]:
     if not separator:
         return line.split()
     try:
         return [field.strip() for field in next(csv.reader([line], delimiter=separator))]
     except (csv.Error, StopIteration) as error:
-        raise NetworkError(f"fields cannot be separated: {error}", reason="fields", line=number) from None
+        raise NetworkError(f"fields cannot be separated: {error}", reason="fields", line=line_number) from None
 
 
 SIGNS_ARE_STATED = "its edges have signs; leave out --sign both, which is for tables without a column of them"
@@ -327,14 +327,20 @@ def _find_column(heads: Sequence[str], names: Iterable[str]) -> int | None:
 def _table_rows(
     lines: Sequence[tuple[int, str]], head: _Header, separator: str
 ) -> Iterator[tuple[int, str, tuple[int, ...], str]]:
-    for number, line in lines:
-        fields = _split(line, separator, number)
+    for line_number, line in lines:
+        fields = _split(line, separator, line_number)
         if len(fields) < 1 + max(head.source, head.target, *head.signs) or any(fields[head.width :]):
             problem = f"{len(fields)} fields; the head has {head.width}"
-            raise NetworkError(problem, reason="fields", line=number)
+            raise NetworkError(problem, reason="fields", line=line_number)
         cells = [fields[position] for position in head.signs]
-        signs = _signs_of_flags(cells, number) if len(cells) == 2 else read_sign(cells[0], number) if cells else (-1, 1)
-        yield number, fields[head.source], signs, fields[head.target]
+        signs = (
+            _signs_of_flags(cells, line_number)
+            if len(cells) == 2
+            else read_sign(cells[0], line_number)
+            if cells
+            else (-1, 1)
+        )
+        yield line_number, fields[head.source], signs, fields[head.target]
 
 
 def _signs_of_flags(cells: Sequence[str], line: int) -> tuple[int, ...]:

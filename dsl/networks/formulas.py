@@ -371,8 +371,8 @@ class _Parser:
 
     def _close_call(self, word: str, arity: int) -> None:
         if word not in _SUMS:
-            comparison, number = {"all": ("=", arity), "any": (">", 0), "maj": (">", arity // 2)}[word]
-            self.nodes.append(Count(arity, comparison, number))
+            comparison, threshold = {"all": ("=", arity), "any": (">", 0), "maj": (">", arity // 2)}[word]
+            self.nodes.append(Count(arity, comparison, threshold))
             return
         last = self.nodes.pop()
         text = str(int(last)) if isinstance(last, bool) else last if isinstance(last, str) else ""

@@ -182,10 +182,10 @@ def _find_format(text: str, formats: Sequence[_OtherFormat]) -> tuple[str, str] 
 
 def _content_lines(text: str, *, comment_behind: bool) -> Iterator[tuple[int, str]]:
     """Yield number and text of each line that is neither blank nor a comment."""
-    for number, line in enumerate(split_lines(text), 1):
+    for line_number, line in enumerate(split_lines(text), 1):
         content = line.partition("#")[0] if comment_behind else "" if line.lstrip().startswith("#") else line
         if content.strip():
-            yield number, content.strip()
+            yield line_number, content.strip()
 
 
 def _add_name(rules: Rules, name: str, line: int | None) -> None:
@@ -398,17 +398,17 @@ def unique_ids(names: Iterable[str], allowed: str, *, is_valid: re.Pattern[str])
     """
     names = list(names)
     ids = {name: name for name in names if is_valid.fullmatch(name)}
-    taken = set(ids)
+    used_ids = set(ids)
     for name in names:
         if name not in ids:
             base = re.sub(rf"[^{allowed}]", "_", name)
             base = base if is_valid.fullmatch(base) else f"_{base}"
-            number, candidate = 1, base
-            while candidate in taken:
-                number += 1
-                candidate = f"{base}_{number}"
+            suffix, candidate = 1, base
+            while candidate in used_ids:
+                suffix += 1
+                candidate = f"{base}_{suffix}"
             ids[name] = candidate
-            taken.add(candidate)
+            used_ids.add(candidate)
     return ids
 
 
@@ -563,14 +563,14 @@ def _count_mathml(node: Count, parts: Sequence[Pieces]) -> Pieces:
     return _more_than(parts, node.number)
 
 
-def _more_than(parts: Sequence[Pieces], number: int) -> Pieces:
+def _more_than(parts: Sequence[Pieces], bound: int) -> Pieces:
     """Return the condition that more than `number` parts are true."""
-    if number < 0 or number >= len(parts):
-        return "<true/>" if number < 0 else "<false/>"
-    if comb(len(parts), number + 1) > MAX_COUNT_TERMS:
+    if bound < 0 or bound >= len(parts):
+        return "<true/>" if bound < 0 else "<false/>"
+    if comb(len(parts), bound + 1) > MAX_COUNT_TERMS:
         problem = f"a count over {len(parts)} arguments takes over {MAX_COUNT_TERMS:,} terms in SBML; write bnet"
         raise NetworkError(problem, reason="wide")
-    conjunctions = (["<apply><and/>", *subset, "</apply>"] for subset in combinations(parts, number + 1))
+    conjunctions = (["<apply><and/>", *subset, "</apply>"] for subset in combinations(parts, bound + 1))
     return ["<apply><or/>", *conjunctions, "</apply>"]
 
 

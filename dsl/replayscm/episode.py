@@ -227,13 +227,15 @@ def noisy_rows(
     renaming: of a renamed item, for the names that seed flips; row_numbers: seed the flips of rows, 0, 1, .. if None
     """
     rows = []
-    for number, context in zip(row_numbers or range(len(contexts)), contexts, strict=True):
+    for row_number, context in zip(row_numbers or range(len(contexts)), contexts, strict=True):
         flipped = frozenset(
             variable
             for variable in scm_class.endogenous
             if variable in rates
             and variable not in constants
-            and is_flipped(seed, world, number, renaming.flip_name(variable) if renaming else variable, rates[variable])
+            and is_flipped(
+                seed, world, row_number, renaming.flip_name(variable) if renaming else variable, rates[variable]
+            )
         )
         values = replay_row(scm_class, mechanisms, context_values(scm_class, context), constants, flipped)
         rows.append(row_text(scm_class, values))
@@ -330,9 +332,9 @@ class ScmEpisode:
         return Step(_record_action(action), self._read(request), "", 1)
 
     def _read(self, request: WorldRequest) -> Reading:
-        number, seed, renaming = self._worlds, self._problem.sealed.seed, self._problem.sealed.renaming
+        world_number, seed, renaming = self._worlds, self._problem.sealed.seed, self._problem.sealed.renaming
         assert seed is not None
-        contexts = request.contexts or episode_contexts(self._extension, number, seed, renaming)
+        contexts = request.contexts or episode_contexts(self._extension, world_number, seed, renaming)
         row_numbers = None
         if renaming is not None and self._allowance.contexts is Contexts.ALL:
             # flips are seeded by the row number, which is the original context if all contexts are shown
@@ -343,13 +345,13 @@ class ScmEpisode:
             request.constants,
             contexts,
             seed=seed,
-            world=number,
+            world=world_number,
             rates=self._problem.sealed.rates,
             renaming=renaming,
             row_numbers=row_numbers,
         )
         self._worlds += 1
-        return {"world": number, "rows": list(rows)}
+        return {"world": world_number, "rows": list(rows)}
 
     @property
     def _extension(self) -> Extension:

@@ -124,9 +124,9 @@ def noise_text(extension: Extension) -> str:
     if noise.kind is NoiseKind.RATE:
         rate = f"with probability {noise.grid[0][0]}"
     else:
-        listed = ", ".join(f"{rate} (probability {prior})" for rate, prior in noise.grid)
+        rate_list = ", ".join(f"{rate} (probability {prior})" for rate, prior in noise.grid)
         owner = "the same for all variables" if noise.kind is NoiseKind.SHARED else "for each variable independently"
-        rate = f"with an unknown probability, {owner}, one of {listed}"
+        rate = f"with an unknown probability, {owner}, one of {rate_list}"
     return (
         f"Mechanisms err: the value of each variable that is neither root nor set is flipped {rate}, independently in "
         "every row, and variables behind it see the flipped value. A repeated world shows new errors."
@@ -201,8 +201,8 @@ def facts(task: Task) -> tuple[str, ...]:
     ]
     if task.reference is not None:
         reference = task.reference.mechanisms
-        listed = (f"{v} = {render(reference[v])}" for v in task.variables if v in reference)
-        parts.append("\n".join(["Reference model:", *listed]))
+        mechanism_lines = (f"{v} = {render(reference[v])}" for v in task.variables if v in reference)
+        parts.append("\n".join(["Reference model:", *mechanism_lines]))
     return tuple(reword(part, task.wording, PHRASES) for part in parts)
 
 

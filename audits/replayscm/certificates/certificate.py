@@ -66,7 +66,7 @@ def _can_be_endogenous(space: VersionSpace, variable: str) -> bool:
 
 def _functions(space: VersionSpace, variable: str) -> dict[str, str]:
     counts = space.local(space.index[variable]).counts
-    return {" ".join(space.names(mask)): str(number) for mask, number in sorted(counts.items())}
+    return {" ".join(space.names(mask)): str(count) for mask, count in sorted(counts.items())}
 
 
 def _unique_claim(space: VersionSpace) -> dict[str, Any]:

@@ -176,8 +176,8 @@ def _value(name: str, lists: Values, full: np.uint64) -> Values:
 @cache
 def essential_functions(num_vars: int, max_size: int, operators: frozenset[str]) -> Values:
     """Return the bits of functions that depend on all variables and have a formula of at most `max_size` nodes."""
-    listed = np.array(sorted(least_sizes(num_vars, max_size, operators)), np.uint64)
+    tables = np.array(sorted(least_sizes(num_vars, max_size, operators)), np.uint64)
     for i in range(num_vars):
         low = np.uint64(full_mask(num_vars) & ~projection(i, num_vars).bits)
-        listed = listed[((listed >> np.uint64(1 << i)) ^ listed) & low != 0]
-    return listed
+        tables = tables[((tables >> np.uint64(1 << i)) ^ tables) & low != 0]
+    return tables

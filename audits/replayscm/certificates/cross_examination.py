@@ -129,11 +129,11 @@ def examine_certificate(document: Mapping[str, Any], problem: Problem, engine: E
     verification.check_subject()
     if verification.max_size is not None:
         raise NotExaminedError(f"{engine} search has no encoding of a cap on formula size")
-    number = document["count"]
-    if not number.isdecimal() or len(number) > MAX_DIGITS:
-        raise Refused(f"its count {short_repr(number)} is no number")
-    stated = _stated_member(document, int(number))
-    claim = Claim(problem.task, verification.max_parents, verification.possible_roots, int(number), stated)
+    count = document["count"]
+    if not count.isdecimal() or len(count) > MAX_DIGITS:
+        raise Refused(f"its count {short_repr(count)} is no number")
+    stated = _stated_member(document, int(count))
+    claim = Claim(problem.task, verification.max_parents, verification.possible_roots, int(count), stated)
     return f"{problem.id}: {examine(claim, engine)}"
 
 
@@ -190,15 +190,15 @@ def examine(claim: Claim, engine: EngineName, max_steps: int | None = None) -> s
 
 def _examine_large(claim: Claim, search: Search) -> str:
     """Compare a count above MAX_LISTED with Ganak's; `NotExaminedError` without Ganak."""
-    counted = search.count() if isinstance(search, SatSearch) else None
-    if counted is None:
+    num_models = search.count() if isinstance(search, SatSearch) else None
+    if num_models is None:
         raise NotExaminedError(
             f"{search.engine} shows more than {MAX_LISTED} members, in {search.steps:,} steps; whether there are "
             f"{claim.num_members:,} it does not count"
         )
-    if counted != claim.num_members:
+    if num_models != claim.num_members:
         raise Refused(
-            f"it claims {plural(claim.num_members, 'members')}; Ganak counts {counted:,} models of the SAT encoding"
+            f"it claims {plural(claim.num_members, 'members')}; Ganak counts {num_models:,} models of the SAT encoding"
         )
     return f"{plural(claim.num_members, 'members')}, counted again by Ganak as models of the SAT encoding"
 
@@ -365,7 +365,7 @@ class SatSearch(CountedSearch):
         """
         if find_spec("pyganak") is None:
             return None
-        projection = [number for key, number in self._numbers.items() if key[0] in ("bit", "root")]
+        projection = [variable for key, variable in self._numbers.items() if key[0] in ("bit", "root")]
         try:
             done = run(
                 [sys.executable, "-c", GANAK],

@@ -46,28 +46,28 @@ def check_refutation(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> 
     for clause in clauses:
         propagation.add(tuple(clause))
     steps = 0
-    for number, line in enumerate(proof, 1):
+    for line_number, line in enumerate(proof, 1):
         deletion = line.startswith("d ")
-        literals = _literals(line[2:] if deletion else line, number)
+        literals = _literals(line[2:] if deletion else line, line_number)
         if deletion:
             propagation.delete(literals)
             continue
         steps += 1
         if not propagation.refutes(literals):
-            raise ProofError(f"line {number} of the proof does not follow by unit propagation")
+            raise ProofError(f"line {line_number} of the proof does not follow by unit propagation")
         if not literals:
             return steps
         propagation.add(literals)
     raise ProofError("the proof does not end with the empty clause, which is the contradiction")
 
 
-def _literals(line: str, number: int) -> tuple[int, ...]:
+def _literals(line: str, line_number: int) -> tuple[int, ...]:
     try:
         values = [int(word) for word in line.split()]
     except ValueError:
-        raise ProofError(f"line {number} of the proof is not a clause") from None
+        raise ProofError(f"line {line_number} of the proof is not a clause") from None
     if not values or values[-1] != 0 or 0 in values[:-1]:
-        raise ProofError(f"line {number} of the proof does not end in 0")
+        raise ProofError(f"line {line_number} of the proof does not end in 0")
     return tuple(values[:-1])
 
 
@@ -411,7 +411,7 @@ class Verification:
 
     def _compare_functions(self, variable: str, counts: Mapping[counting.Names, int]) -> None:
         order = self.task.variables.index
-        recounted = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
+        recounted = {" ".join(sorted(parents, key=order)): str(count) for parents, count in counts.items()}
         claimed = self.document["functions"].get(variable)
         if claimed is None:
             raise Refused(f"it has no functions of {variable}")
@@ -513,8 +513,8 @@ def _cyclic(world: World) -> bool:
 
 
 def _subsets(parents: counting.Names) -> Iterator[counting.Names]:
-    listed = sorted(parents)
-    return map(frozenset, chain.from_iterable(combinations(listed, size) for size in range(len(listed) + 1)))
+    names = sorted(parents)
+    return map(frozenset, chain.from_iterable(combinations(names, size) for size in range(len(names) + 1)))
 
 
 def _second_member(
@@ -532,8 +532,8 @@ def _second_member(
         raise Refused("its CNF variables are not numbered one to one")
     selectors: dict[tuple[str, counting.Names], int] = {}
     for name in variables:
-        child, _, listed = name.partition(" <-")
-        selectors[child, frozenset(listed.split())] = numbered[name]
+        child, _, parent_names = name.partition(" <-")
+        selectors[child, frozenset(parent_names.split())] = numbered[name]
     before = _precedence(numbered)
     available = set(roots) | set(parents)
     for child in parents:

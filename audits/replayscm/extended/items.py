@@ -152,10 +152,10 @@ def calibration_bins(
     statements: Iterable[tuple[Fraction, bool]], edges: Sequence[float] = BIN_EDGES
 ) -> list[CalibrationBin]:
     """Return the bins that have statements; `statements`: (stated probability, whether it is true)."""
-    listed: dict[int, list[tuple[Fraction, bool]]] = {}
+    by_bin: dict[int, list[tuple[Fraction, bool]]] = {}
     for stated, is_true in statements:
         bin_index = max(i for i, edge in enumerate(edges[:-1]) if stated >= edge)
-        listed.setdefault(bin_index, []).append((stated, is_true))
+        by_bin.setdefault(bin_index, []).append((stated, is_true))
     return [
         CalibrationBin(
             edges[bin_index],
@@ -164,7 +164,7 @@ def calibration_bins(
             float(sum(stated for stated, _ in pairs) / len(pairs)),
             sum(is_true for _, is_true in pairs),
         )
-        for bin_index, pairs in sorted(listed.items())
+        for bin_index, pairs in sorted(by_bin.items())
     ]
 
 

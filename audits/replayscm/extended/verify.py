@@ -200,7 +200,7 @@ def _columns(scm_class: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) ->
 
     A column has its number of functions, twice for the complement.
     """
-    listed: list[list[dict[str, Any]]] = []
+    options_by_variable: list[list[dict[str, Any]]] = []
     for name, stated in scm_class["hidden"].items():
         options = []
         sets = [stated] if stated is not None else _parent_sets(scm_class, name)
@@ -216,8 +216,8 @@ def _columns(scm_class: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) ->
                 if count:
                     signs = 2 if patterns else 1
                     options.append({"name": name, "parents": list(parents), "values": values, "number": signs * count})
-        listed.append(options)
-    yield from (list(choice) for choice in product(*listed))
+        options_by_variable.append(options)
+    yield from (list(choice) for choice in product(*options_by_variable))
 
 
 def _table_row(pattern: str) -> int:
@@ -440,8 +440,8 @@ def _verify_requirement(
 def _checked_set(document: Mapping[str, Any], label: str) -> tuple[str, list[str]]:
     """Return variable and parents of a requirement; `CertificateError` if changing this mechanism leaves the class."""
     scm_class = document["class"]
-    head, _, rest = label.partition("(")
-    parents = [u for u in rest.partition(")")[0].split(",") if u]
+    head, _, parent_text = label.partition("(")
+    parents = [u for u in parent_text.partition(")")[0].split(",") if u]
     if head not in scm_class["admissible"] or not set(parents) <= set(scm_class["admissible"][head]):
         raise CertificateError(f"{label}: no parent set of the class")
     if len(set(parents)) != len(parents) or len(parents) > scm_class["max_parents"]:

@@ -90,12 +90,12 @@ def rows_of_target(evidence: TableEvidence, target: str) -> TargetRows:
     if any(len(words) != 2 for words in evidence.words):
         raise Refused("a column has more than two values")
     position = evidence.position(target)
-    counted = (evidence.codes[:, position] != GAP) & ~evidence.is_set[:, position]
-    others = [k for k in range(len(evidence.names)) if k != position]
-    values, row_counts = evidence.codes[counted, position], evidence.counts[counted]
+    has_value = (evidence.codes[:, position] != GAP) & ~evidence.is_set[:, position]
+    other_positions = [k for k in range(len(evidence.names)) if k != position]
+    values, row_counts = evidence.codes[has_value, position], evidence.counts[has_value]
     return TargetRows(
-        tuple(evidence.names[k] for k in others),
-        evidence.codes[counted][:, others],
+        tuple(evidence.names[k] for k in other_positions),
+        evidence.codes[has_value][:, other_positions],
         np.where(values == 0, row_counts, 0),
         np.where(values == 1, row_counts, 0),
     )

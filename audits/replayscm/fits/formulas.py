@@ -499,14 +499,14 @@ def check_scm_front(evidence: TableEvidence, certificate: Certificate) -> str:
                 if sinks >> k & 1:
                     terms = _multiply(terms, _sum_options(options[k], below))
             sign = 1 if sinks.bit_count() & 1 else -1
-            for point, numbers in terms.items():
+            for point, counts in terms.items():
                 formulas, functions = total.get(point, (0, 0))
-                total[point] = formulas + sign * numbers[0], functions + sign * numbers[1]
-        sums.append({point: numbers for point, numbers in total.items() if numbers != (0, 0)})
+                total[point] = formulas + sign * counts[0], functions + sign * counts[1]
+        sums.append({point: counts for point, counts in total.items() if counts != (0, 0)})
     points: list[Point] = []
-    for (errors, size), numbers in sorted(sums[-1].items(), key=lambda item: (item[0][1], item[0][0])):
+    for (errors, size), counts in sorted(sums[-1].items(), key=lambda item: (item[0][1], item[0][0])):
         if not points or errors < points[-1][0]:
-            points.append((errors, size, *numbers))
+            points.append((errors, size, *counts))
     points = [point for point in points if data.max_errors is None or point[0] <= data.max_errors]
     return "" if points == [tuple(point) for point in data.points] else f"the front is {points[:8]}"
 
@@ -515,16 +515,16 @@ def _points_by_parents(
     evidence: TableEvidence, name: str, inner: Sequence[str], measure: Measure, max_parents: int
 ) -> dict[int, Sums]:
     """Return, by the mask of parents among the inner columns, the points of functions with exactly these parents."""
-    rows, listed = rows_of_target(evidence, name), catalogue(measure)
+    rows, functions_catalogue = rows_of_target(evidence, name), catalogue(measure)
     options: dict[int, Sums] = {}
     for num_parents in range(min(max_parents, len(rows.columns)) + 1):
         for chosen in combinations(range(len(rows.columns)), num_parents):
             checkpoint(f"points of {name}", 0, 1)
             mask = sum(1 << inner.index(rows.columns[v]) for v in chosen if rows.columns[v] in inner)
             sums = options.setdefault(mask, {})
-            for point, numbers in _least_points(rows, chosen, listed).items():
+            for point, counts in _least_points(rows, chosen, functions_catalogue).items():
                 formulas, functions = sums.get(point, (0, 0))
-                sums[point] = formulas + numbers[0], functions + numbers[1]
+                sums[point] = formulas + counts[0], functions + counts[1]
     return options
 
 
@@ -549,9 +549,9 @@ def _sum_options(options: Mapping[int, Sums], allowed: int) -> Sums:
     total: Sums = {}
     for mask, sums in options.items():
         if not mask & ~allowed:
-            for point, numbers in sums.items():
+            for point, counts in sums.items():
                 formulas, functions = total.get(point, (0, 0))
-                total[point] = formulas + numbers[0], functions + numbers[1]
+                total[point] = formulas + counts[0], functions + counts[1]
     return total
 
 

@@ -363,9 +363,9 @@ def local_alternatives(latent: LatentScm, max_parents: int, training: Iterable[W
     gold = {v: from_formula(mechanism, windows[v]).bits for v, mechanism in latent.model.mechanisms.items()}
     tables = {}
     for variable, mechanism in latent.model.mechanisms.items():
-        listed, sizes = functions_over(len(windows[variable]), LOCAL.cap)
+        candidate_tables, sizes = functions_over(len(windows[variable]), LOCAL.cap)
         small = sizes <= min(mechanism.size + LOCAL.slack, LOCAL.cap)
-        tables[variable] = listed[small & (listed != np.uint64(gold[variable]))]
+        tables[variable] = candidate_tables[small & (candidate_tables != np.uint64(gold[variable]))]
     return LocalAlternatives(windows, gold, tables).fitting(training)
 
 
@@ -378,11 +378,11 @@ def functions_over(num_vars: int, max_size: int) -> tuple[Tables, npt.NDArray[np
     functions = essential_functions(num_vars, STANDARD_OPERATORS)
     tables, sizes = [], []
     for num_essential in range(1, num_vars + 1):
-        listed = slice(int(functions.starts[num_essential]), int(functions.ends[num_essential]))
-        small = functions.sizes[listed] <= max_size
+        interval = slice(int(functions.starts[num_essential]), int(functions.ends[num_essential]))
+        small = functions.sizes[interval] <= max_size
         for positions in combinations(range(num_vars), num_essential):
-            tables.append(_expand_tables(functions.bits[listed][small], positions, num_vars))
-            sizes.append(functions.sizes[listed][small])
+            tables.append(_expand_tables(functions.bits[interval][small], positions, num_vars))
+            sizes.append(functions.sizes[interval][small])
     return np.concatenate(tables), np.concatenate(sizes)
 
 

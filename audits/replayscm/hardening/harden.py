@@ -112,7 +112,7 @@ def _best_row(family: WorldFamily, targets: Targets, objective: objectives.Objec
 def _target_assignments(
     assigned: Mapping[str, Column], unit: int, num_units: int, done: Sequence[int]
 ) -> Iterator[tuple[int, ...]]:
-    """Return the assignments of the targets in a unit; in the is_last unit only those that leave no column constant."""
+    """Return the assignments of the targets in a unit; in the last unit only those that leave no column constant."""
     all_but_unit = ((1 << num_units) - 1) ^ (1 << unit)
     is_last = len(done) == num_units
     return product(

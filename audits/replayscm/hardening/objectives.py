@@ -343,12 +343,12 @@ def supplied_alternatives(
 
     problem: before hardening; added: the worlds added; families, spent: as in `goal_outcome`
     """
-    for number, model in enumerate(alternatives, 1):
+    for position, model in enumerate(alternatives, 1):
         if not replays(model, problem.task.training):
-            yield SuppliedAlternative(number, "", "")
+            yield SuppliedAlternative(position, "", "")
             continue
         world = next((world.id for world in added if not fits(model, [world])), "")
-        yield SuppliedAlternative(number, world, "" if world else _explain_unseparated(model, families, spent))
+        yield SuppliedAlternative(position, world, "" if world else _explain_unseparated(model, families, spent))
 
 
 def discovery_outcome(

@@ -389,8 +389,8 @@ def _without_each_world(parts: Parts) -> Iterator[WithoutWorld]:
     if not 1 < len(worlds) <= MAX_WORLDS_LEFT_OUT:
         return
     for index, world in enumerate(worlds):
-        rest = Panel(task.training.variables, worlds[:index] + worlds[index + 1 :])
-        space = VersionSpace(replace(task, training=rest), parts.space.model_class)
+        training = Panel(task.training.variables, worlds[:index] + worlds[index + 1 :])
+        space = VersionSpace(replace(task, training=training), parts.space.model_class)
         try:
             remaining = str(space.count)
         except BudgetSpent:

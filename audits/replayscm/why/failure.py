@@ -173,8 +173,10 @@ def _decision_facts(decision: HeldoutDecision | None) -> Iterator[Fact]:
     if decision is None:
         return
     remaining = "one answer" if decision.decided else "several answers"
-    number = "1 SCM fits" if decision.members == 1 else f"{number_text(decision.members)} SCMs fit"
-    yield Fact(f"the evidence left {remaining}: {number} ({decision.in_words})", "good" if decision.decided else "warn")
+    count_text = "1 SCM fits" if decision.members == 1 else f"{number_text(decision.members)} SCMs fit"
+    yield Fact(
+        f"the evidence left {remaining}: {count_text} ({decision.in_words})", "good" if decision.decided else "warn"
+    )
 
 
 def _compare(problem: Problem, target: Scm, model: Scm, variable: str) -> VariableComparison:

@@ -499,9 +499,9 @@ def _fit(why: ReplayWhy, start: str) -> str:
 
 def _what_decides(why: ReplayWhy) -> Iterator[str | tuple[str]]:
     """Yield the world without which most SCMs would fit."""
-    counted = [(int(entry.remaining), entry.world) for entry in why.without if entry.remaining.isdecimal()]
-    if counted:
-        remaining, world = max(counted, key=lambda entry: entry[0])
+    remaining_by_world = [(int(entry.remaining), entry.world) for entry in why.without if entry.remaining.isdecimal()]
+    if remaining_by_world:
+        remaining, world = max(remaining_by_world, key=lambda entry: entry[0])
         if remaining > 1:
             yield ". Without "
             yield (world,)
@@ -547,10 +547,10 @@ def facts(why: ReplayWhy) -> tuple[Fact, ...]:
         parts.append(Fact(f"open: {listed(list(why.open))}"))
     if why.decided and why.state != "decided":
         parts.append(Fact(f"decided: {listed(list(why.decided))}"))
-    counted = (
+    count_words = (
         "counted exactly" if why.count.is_exact else f"at most {number_text(int(why.count.upper or why.count.lower))}"
     )
-    parts.append(Fact(f"{counted}; each variable depends on at most {why.max_parents} others"))
+    parts.append(Fact(f"{count_words}; each variable depends on at most {why.max_parents} others"))
     if why.state == "open":
         parts.append(Fact(cost(why.deciders)))
     return tuple(parts)

@@ -545,8 +545,8 @@ def context_words(context: Context, names: Sequence[str]) -> str:
     return f"do({', '.join(targets)}) and {visible}" if targets else visible
 
 
-def _unused(name: str, taken: set[str]) -> str:
-    number = 0
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
+def _unused(name: str, used_names: set[str]) -> str:
+    suffix = 0
+    while f"{name}_{suffix}" in used_names:
+        suffix += 1
+    return f"{name}_{suffix}"

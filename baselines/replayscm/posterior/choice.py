@@ -72,8 +72,8 @@ class ImaginedWorlds:
         num_variables, num_members, _ = self.values.shape
         shape = num_members, self.num_worlds
         ranks = random.random((num_variables, *shape)).argsort(axis=0).argsort(axis=0)
-        numbers = random.choice((1, 2, 3), shape, p=NUM_TARGETS)
-        targets = np.repeat(ranks < numbers, self.num_rows, axis=2)
+        num_targets = random.choice((1, 2, 3), shape, p=NUM_TARGETS)
+        targets = np.repeat(ranks < num_targets, self.num_rows, axis=2)
         biases = np.repeat(random.choice(ASSIGNMENT_BIASES, shape), self.num_rows, axis=1)
         by_row = random.random(self.values.shape) < biases
         constant = np.repeat(random.random((num_variables, *shape)) < 0.5, self.num_rows, axis=2)
@@ -87,14 +87,16 @@ class ImaginedWorlds:
         All in one draw: a call for each root of each of the 256 members took ten times as long.
         """
         indices = {name: index for index, name in enumerate(self.task.variables)}
-        pairs = [(indices[root], place) for place, member in enumerate(self.members) for root in member.roots]
-        variables, places = np.array(pairs, np.int64).reshape(-1, 2).T
-        numbers = np.array([len(columns) for columns in self._shown])
-        starts = np.cumsum(numbers) - numbers
-        picks = random.integers(numbers[variables, np.newaxis], size=(len(pairs), self.num_worlds))
+        pairs = [
+            (indices[root], member_index) for member_index, member in enumerate(self.members) for root in member.roots
+        ]
+        variables, member_indices = np.array(pairs, np.int64).reshape(-1, 2).T
+        num_columns = np.array([len(columns) for columns in self._shown])
+        starts = np.cumsum(num_columns) - num_columns
+        picks = random.integers(num_columns[variables, np.newaxis], size=(len(pairs), self.num_worlds))
         sampled = self.values.copy()
         worlds = sampled.reshape(*sampled.shape[:2], self.num_worlds, self.num_rows)
-        worlds[variables, places] = np.concatenate(self._shown)[starts[variables, np.newaxis] + picks]
+        worlds[variables, member_indices] = np.concatenate(self._shown)[starts[variables, np.newaxis] + picks]
         np.copyto(self.values, sampled, where=self.free)
 
     def _replay(self) -> None:
@@ -104,19 +106,21 @@ class ImaginedWorlds:
         """
         orders = [member.order() for member in self.members]
         for step in range(max(map(len, orders), default=0)):
-            places = np.array([index for index, order in enumerate(orders) if step < len(order)])
-            variables = np.array([orders[place][step] for place in places])
-            mechanisms = [self.members[place].mechanisms[orders[place][step]] for place in places]
-            rows = np.zeros((len(places), self.values.shape[2]), np.uint8)
+            member_indices = np.array([index for index, order in enumerate(orders) if step < len(order)])
+            variables = np.array([orders[member_index][step] for member_index in member_indices])
+            mechanisms = [
+                self.members[member_index].mechanisms[orders[member_index][step]] for member_index in member_indices
+            ]
+            rows = np.zeros((len(member_indices), self.values.shape[2]), np.uint8)
             parents = [_indices(mechanism.parents) for mechanism in mechanisms]
             for bit in range(max(map(len, parents))):
                 having = np.array([index for index, of in enumerate(parents) if bit < len(of)])
                 sources = np.array([parents[number][bit] for number in having])
-                rows[having] |= self.values[sources, places[having]] << np.uint8(bit)
+                rows[having] |= self.values[sources, member_indices[having]] << np.uint8(bit)
             tables = np.stack([_table(mechanism.bits) for mechanism in mechanisms])
             columns = np.take_along_axis(tables, rows, axis=1)
-            free = self.free[variables, places]
-            self.values[variables, places] = np.where(free, columns, self.values[variables, places])
+            free = self.free[variables, member_indices]
+            self.values[variables, member_indices] = np.where(free, columns, self.values[variables, member_indices])
 
     def agreement(self, variable: int, mechanism: Local) -> int:
         """Bit i: the mechanism agrees with all of member i's worlds."""
@@ -275,9 +279,9 @@ def _ascend(worlds: ImaginedWorlds, options: dict[int, list[Local]], start: Memb
                 if second != variable:
                     agreeing &= worlds.agreement(second, mechanism)
             for mechanism in options[variable]:
-                number = (agreeing & worlds.agreement(variable, mechanism)).bit_count()
-                if number > best and (changed := _with(member, variable, mechanism)):
-                    member, best, improved = changed, number, True
+                num_agreeing = (agreeing & worlds.agreement(variable, mechanism)).bit_count()
+                if num_agreeing > best and (changed := _with(member, variable, mechanism)):
+                    member, best, improved = changed, num_agreeing, True
     return best, member
 
 

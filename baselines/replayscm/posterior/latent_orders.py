@@ -260,8 +260,8 @@ class LocalPosterior:
             return mass
         if table.num_vars == prior.MAX_PARENTS:
             sized = prior.size_weights(self.configuration)
-            listed = sized.weights[self.evidence.agreeing(table)[1]].sum()
-            mass[prior.ANY] = listed + sized.remaining_mass * 0.5 ** table.care.bit_count()
+            catalogued_mass = sized.weights[self.evidence.agreeing(table)[1]].sum()
+            mass[prior.ANY] = catalogued_mass + sized.remaining_mass * 0.5 ** table.care.bit_count()
             return mass
         functions = prior.function_weights(table.num_vars, self.configuration)
         agrees = (functions.bits & np.uint32(table.care)) == np.uint32(table.value & table.care)
@@ -329,8 +329,8 @@ class LocalPosterior:
             for parents, _ in self.sets(variable, window):
                 assert column is not None
                 bits, weights = self.functions(variable, parents, column)
-                place = int(weights.argmax())
-                mechanism = Local(parents, bits[place])
+                index = int(weights.argmax())
+                mechanism = Local(parents, bits[index])
                 mass = self.mechanism_mass(variable, window, mechanism)
                 if mass > heaviest[0]:
                     heaviest = mass, mechanism
@@ -351,16 +351,16 @@ class LocalPosterior:
     def _function_mass(self, variable: int, mechanism: Local, column: int) -> float:
         num_parents = mechanism.parents.bit_count()
         words, sizes = prior.essential(num_parents)
-        place = np.flatnonzero(words == mechanism.bits)
+        indices = np.flatnonzero(words == mechanism.bits)
         if num_parents == prior.MAX_PARENTS and column == prior.ANY:
             sized = prior.size_weights(self.configuration)
             care = self.evidence.tables(variable)[mechanism.parents].care
             return float(
-                sized.weights[sizes[place[0]]] if len(place) else sized.remaining_mass * 0.5 ** care.bit_count()
+                sized.weights[sizes[indices[0]]] if len(indices) else sized.remaining_mass * 0.5 ** care.bit_count()
             )
-        if not len(place) or num_parents == prior.MAX_PARENTS:
+        if not len(indices) or num_parents == prior.MAX_PARENTS:
             return 0.0
-        return float(prior.function_weights(num_parents, self.configuration).weights[column, place[0]])
+        return float(prior.function_weights(num_parents, self.configuration).weights[column, indices[0]])
 
     def sample(self, rng: Random, variable: int, window: Mask) -> Local:
         """Sample a mechanism with probability proportional to what it weighs in this window."""

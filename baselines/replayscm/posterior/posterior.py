@@ -57,10 +57,13 @@ def r_hat(histories: Sequence[Sequence[float]]) -> float | None:
     if len(histories) < 2 or length < 2:
         return None
     chains = [history[:length] for history in histories]
-    within, between = fmean(variance(chain) for chain in chains), variance([fmean(chain) for chain in chains])
-    if within == 0:
-        return 1.0 if between == 0 else None
-    return sqrt((length - 1) / length + between / within)
+    within_variance, between_variance = (
+        fmean(variance(chain) for chain in chains),
+        variance([fmean(chain) for chain in chains]),
+    )
+    if within_variance == 0:
+        return 1.0 if between_variance == 0 else None
+    return sqrt((length - 1) / length + between_variance / within_variance)
 
 
 @dataclass
@@ -176,17 +179,17 @@ class SampledPosterior:
 
     def _propose(self, order: list[int], configuration: int, rng: Random) -> int:
         """Make one move in the order, or take another configuration, which is returned."""
-        kind, size, places = rng.random(), len(order), self._places
+        kind, size, movable = rng.random(), len(order), self._places
         if kind < 0.1:
             return rng.randrange(len(self.locals))
         if kind < 0.2 and self.num_roots:
             first, second = rng.randrange(self.num_roots), rng.randrange(size if self._hidden else self.num_roots)
             order[first], order[second] = order[second], order[first]
-        elif kind < 0.5 and len(places) > 1:
-            place = rng.randrange(self.num_roots, size - 1)
-            order[place], order[place + 1] = order[place + 1], order[place]
-        elif places:
-            order.insert(rng.choice(places), order.pop(rng.choice(places)))
+        elif kind < 0.5 and len(movable) > 1:
+            index = rng.randrange(self.num_roots, size - 1)
+            order[index], order[index + 1] = order[index + 1], order[index]
+        elif movable:
+            order.insert(rng.choice(movable), order.pop(rng.choice(movable)))
         return configuration
 
     def _weight(self, configuration: int, order: list[int]) -> float:
@@ -206,9 +209,9 @@ class SampledPosterior:
             placed |= 1 << v
         return weight
 
-    def _window(self, chain: _Chain, order: Sequence[int], place: int) -> Mask:
+    def _window(self, chain: _Chain, order: Sequence[int], index: int) -> Mask:
         length = self.locals[chain.configuration].configuration.window
-        return sum(1 << u for u in order[max(0, place - length) : place])
+        return sum(1 << u for u in order[max(0, index - length) : index])
 
     # --- starts -----------------------------------------------------------------------------------------------------
 
@@ -328,13 +331,13 @@ def _chain_probability(chain: list[tuple[int, int, int]], num_rows: int) -> floa
     return fsum(p * (1.0 - (LEVELS[top] if top >= 0 else 0.0)) ** (num_rows - present) for top, p in reached.items())
 
 
-def _assignments(low: int, high: int, baseline: int, others: int) -> float:
+def _assignments(low: int, high: int, baseline: int, num_free: int) -> float:
     """Probability that a group's levels have exactly that lowest and that highest one."""
 
     def inside(a: int, b: int) -> float:
         if a > b or (baseline and not a <= BASELINE <= b):
             return 0.0
-        return float(((b - a + 1) / len(LEVELS)) ** others)
+        return float(((b - a + 1) / len(LEVELS)) ** num_free)
 
     if low == high:
         return inside(low, high)

@@ -55,7 +55,7 @@ class Drawn:
 
 def pack(samples: Iterable[Drawn]) -> bytes:
     """Return the contents of the shipped file: all classes, ascending by number of parents, table bits and size."""
-    records = sorted((sample.num_parents, *key, number) for sample in samples for key, number in sample.counts.items())
+    records = sorted((sample.num_parents, *key, count) for sample in samples for key, count in sample.counts.items())
     return zlib.compress(np.array(records, _RECORD).tobytes(), 9)
 
 
@@ -185,18 +185,18 @@ def function_weights(num_parents: int, configuration: Configuration) -> Function
     counts = np.zeros((NUM_COLUMNS, len(smallest)))
     dropped, once, num_samples = 0, 0, 0
     by_least: dict[int, float] = {}
-    for (bits, size), number in load_shipped()[num_parents].counts.items():
+    for (bits, size), count in load_shipped()[num_parents].counts.items():
         if not low <= size <= high:
             continue
-        num_samples += number
-        once += number == 1
+        num_samples += count
+        once += count == 1
         cap = min(SHORTCUT_CAP, size - 1)
         shortens = num_parents <= SHORTCUT_VARIABLES and least_size[bits] <= cap
         if configuration.refutes and cap >= configuration.shortcut_floor and shortens:
-            dropped += number
+            dropped += count
             continue
-        counts[ANY if size > SHORTCUT_CAP else size - XOR_SIZE :, bits] += number
-        by_least[least_size[bits]] = by_least.get(least_size[bits], 0.0) + number
+        counts[ANY if size > SHORTCUT_CAP else size - XOR_SIZE :, bits] += count
+        by_least[least_size[bits]] = by_least.get(least_size[bits], 0.0) + count
     if not num_samples:
         counts[:, _xor_table(num_parents)] = 1.0
         return FunctionWeights(words, counts[:, words])
@@ -217,14 +217,16 @@ def size_weights(configuration: Configuration) -> SizeWeights:
     low, high = configuration.sizes
     sampled = [(bits, n) for (bits, size), n in load_shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
     words = np.array([bits for bits, _ in sampled], np.uint64)
-    numbers = np.array([number for _, number in sampled], np.float64)
+    counts = np.array([count for _, count in sampled], np.float64)
     order = np.argsort(functions.words)
-    place = order[np.minimum(np.searchsorted(functions.words, words, sorter=order), len(order) - 1)]
-    listed = functions.words[place] == words
-    shares = np.bincount(functions.sizes[place[listed]], numbers[listed], minlength=functions.max_size + 1)
+    positions = order[np.minimum(np.searchsorted(functions.words, words, sorter=order), len(order) - 1)]
+    is_catalogued = functions.words[positions] == words
+    shares = np.bincount(
+        functions.sizes[positions[is_catalogued]], counts[is_catalogued], minlength=functions.max_size + 1
+    )
     available = np.bincount(essential(MAX_PARENTS)[1], minlength=functions.max_size + 1)
-    weights = np.divide(shares, available, out=np.zeros(len(shares)), where=available > 0) / numbers.sum()
-    return SizeWeights(weights, float(numbers[~listed].sum() / numbers.sum()))
+    weights = np.divide(shares, available, out=np.zeros(len(shares)), where=available > 0) / counts.sum()
+    return SizeWeights(weights, float(counts[~is_catalogued].sum() / counts.sum()))
 
 
 @cache

@@ -1,8 +1,8 @@
 """Checks of programs from elsewhere: faults, and mechanisms and graph beside those of a reference.
 
 Order and kinds follow the paper's checks of generated programs (arXiv 2605.09079, H.4 and Table 27): syntax, language,
-what an SCM needs, number of nodes, private noise, acyclicity, connectedness, topology. What only tabulating the
-equations shows comes last: functions that raise, and limits of work. Nothing is ever executed.
+parts of an SCM, number of nodes, private noise, acyclicity, connectedness, topology. Functions that raise and limits of
+work come last, because they show only when equations are tabulated. Programs are interpreted, never executed.
 
 The structure matches iff canonical names and parent sets are equal (arXiv 2605.09079, section 4.2 and Table 2).
 """
@@ -74,8 +74,9 @@ def compare_structure(
 ) -> StructureDifference:
     """Compare a program's graph with a reference.
 
-    names: the program's name -> the reference's, for nodes whose canonical names differ. `ModelError` where two nodes
-    of one graph have the same canonical name, or a name to be mapped is no node.
+    names: name in the program -> name in the reference, for nodes whose canonical names differ
+
+    `ModelError` if two nodes of a graph have the same canonical name, or if `names` has a name that is no node.
     """
     renamed = _rename(graph, reference, names or {})
     edges, required = _edges(renamed), _edges(reference)
@@ -117,14 +118,15 @@ def _edges(graph: Parents) -> set[Edge]:
     return {(parent, node) for node, parents in graph.items() for parent in parents}
 
 
-# --- Mechanisms of a program by diagrams, where their tables are too large: values, effects, and beside a reference
+# --- Mechanisms whose tables are too large, by decision diagrams: values, effects, and comparison with a reference ----
 
 
 @dataclass(frozen=True, eq=False)
 class DiagramNode:
     """A node of a program.
 
-    sources: of each parameter, the parent or the sampler; domains: the values that it gives, sorted
+    sources: for each parameter the function whose result it gets, f_* or U_*
+    domains: for each parameter its possible values, sorted
     """
 
     name: str
@@ -138,7 +140,7 @@ class DiagramNode:
 
 
 def diagram_nodes(source: str) -> dict[str, DiagramNode]:
-    """Return the nodes of a module in the order of its calls; `Unsupported` where it raises or leaves its limits."""
+    """Return the nodes of a module in the order of its calls; `Unsupported` if one raises or exceeds its limits."""
     parsed = parse(source)
     definitions = read_definitions(source)
     work = StepBudget()
@@ -191,10 +193,10 @@ def _effective_arguments(node: DiagramNode, budget: DecisionBudget) -> set[int]:
 def compare_mechanisms(
     nodes: Mapping[str, DiagramNode], reference: Mapping[str, DiagramNode], names: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a sentence for each node that differs from the reference, in its values or for some arguments.
+    """Yield a sentence for each node whose values, or whose value for some arguments, differ from the reference.
 
-    The graphs are equal. names: the program's name -> the reference's, where canonical names differ. Noise is not
-    compared: a node whose noise has an effect is compared in its values alone.
+    Requires equal graphs. A node whose noise has an effect is compared by its set of values alone.
+    names: name in the program -> name in the reference, for nodes whose canonical names differ
     """
     budget = DecisionBudget()
     by_canonical = {canonical_name(name): name for name in reference}
@@ -202,7 +204,8 @@ def compare_mechanisms(
     for node in nodes.values():
         counterpart = reference[target[node.name]]
         if node.values != counterpart.values:
-            yield f"{node.name} is one of {_listed(node.values)}, in the reference of {_listed(counterpart.values)}."
+            values, reference_values = _list_values(node.values), _list_values(counterpart.values)
+            yield f"{node.name} is one of {values}, in the reference of {reference_values}."
         elif len(node.sources) > 1:
             yield from _compare_node(node, counterpart, target, budget)
 
@@ -216,15 +219,16 @@ def _compare_node(
     try:
         if any(_noise_of(compared) in _effective_arguments(compared, budget) for compared in (node, counterpart)):
             return
-        places = [order.get(target.get(parent, ""), -1) for parent in parents]
-        if any(k >= 0 and node.domains[i] != counterpart.domains[k] for i, k in enumerate(places)):
-            return  # a parent takes other values, which was reported
+        # parameter of the reference for each parameter of the node; -1 for its noise
+        parameters = [order.get(target.get(parent, ""), -1) for parent in parents]
+        if any(k >= 0 and node.domains[i] != counterpart.domains[k] for i, k in enumerate(parameters)):
+            return  # a parent has other values, which was reported at the parent
         # the last argument is the reference's own noise, which the program does not read
         noise = _noise_of(counterpart)
         sizes = [*map(len, node.domains), len(counterpart.domains[noise])]
         decisions = Decisions(sizes, reading_order(node.diagram), budget)
         first = decisions.function_of(node.diagram.reordered([*range(len(parents)), -1]))
-        second = decisions.function_of(counterpart.diagram.reordered([*places, noise]))
+        second = decisions.function_of(counterpart.diagram.reordered([*parameters, noise]))
         difference = decisions.find_difference(first, second)
     except TooManyDecisions as error:
         yield f"{node.name} was not compared: {error}."
@@ -242,11 +246,11 @@ def _noise_of(node: DiagramNode) -> int:
     return next(k for k, source in enumerate(node.sources) if source.startswith(SAMPLER))
 
 
-def _listed(values: Sequence[Symbol]) -> str:
+def _list_values(values: Sequence[Symbol]) -> str:
     return ", ".join(values[:20]) + (f" and {len(values) - 20} others" if len(values) > 20 else "")
 
 
-# --- The first fault of a program from elsewhere, in a fixed order, and what is odd about one without a fault ---------
+# --- The first fault of an external program, in a fixed order, and findings about one without a fault -----------------
 
 
 class FaultKind(StrEnum):
@@ -265,7 +269,10 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """line: counted from 1, None for a fault of the whole program; node: None where no single node is at fault."""
+    """A failed check.
+
+    line: counted from 1, None for a fault of the whole program; node: None if no single node is at fault
+    """
 
     kind: FaultKind
     sentence: str
@@ -277,9 +284,9 @@ class Fault:
 class ProgramCheck:
     """The outcome of all checks of one program.
 
-    fault: the first that fails, None if none does
-    graph: the parents of each node, None where the equations could not be read
-    model: None if there is a fault, and where the tables are too large to be made
+    fault: the first check that failed, None if all passed
+    graph: parents of each node, None if the equations could not be read
+    model: None if there is a fault, or if the tables are too large
     findings: edges without effect and nodes with one value, a sentence each, of a program without a fault
     """
 
@@ -322,7 +329,7 @@ def check_program(source: str, *, num_nodes: int | None = None, topology: str | 
 
 
 def _read_mechanisms(source: str) -> tuple[Model | None, tuple[str, ...]]:
-    """Return the model, None where its tables are too large, and the findings about its mechanisms."""
+    """Return the model, None if its tables are too large, and the findings about its mechanisms."""
     try:
         model = load_source(source)
     except TooManyCombinations as error:
@@ -401,16 +408,13 @@ def _wrong_graph(outline: Outline, topology: str | None) -> Iterator[Fault]:
 
 
 def find_cycle(graph: Parents) -> list[str]:
-    """Return the nodes of a cycle, each a parent of the next and the last of the first, from the earliest one on.
-
-    An acyclic graph has none.
-    """
+    """Return the nodes of a cycle, each a parent of the next, from the earliest in the graph on; empty without one."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         cycle: list[str] = error.args[1][:-1]  # its first node is also its last
         nodes = list(graph)
-        start = min(range(len(cycle)), key=lambda place: nodes.index(cycle[place]))
+        start = min(range(len(cycle)), key=lambda index: nodes.index(cycle[index]))
         return cycle[start:] + cycle[:start]
     return []
 

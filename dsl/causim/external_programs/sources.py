@@ -1,12 +1,12 @@
-"""Programs from elsewhere: files of them, their equations, statements with few arguments, and their bundle.
+"""External programs: their files, their equations, lowering to statements with few arguments, and their bundle.
 
-`language.driver` refuses a program whose noise is shared or whose calls are out of order, without a graph. Here every
-variable of the driver stands for the call that it is assigned from, wherever that call is, so that the fault itself
+`language.driver` refuses a program whose noise is shared or whose calls are out of order, without giving its graph.
+Here a variable of the driver stands for the call that it is assigned from, wherever that call is. So the fault itself
 can be named: a noise in two equations, an equation without noise, a cycle.
 
-`a + b + c` becomes three statements, `sum([a, b, c])` too, a loop over a list of names one statement a turn. What is
-returned, and whether the function raises, stays the same. The steps of a call do not: limits of a call are those of
-the text as it is written.
+Lowering turns `a + b + c` and `sum([a, b, c])` into three statements, and a loop over a list of names into one
+statement for each turn. The returned value stays the same, and so does whether the function raises. The number of steps
+of a call changes.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ from calibrant.dsl.errors import PoolError, in_one_line
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
 from calibrant.dsl.records import decode_line, pool_head
 
-# --- The equations of a program as its driver states them, sound or not: which noise and which parents each one
-# is given
+# --- The equations of a program as its driver states them, valid or not: noise and parents of each --------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Equation:
 
     name: the mechanism without its f_
     parents, noises: the mechanisms (without f_) and samplers (with U_) that its arguments come from, in order
-    line: of the call, counted from 1
+    line: line of the call, counted from 1
     premature: the first argument that is computed after this call, None if all are computed before it
     """
 
@@ -67,7 +66,10 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """lines: the line of each definition, by its name; equations: in the order of the calls."""
+    """Definitions and equations of a module.
+
+    lines: name of a definition -> its line; equations: in the order of the calls
+    """
 
     lines: Mapping[str, int]
     equations: tuple[Equation, ...]
@@ -101,7 +103,10 @@ def read_outline(source: str) -> Outline:
 
 
 class _DriverReader:
-    """Reads the calls of a driver. parameters: of each function; offset: what its line numbers lack."""
+    """Reader of the calls of a driver.
+
+    parameters: function -> its parameters; offset: added to line numbers of the driver's tree
+    """
 
     def __init__(self, parameters: Mapping[str, Sequence[str]], offset: int) -> None:
         self._parameters = parameters
@@ -181,13 +186,13 @@ class _DriverReader:
         return UnsupportedAt(f"{DRIVER}: {message}", getattr(node, "lineno", 1) + self._offset, DRIVER)
 
 
-# --- Sums and loops over written-out lists taken apart into statements, so that each reads few arguments --------------
-MAX_STATEMENTS = 2_000  # statements of a function that is taken apart
+# --- Lowering: sums and loops over literal lists become statements, each of which reads few arguments -----------------
+MAX_STATEMENTS = 2_000  # statements of a lowered function
 SUM = "sum"
 
 
 def lower_function(node: ast.FunctionDef) -> ast.FunctionDef:
-    """Return a definition with long expressions taken apart; as it is where it becomes too long."""
+    """Return the lowered definition; unchanged if it rebinds `sum` or would have more than MAX_STATEMENTS."""
     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     names |= {argument.arg for argument in node.args.args}
     if SUM in names & {argument.arg for argument in node.args.args} | _assigned(node):
@@ -197,7 +202,7 @@ def lower_function(node: ast.FunctionDef) -> ast.FunctionDef:
     body: list[ast.stmt] = []
     for statement in node.body:
         if isinstance(statement, ast.Assign) and _single_target(statement) in lists:
-            continue  # it stands where it is used
+            continue  # it is inlined where it is used
         for lowered in _lower_statement(_Inline(lists).visit(deepcopy(statement)), fresh):
             body.append(lowered)
             if len(body) > MAX_STATEMENTS:
@@ -216,7 +221,7 @@ def _single_target(statement: ast.Assign) -> str:
 
 
 def _elements(value: ast.expr, changing: set[str]) -> list[ast.expr] | None:
-    """Return the elements of a written list of constants and of names that never change; None for anything else."""
+    """Return the elements of a literal list of constants and names that are not in `changing`; None for others."""
     if not isinstance(value, ast.List | ast.Tuple):
         return None
     plain = all(
@@ -227,7 +232,7 @@ def _elements(value: ast.expr, changing: set[str]) -> list[ast.expr] | None:
 
 
 def _written_lists(node: ast.FunctionDef) -> dict[str, ast.expr]:
-    """Return the lists that are assigned once, in the body itself, and only ever gone through or added up."""
+    """Return the literal lists by name that are assigned once, in the body itself, and only iterated over or summed."""
     stores = [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
     changing = set(stores)
     sources: set[int] = set()
@@ -252,7 +257,7 @@ class _Inline(ast.NodeTransformer):
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self._values = values
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # the name that ast asks for
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # the name that ast requires
         value = self._values.get(node.id) if isinstance(node.ctx, ast.Load) else None
         return node if value is None else deepcopy(value)
 
@@ -286,7 +291,7 @@ def _lower_statement(node: ast.stmt, fresh: Iterator[str]) -> Iterator[ast.stmt]
 
 
 def _turns(node: ast.For) -> list[ast.stmt] | None:
-    """Return the statements of a loop over a written list, turn by turn; None for any other loop."""
+    """Return the statements of a loop over a literal list, turn by turn; None for any other loop."""
     body = [part for statement in node.body for part in ast.walk(statement)]
     if node.orelse or any(isinstance(part, ast.Break | ast.Continue) for part in body):
         return None
@@ -299,7 +304,7 @@ def _turns(node: ast.For) -> list[ast.stmt] | None:
 
 
 def _terms(value: ast.expr) -> list[ast.expr]:
-    """Return the terms of a sum from the left; of anything else itself."""
+    """Return the terms of a sum from the left; for another expression the expression alone."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         return [*_terms(value.left), value.right]
     argument = _summed(value)
@@ -313,7 +318,7 @@ def _terms(value: ast.expr) -> list[ast.expr]:
 
 
 def _comprehended(node: ast.GeneratorExp | ast.ListComp) -> list[ast.expr] | None:
-    """Return the terms that a comprehension over a written list gives, 0 where its condition fails."""
+    """Return the terms of a comprehension over a literal list, 0 if its condition fails; None for others."""
     (source, *further) = node.generators
     inner = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
     parts = [part for tree in (node.elt, *source.ifs) for part in ast.walk(tree)]
@@ -335,7 +340,7 @@ def _comprehended(node: ast.GeneratorExp | ast.ListComp) -> list[ast.expr] | Non
 # --- Programs in files: modules, state files, JSON lines of {id, source}, and folders of these. Nothing is executed
 MODULE, STATES, LINES = ".py", ".json", ".jsonl"
 STATE_NAME = "state.json"
-MAX_HEAD_BYTES = 65_536  # in which a state file has its key
+MAX_HEAD_BYTES = 65_536  # the key "scms" of a state file is searched in so many first bytes
 MAX_MODULE_BYTES = 2_000_000  # the reader of programs refuses texts of over 200,000 characters itself
 _COPY = re.compile(r"scm_.*?(_nocomments|(?<!_v\d)(?<!_v\d\d))\.py")
 
@@ -345,7 +350,7 @@ class ProgramSource:
     """The text of a program.
 
     label: file, and id or version, as reports name it
-    scm_id, version, topology: as a state file states them; empty, None elsewhere
+    scm_id, version, topology: as a state file states them; empty or None for other files
     """
 
     label: str
@@ -386,10 +391,10 @@ def _is_state_file(path: Path) -> bool:
 
 
 def read_programs(path: Path) -> Iterator[ProgramSource]:
-    """Yield the programs of a path, those of a folder by name; `PoolError` names file and line of what is none.
+    """Yield the programs of a path, those of a folder by name; `PoolError` names file and line of an invalid one.
 
-    Of a folder with a state file that is read, else the modules and the files of lines; a module without comments
-    beside the one with comments, and a copy of the latest version, are not read a second time.
+    A folder with a state file is read from that file, else from its modules and files of lines. A second copy of a
+    module is skipped: one without comments, or one of the latest version without its number.
     """
     if path.is_dir():
         yield from _read_folder(path)
@@ -424,8 +429,8 @@ def _read_folder(folder: Path) -> Iterator[ProgramSource]:
             continue
         num_files += 1
         for source in read_programs(path):
-            place = path.relative_to(folder).as_posix()
-            yield ProgramSource(source.label.replace(path.name, place, 1), source.text)
+            relative_path = path.relative_to(folder).as_posix()
+            yield ProgramSource(source.label.replace(path.name, relative_path, 1), source.text)
     if not num_files:
         raise PoolError("no programs: neither state.json, nor .py files, nor lines of id and source", file=folder.name)
 
@@ -444,14 +449,14 @@ def _module(path: Path) -> str:
 def _read_lines(path: Path) -> Iterator[ProgramSource]:
     try:
         with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
+            for line_number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
                 try:
-                    record = decode_line(line, ProgramLine, where=f"line {number}")
+                    record = decode_line(line, ProgramLine, where=f"line {line_number}")
                 except PoolError as error:
                     raise error.with_location(file=path.name) from None
-                yield ProgramSource(f"{path.name}:{number}: {in_one_line(record.id)[:80]}", record.source)
+                yield ProgramSource(f"{path.name}:{line_number}: {in_one_line(record.id)[:80]}", record.source)
     except OSError as error:
         raise PoolError(error.strerror or "cannot be read", file=path.name) from None
     except UnicodeError as error:
@@ -464,7 +469,7 @@ def _read_lines(path: Path) -> Iterator[ProgramSource]:
 def bundle_of_source(source: str, model: Model, topology: str = "") -> Bundle:
     """Return a bundle with the texts of a module, whose model is `model`.
 
-    Where taking the module apart would change what it means, the bundle is rendered from the model.
+    If splitting the module into definitions would change its model, the bundle is rendered from the model.
     """
     lines = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     imports: list[str] = []

@@ -309,12 +309,12 @@ _VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.items()))
 
 
 def _times(frame: Frame, left_value: Any, right_value: Any) -> Any:
-    for text, number in ((left_value, right_value), (right_value, left_value)):
+    for text, factor in ((left_value, right_value), (right_value, left_value)):
         if type(text) in (str, list, tuple):
-            if type(number) not in (int, bool):
+            if type(factor) not in (int, bool):
                 raise Unsupported("a text or list is multiplied by what is no integer")
-            charge_copy(frame, len(text) * max(number, 0))
-            result = text * number
+            charge_copy(frame, len(text) * max(factor, 0))
+            result = text * factor
             if type(result) is tuple:
                 charge_value(frame, result)
             return result

@@ -150,11 +150,11 @@ class Uniform:
         return "a continuous random number"
 
     def _below(self, threshold: object) -> bool:
-        number = _number(threshold)
-        if abs(number) > 1:
-            return number > 0
+        bound = _number(threshold)
+        if abs(bound) > 1:
+            return bound > 0
         self._choices.spend(_COMPARISON_STEPS)
-        cut = _exact(number)
+        cut = _exact(bound)
         if cut <= self._low or cut >= self._high:
             return cut >= self._high
         below = self._choices.pick(lambda: self._parts(cut)) == 0
@@ -233,8 +233,8 @@ def _choice(choices: Choices, seq: object) -> Any:
 def _choices(
     choices: Choices, population: object, weights: object = None, *, cum_weights: object = None, k: object = 1
 ) -> list[Any]:
-    pool, number = _sequence(population), _integer(k)
-    if not 0 <= number <= 100:
+    pool, num_draws = _sequence(population), _integer(k)
+    if not 0 <= num_draws <= 100:
         raise Unsupported("random.choices is asked for more than 100 items")
     if weights is not None and cum_weights is not None:
         raise Unsupported("random.choices is given both weights and cumulative weights")
@@ -242,21 +242,21 @@ def _choices(
     if weighting is None:
         if not 0 < len(pool) <= MAX_OPTIONS:
             raise Unsupported("a random choice from nothing, or from too much")
-        return [pool[choices.evenly(len(pool))] for _ in range(number)]
+        return [pool[choices.evenly(len(pool))] for _ in range(num_draws)]
 
     @cache
     def shares() -> list[Fraction]:
         return _shares(choices, len(pool), weighting, is_cumulative=cum_weights is not None)
 
-    return [pool[choices.pick(shares)] for _ in range(number)]
+    return [pool[choices.pick(shares)] for _ in range(num_draws)]
 
 
-def _shares(choices: Choices, number: int, weighting: object, *, is_cumulative: bool) -> list[Fraction]:
-    if not isinstance(weighting, list | tuple) or len(weighting) != number:
+def _shares(choices: Choices, num_items: int, weighting: object, *, is_cumulative: bool) -> list[Fraction]:
+    if not isinstance(weighting, list | tuple) or len(weighting) != num_items:
         raise Unsupported("the weights of random.choices are not a list with one number for each item")
     if any(type(weight) not in (int, float) or weight != weight or abs(weight) == float("inf") for weight in weighting):
         raise Unsupported("a weight of random.choices is not a finite number")
-    choices.spend(_FRACTION_STEPS * number)
+    choices.spend(_FRACTION_STEPS * num_items)
     exact = [_exact(weight) for weight in weighting]
     if is_cumulative:
         exact = [after - before for before, after in zip([Fraction(0), *exact], exact, strict=False)]
@@ -264,7 +264,7 @@ def _shares(choices: Choices, number: int, weighting: object, *, is_cumulative: 
     for weight in exact:
         total += weight
         choices.spend(price_of(total))
-    choices.spend(number * price_of(total))
+    choices.spend(num_items * price_of(total))
     if min(exact, default=Fraction(-1)) < 0 or not total:
         raise Unsupported("the weights of random.choices are negative or all zero")
     return [weight / total for weight in exact]
@@ -282,14 +282,14 @@ def _randint(choices: Choices, a: object, b: object) -> int:
 
 
 def _sample(choices: Choices, population: object, k: object) -> list[Any]:
-    sequence, number = _sequence(population), _integer(k)
+    sequence, num_draws = _sequence(population), _integer(k)
     if len(sequence) > MAX_OPTIONS:
         raise Unsupported(f"a random choice between more than {MAX_OPTIONS} options")
     choices.spend(len(sequence) // 16)
     pool = list(sequence)
-    if not 0 <= number <= min(len(pool), 100):
+    if not 0 <= num_draws <= min(len(pool), 100):
         raise Unsupported("random.sample is asked for more items than there are")
-    return [pool.pop(choices.evenly(len(pool))) for _ in range(number)]
+    return [pool.pop(choices.evenly(len(pool))) for _ in range(num_draws)]
 
 
 def _getrandbits(choices: Choices, k: object) -> int:

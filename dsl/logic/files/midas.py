@@ -210,7 +210,9 @@ def _of_cell_line(
     column = names[cell_line]
     width = len(lines[0][1])
     remaining = [
-        (number, fields) for number, fields in lines[1:] if len(fields) != width or _clamp(fields, column, file, number)
+        (line_number, fields)
+        for line_number, fields in lines[1:]
+        if len(fields) != width or _clamp(fields, column, file, line_number)
     ]
     header.counts["other-cell-line"] = len(lines) - 1 - len(remaining)
     return [lines[0], *remaining]
@@ -242,11 +244,11 @@ def parse_clamps(text: str, file: str = "") -> list[Experiment]:
 
 
 def _sort_columns(line: tuple[int, list[str]], file: str, nodes: set[str]) -> _Header:
-    number, fields = line
+    line_number, fields = line
     repeated = find_repeated(fields)
     if repeated is not None:
-        raise _of_column("occurs twice", "column-twice", repeated, file, number)
-    header = _Header(number)
+        raise _of_column("occurs twice", "column-twice", repeated, file, line_number)
+    header = _Header(line_number)
     for position, text in enumerate(fields):
         _sort_column(_Column(position, text, text[3:].strip()), header, file, nodes)
     return header
@@ -346,22 +348,22 @@ def _read_rows(lines: Sequence[tuple[int, list[str]]], header: _Header, file: st
     width = len(lines[0][1])
     clocks = {column.name: column for column in header.times}
     times = [clocks[column.name if column.name in clocks else ALL_READOUTS] for column in header.values]
-    for number, fields in lines[1:]:
+    for line_number, fields in lines[1:]:
         if len(fields) != width:
             problem = f"{len(fields)} fields; the header has {width}"
-            raise RefusedError(problem, reason="fields", line=number, file=file)
+            raise RefusedError(problem, reason="fields", line=line_number, file=file)
         treatments = [fields[column.position] for column in (*header.stimuli, *header.inhibitors)]
         header.counts["blank-treatments"] += sum(cell.lower() in _MISSING for cell in treatments)
         on, off = (
-            frozenset(column.name for column in columns if _clamp(fields, column, file, number))
+            frozenset(column.name for column in columns if _clamp(fields, column, file, line_number))
             for columns in (header.stimuli, header.inhibitors)
         )
-        values = tuple(_value(fields[column.position], column, file, number) for column in header.values)
+        values = tuple(_value(fields[column.position], column, file, line_number) for column in header.values)
         row_times = tuple(
-            _time(fields[column.position], column, value, file=file, line=number)
+            _time(fields[column.position], column, value, file=file, line=line_number)
             for column, value in zip(times, values, strict=True)
         )
-        rows.append(_Row(number, Experiment(on, off), row_times, values))
+        rows.append(_Row(line_number, Experiment(on, off), row_times, values))
     if not rows:
         raise RefusedError("no row below the header", reason="no-row", file=file)
     return rows
@@ -414,20 +416,20 @@ def _choose_times(rows: Sequence[_Row], time: Times | None, file: str) -> frozen
     present = sorted({entry for row in rows for entry in row.times if entry is not None})
     if not present:
         raise RefusedError("no DA cell has a time", reason="no-time", file=file)
-    listed = ", ".join(f"{entry:g}" for entry in present[:10]) + (", ..." if len(present) > 10 else "")
+    time_list = ", ".join(f"{entry:g}" for entry in present[:10]) + (", ..." if len(present) > 10 else "")
     if time is None:
         if len(present) > 1:
             latest, last_two = f"{present[-1]:g}", ",".join(f"{entry:g}" for entry in present[-2:])
-            problem = f"several times: {listed}; name one (--time {latest}) or several (--time {last_two})"
+            problem = f"several times: {time_list}; name one (--time {latest}) or several (--time {last_two})"
             raise RefusedError(problem, reason="several-times", file=file)
         return frozenset(present)
     texts = time.split(",") if isinstance(time, str) else [time] if isinstance(time, int | float) else [*time]
     chosen = [entry if isinstance(entry, int | float) else _number(entry.strip()) for entry in texts]
-    for text, number in zip(texts, chosen, strict=True):
-        if number is None or number not in present:
-            problem = f"no time {readable_repr(text)}; there are: {listed}"
+    for text, time_point in zip(texts, chosen, strict=True):
+        if time_point is None or time_point not in present:
+            problem = f"no time {readable_repr(text)}; there are: {time_list}"
             raise RefusedError(problem, reason="no-time", file=file)
-    return frozenset(float(number) for number in chosen if number is not None)
+    return frozenset(float(time_point) for time_point in chosen if time_point is not None)
 
 
 def _normalise(

@@ -23,14 +23,14 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
     Empty fields beyond the header, and lines of empty fields, which spreadsheets write, are left out.
     """
     width = 0
-    for number, line in enumerate(split_lines(text), 1):
+    for line_number, line in enumerate(split_lines(text), 1):
         if not line.strip():
             continue
         try:
             fields = next(csv.reader([line], strict=True))
         except (csv.Error, StopIteration) as error:
             problem = f"not a line of comma-separated fields: {error}"
-            raise RefusedError(problem, reason="fields", line=number, file=file) from None
+            raise RefusedError(problem, reason="fields", line=line_number, file=file) from None
         fields = [field.strip() for field in fields]
         if not any(fields):
             continue
@@ -41,8 +41,8 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
             if width == 1 and (";" in fields[0] or "\t" in fields[0]):
                 separator = "semicolons" if ";" in fields[0] else "tabs"
                 problem = f"fields are separated by {separator}; save the file with commas, and with decimal points"
-                raise RefusedError(problem, reason="header", line=number, file=file)
-        yield number, fields[:width] if not any(fields[width:]) else fields
+                raise RefusedError(problem, reason="header", line=line_number, file=file)
+        yield line_number, fields[:width] if not any(fields[width:]) else fields
 
 
 def check_name(name: str, *, file: str, where: str) -> str:
@@ -112,14 +112,14 @@ def parse_networks(text: str, file: str = "") -> list[ListedModel]:
     if not clauses:
         raise PoolError("no column of a clause; write a clause as v<-a+!b", file=file, field="header")
     models = []
-    for number, fields in lines[1:]:
-        where = f"line {number}"
+    for line_number, fields in lines[1:]:
+        where = f"line {line_number}"
         if len(fields) != len(header):
             raise PoolError(f"{len(fields)} fields; the header has {len(header)}", file=file, instance=where)
         model = frozenset(
             clause for position, clause in clauses.items() if _flag(fields[position], clause, file=file, where=where)
         )
-        models.append(_with_numbers(model, fields, plain, file, number))
+        models.append(_with_numbers(model, fields, plain, file, line_number))
     return models
 
 
@@ -138,21 +138,21 @@ def _flag(text: str, clause: item.Clause, *, file: str, where: str) -> bool:
 
 
 def _with_numbers(model: item.Model, fields: Sequence[str], plain: dict[str, int], file: str, line: int) -> ListedModel:
-    numbers: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     for name in (_WEIGHT, _MSE, _SIZE):
         text = fields[plain[name]] if name in plain else ""
-        number = _finite(text)
-        if text and (number is None or number < 0):
+        parsed = _finite(text)
+        if text and (parsed is None or parsed < 0):
             problem = f"{readable_repr(text)}; a number of 0 or more"
             raise PoolError(problem, file=file, instance=f"line {line}", field=f"column '{name}'")
-        numbers[name] = number
-    weight, size = numbers[_WEIGHT], numbers[_SIZE]
-    for name, number in ((_WEIGHT, weight), (_SIZE, size)):
-        if number is not None and (number != int(number) or number > MAX_WEIGHT):
-            problem = f"{number:g}; an integer of at most {MAX_WEIGHT}"
+        values[name] = parsed
+    weight, size = values[_WEIGHT], values[_SIZE]
+    for name, parsed in ((_WEIGHT, weight), (_SIZE, size)):
+        if parsed is not None and (parsed != int(parsed) or parsed > MAX_WEIGHT):
+            problem = f"{parsed:g}; an integer of at most {MAX_WEIGHT}"
             raise PoolError(problem, file=file, instance=f"line {line}", field=f"column '{name}'")
     whole = 1 if weight is None else int(weight)
-    return ListedModel(model, whole, numbers[_MSE], None if size is None else int(size), line)
+    return ListedModel(model, whole, values[_MSE], None if size is None else int(size), line)
 
 
 def _finite(text: str) -> float | None:

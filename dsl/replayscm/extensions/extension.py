@@ -140,9 +140,9 @@ def parent_weights(prior: Prior, num_variables: int, max_parents: int) -> tuple[
     """
     if prior is Prior.UNIFORM:
         return (Fraction(1),) * (max_parents + 1)
-    others = num_variables - 1
+    num_others = num_variables - 1
     return tuple(
-        Fraction(1, comb(others, j) * num_essential_functions(j)) if j <= others else Fraction(0)
+        Fraction(1, comb(num_others, j) * num_essential_functions(j)) if j <= num_others else Fraction(0)
         for j in range(max_parents + 1)
     )
 

@@ -37,10 +37,10 @@ E = TypeVar("E", bound=Enum)
 class AllowanceRecord(msgspec.Struct, forbid_unknown_fields=True):
     """The budget of an episode."""
 
-    worlds: Annotated[int, Meta(description="after the start")]
-    rows: Annotated[int, Meta(description="of a world")]
-    max_targets: Annotated[int, Meta(description="of an action")]
-    contexts: Annotated[str, Meta(description="all, drawn or chosen")]
+    worlds: Annotated[int, Meta(description="largest number of worlds requested after the start")]
+    rows: Annotated[int, Meta(description="number of rows of a world")]
+    max_targets: Annotated[int, Meta(description="largest number of targets of an action")]
+    contexts: Annotated[str, Meta(description="contexts of a world: all, drawn or chosen")]
 
 
 class ForecastRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,16 +56,18 @@ class ExtensionRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     pools.records.ProblemRecord describes them.
     """
 
-    max_parents: Annotated[int | None, Meta(description="class of an extended item, hidden parents included")] = None
-    prior: Annotated[str, Meta(description="uniform or by_parents")] = Prior.UNIFORM.value
+    max_parents: Annotated[
+        int | None, Meta(description="parent limit of the class of an extended item, hidden parents included")
+    ] = None
+    prior: Annotated[str, Meta(description="prior over SCMs: uniform or by_parents")] = Prior.UNIFORM.value
     noise: Annotated[
         str | dict[str, Any] | None, Meta(description='"1/20", {"shared": [[rate, prior], ..]} or {"each": [..]}')
     ] = None
     hidden: Annotated[
         dict[str, list[str] | None], Meta(description="name -> exact functional parents, or null for any")
     ] = {}
-    allowance: Annotated[AllowanceRecord | None, Meta(description="of an episode")] = None
-    question: Annotated[str, Meta(description="map or forecast")] = Question.MAP.value
+    allowance: Annotated[AllowanceRecord | None, Meta(description="budget of an episode")] = None
+    question: Annotated[str, Meta(description="kind of answer: map or forecast")] = Question.MAP.value
     forecast_worlds: Annotated[list[ForecastRecord], Meta(description="worlds to forecast")] = msgspec.field(
         default_factory=list, name="asked"
     )
@@ -230,7 +232,7 @@ def read_rates(raw: str | Mapping[str, str] | None, extension: Extension | None)
 
 def _grid_rate(text: Any, noise: NoiseModel, field: str) -> Fraction:
     rate = parse_rate(text, field)
-    if all(rate != listed for listed, _ in noise.grid):
+    if all(rate != grid_rate for grid_rate, _ in noise.grid):
         raise PoolError(f"rate {rate} is not on the grid", field=field)
     return rate
 
@@ -284,13 +286,13 @@ def require_forecast(extension: Extension | None, heldout: Panel) -> None:
     if len(extension.forecast_worlds) != len(heldout.worlds):
         counts = f"{len(extension.forecast_worlds)} worlds to forecast, {len(heldout.worlds)} held out"
         raise PoolError(counts, field="asked")
-    for number, (forecast, world) in enumerate(zip(extension.forecast_worlds, heldout.worlds, strict=True)):
-        field, constants = f"asked[{number}]", dict(forecast.constants)
+    for index, (forecast, world) in enumerate(zip(extension.forecast_worlds, heldout.worlds, strict=True)):
+        field, constants = f"asked[{index}]", dict(forecast.constants)
         if world.intervention.assigned or constants != dict(world.intervention.constants):
             raise PoolError("its intervention is not that of the held-out world", field=field)
         # an intervention overwrites the values of the roots that it sets
-        free = [(place, root) for place, root in enumerate(extension.roots) if root not in constants]
-        stated = [[text[place] for place, _ in free] for text in forecast.contexts]
+        free = [(position, root) for position, root in enumerate(extension.roots) if root not in constants]
+        stated = [[text[position] for position, _ in free] for text in forecast.contexts]
         if stated != [[str(values[root]) for _, root in free] for values in world.rows()]:
             raise PoolError("its contexts are not the rows of the held-out world", field=field)
     endogenous = {v for v in extension.variables if v not in extension.roots}

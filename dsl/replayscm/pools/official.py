@@ -377,10 +377,10 @@ def _labels(record: records.Fields, problem: records.Fields, parameters: records
 def _alternative_sources(problem: records.Fields) -> str | None:
     """Return, as a JSON list, the models that gave the known alternative of an Alternative-SCM record, or None."""
     pair = problem.child("goldAnswer").child("scm_alt_exp")
-    listed = pair.get("alternativeSupport")
-    if not isinstance(listed, list):
+    entries = pair.get("alternativeSupport")
+    if not isinstance(entries, list):
         return None
-    models = {entry.get("model") for entry in listed if isinstance(entry, dict)}
+    models = {entry.get("model") for entry in entries if isinstance(entry, dict)}
     return json.dumps(sorted(model for model in models if isinstance(model, str)))
 
 
@@ -462,8 +462,8 @@ def _intervention(raw: records.Fields, extra: records.Fields) -> tuple[dict[str,
         raise PoolError(
             f"unknown mode {short_repr(mode)}; known: none, hard_constant, hard_assigned", field="InterventionMode"
         )
-    listed = source.names("InterventionTargetsAssigned", assigned)
-    if set(listed) != set(assigned) or not set(constants) <= set(targets) or len(set(targets)) != len(targets):
+    stated_targets = source.names("InterventionTargetsAssigned", assigned)
+    if set(stated_targets) != set(assigned) or not set(constants) <= set(targets) or len(set(targets)) != len(targets):
         raise PoolError("targets are not the constant ones plus the assigned ones", field="InterventionTargetsAll")
     if (mode == "none" and targets) or (mode != "hard_assigned" and assigned):
         raise PoolError(f"mode {mode} does not go with targets {', '.join(targets)}", field="InterventionMode")
@@ -471,10 +471,10 @@ def _intervention(raw: records.Fields, extra: records.Fields) -> tuple[dict[str,
 
 
 def _older_intervention(raw: records.Fields) -> tuple[dict[str, int], list[str]]:
-    listed = raw.sequence("interventions") if "interventions" in raw else [raw.get("intervention", {})]
-    if len(listed) > 1:
-        raise PoolError(f"{len(listed)} interventions in one world; at most one is understood", field="interventions")
-    entry = records.Fields(listed[0] if listed else {}, "intervention")
+    entries = raw.sequence("interventions") if "interventions" in raw else [raw.get("intervention", {})]
+    if len(entries) > 1:
+        raise PoolError(f"{len(entries)} interventions in one world; at most one is understood", field="interventions")
+    entry = records.Fields(entries[0] if entries else {}, "intervention")
     kind = entry.text("type", "hard_do")
     if kind != "hard_do":
         raise PoolError(f"unknown intervention type {short_repr(kind)}; known: hard_do", field="intervention.type")

@@ -50,7 +50,7 @@ class HiddenOrderRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_
 class HiddenRootsRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_roots", tag_field="type"):
     """Only the number of roots is disclosed."""
 
-    root_count: Annotated[int, Meta(description="that number")]
+    root_count: Annotated[int, Meta(description="number of roots")]
 
 
 DisclosureRecord: TypeAlias = OrderedRecord | BlocksRecord | HiddenOrderRecord | HiddenRootsRecord
@@ -128,8 +128,8 @@ class HeaderRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     format: Annotated[str, Meta(description="name of the format")]
     version: Annotated[int, Meta(description="version of the format")]
-    name: Annotated[str, Meta(description="of the pool")] = ""
-    metadata: Annotated[dict[str, Any], Meta(description="whatever its maker says of it")] = {}
+    name: Annotated[str, Meta(description="name of the pool")] = ""
+    metadata: Annotated[dict[str, Any], Meta(description="free fields, such as seed and strata")] = {}
 
 
 class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -138,7 +138,7 @@ class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     id: Annotated[str, Meta(description="unique in the instance")]
     rows: Annotated[list[str], Meta(description="a text of 0 and 1 for each unit, a character for each variable")]
     constants: Annotated[dict[str, int], Meta(description="variable -> value that it is clamped to in every row")] = {}
-    assigned: Annotated[list[str], Meta(description="those set row by row, as the rows show")] = []
+    assigned: Annotated[list[str], Meta(description="variables set row by row, to the values in the rows")] = []
     units: Annotated[
         list[str] | None, Meta(description="names of the rows, only where they differ from the instance's")
     ] = None
@@ -148,11 +148,11 @@ class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 class ResultRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A stored model output with the evaluation that came with it."""
 
-    model: Annotated[str, Meta(description="who answered")]
-    raw_response: Annotated[str | None, Meta(description="its text")] = None
-    extracted_answer: Annotated[Any, Meta(description="what the file says was extracted")] = None
-    evaluation: Annotated[dict[str, Any], Meta(description="the metrics that came with it")] = {}
-    verdict: Annotated[dict[str, Any], Meta(description="what stands beside the evaluation, such as `valid`")] = {}
+    model: Annotated[str, Meta(description="name of the model")]
+    raw_response: Annotated[str | None, Meta(description="text of the response")] = None
+    extracted_answer: Annotated[Any, Meta(description="extracted answer, as the file states it")] = None
+    evaluation: Annotated[dict[str, Any], Meta(description="metrics, as the file states them")] = {}
+    verdict: Annotated[dict[str, Any], Meta(description="fields beside the evaluation, such as `valid`")] = {}
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -160,14 +160,16 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
     heldout: Annotated[list[WorldRecord], Meta(description="the held-out worlds")] = []
     gold: Annotated[dict[str, str] | None, Meta(description="variable -> formula of the latent SCM")] = None
-    gold_size: Annotated[int | None, Meta(description="its total size as stated")] = None
+    gold_size: Annotated[int | None, Meta(description="total formula size of gold, as stated")] = None
     latent_order: Annotated[list[str] | None, Meta(description="every variable, causes before effects")] = None
-    max_predecessors: Annotated[int | None, Meta(description="the generator's window")] = None
+    max_predecessors: Annotated[
+        int | None, Meta(description="number of predecessors from which the generator drew parents")
+    ] = None
     budget_deltas: Annotated[list[int], Meta(description="slack values of accGoldPlus")] = msgspec.field(
         default_factory=lambda: [0, 10, 25]
     )
     labels: Annotated[dict[str, str], Meta(description="stratum, seed, difficulty and pairing ids")] = {}
-    seed: Annotated[int | None, Meta(description="of flips and drawn contexts")] = None
+    seed: Annotated[int | None, Meta(description="seed of flips and drawn contexts")] = None
     noise: Annotated[
         str | dict[str, str] | None,
         Meta(description="the true rate, or variable -> rate, where the item does not disclose it"),
@@ -191,13 +193,13 @@ class ProblemRecord(extensions_records.ExtensionRecord, forbid_unknown_fields=Tr
     kind: Annotated[str, Meta(description=f"the benchmark's name of what is asked: {TASK_KINDS}")]
     variables: Annotated[list[str], Meta(description="names, in the order of columns")]
     units: Annotated[list[str], Meta(description="names of the rows")]
-    disclosure: Annotated[DisclosureRecord, Meta(description="what is told about roots and order")]
+    disclosure: Annotated[DisclosureRecord, Meta(description="disclosure of roots and order")]
     training: Annotated[list[WorldRecord], Meta(description="the training worlds")]
     sealed: Annotated[SealedRecord, Meta(description="what solvers do not see")]
-    operators: Annotated[list[str], Meta(description="those that formulas may use")] = msgspec.field(
+    operators: Annotated[list[str], Meta(description="operators that formulas may use")] = msgspec.field(
         default_factory=lambda: list(STANDARD_OPERATORS)
     )
-    allow_constants: Annotated[bool, Meta(description="whether 0 and 1 may")] = False
+    allow_constants: Annotated[bool, Meta(description="whether formulas may use 0 and 1")] = False
     shares_units: Annotated[bool, Meta(description="whether a unit keeps its latent thresholds in every world")] = False
     reference: Annotated[
         dict[str, str] | None,
