@@ -1,8 +1,7 @@
 """The context graph of an agent's inquiry, and dynamic behaviours that extend it during an episode.
 
-Source: arXiv 2604.20039, section 3.2. The states and edges are the paper's; the wording is ours.
-
-Source: arXiv 2604.20039, section 3.3. Which behaviours there are, when they may fire and what they add is the paper's.
+Source: arXiv 2604.20039, sections 3.2 and 3.3. States, edges, behaviours, their conditions and the states that they add
+are the paper's; the wording is ours.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.item import Message
 from calibrant.solvers.blickets.space import activated_rules
 
-# --- The context graph: where an agent stands in its inquiry, and where it may go from there --------------------------
+# --- The context graph: the stages of an inquiry and the transitions between them -------------------------------------
 
 
 class StateType(StrEnum):
@@ -33,7 +32,7 @@ class StateType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A stage of the inquiry, and what the agent is told while it is there."""
+    """A stage of the inquiry; objective and guidelines are shown to the agent while it is in the stage."""
 
     name: str
     type: StateType
@@ -50,7 +49,7 @@ class Edge(NamedTuple):
 class Graph:
     """Graph of states.
 
-    edges: all that were declared; one whose end does not exist (yet) leads nowhere until it does
+    edges: all declared edges; one to or from a state that is not in `states` has no effect until that state is added
     """
 
     states: tuple[State, ...]
@@ -64,7 +63,7 @@ class Graph:
         return tuple(edge.target for edge in self.edges if edge.source == name and self.state(edge.target))
 
     def add_state(self, state: State, edges: Iterable[Edge]) -> Graph:
-        """With one more state; `ValueError` if it is there already."""
+        """Return the graph with one more state; `ValueError` if it has a state of that name."""
         if self.state(state.name):
             raise ValueError(f"the graph has a state {state.name} already")
         return Graph((*self.states, state), (*self.edges, *edges))
@@ -83,10 +82,7 @@ MAX_CHANGES = 3  # changes of the graph that an agent is shown (paper, appendix 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """An agent's place in a graph.
-
-    changes: of the graph so far, in words
-    """
+    """Current state of an agent in a graph; changes: changes of the graph so far, in words."""
 
     graph: Graph
     state: State
@@ -104,7 +100,7 @@ class Context:
         return Context(self.graph, target, self.changes), TransitionOutcome(requested, True)
 
     def toward(self, goal: str) -> str:
-        """Return the next state on a shortest way to another one; empty if it is this one, or if there is no way."""
+        """Return the next state on a shortest path to a state; empty if it is the current one or unreachable."""
         waiting, visited = deque((first, first) for first in self.graph.targets(self.state.name)), {self.state.name}
         while waiting and goal != self.state.name:
             first, name = waiting.popleft()
@@ -181,17 +177,17 @@ GRAPH = Graph(
 START = Context(GRAPH, INITIAL_EXPLORATION)
 
 
-# --- Dynamic behaviours: conditions that are watched for during an episode and, once met, extend the context graph ----
-THRESHOLD = 6.0  # of a score from 0 to 10
-RUNNER_UP = 1.0  # a second behaviour fires too if its score is at most so far below the highest
+# --- Dynamic behaviours: conditions that are scored during an episode and, once met, extend the context graph ---------
+THRESHOLD = 6.0  # least score, from 0 to 10, at which a behaviour fires
+MAX_RUNNER_UP_GAP = 1.0  # a second behaviour fires too if its score is at most so far below the highest
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """Behaviour that a scorer judges and the agent is notified of.
+    """Dynamic behaviour: a condition on the episode that, once met, extends the context graph.
 
-    key: as the paper numbers it; minimum: steps before which it is not scored; condition: what a scorer judges
-    state: what it adds to the graph, with edges from `sources` and to `targets`; notice: what the agent is told
+    key: its number in the paper; minimum: number of steps before it is scored; condition: the text that scorers judge
+    state: state that it adds to the graph, with edges from `sources` and to `targets`; notice: message to the agent
     """
 
     key: str
@@ -204,22 +200,19 @@ class Behaviour:
     notice: str
 
     def extend_context(self, context: Context) -> Context:
-        """Return a context with the behaviour's state and edges.
-
-        Edges from or to states that are not there wait for them.
-        """
+        """Return a context with the behaviour's state and edges; an end of an edge may be a state added later."""
         name = self.state.name
         into = [Edge(source, name) for source in self.sources]
         return context.add_state(self.state, [*into, *(Edge(name, target) for target in self.targets)])
 
 
 def firing(scores: Mapping[Behaviour, float]) -> tuple[Behaviour, ...]:
-    """Return the behaviours that fire in one step: the highest score, and the next if it is close.
+    """Return the behaviours that fire in one step: that of the highest score, and the next if it is close.
 
-    None below THRESHOLD. Of equal scores the one listed first counts as higher.
+    Scores below THRESHOLD never fire. Of equal scores the first in `scores` counts as higher.
     """
     ranked = sorted((b for b, score in scores.items() if score >= THRESHOLD), key=lambda b: -scores[b])
-    return tuple(b for b in ranked[:2] if scores[ranked[0]] - scores[b] <= RUNNER_UP)
+    return tuple(b for b in ranked[:2] if scores[ranked[0]] - scores[b] <= MAX_RUNNER_UP_GAP)
 
 
 _DIMENSION_DISCOVERY = State(
@@ -310,10 +303,10 @@ class Observation(NamedTuple):
 
 
 class EpisodeMemory:
-    """The readings of an episode so far, made from its steps alone.
+    """The readings of an episode so far, derived from its steps alone.
 
     placed: numbers of the objects on the detector, first placed first
-    moves: how many were made, refused ones included; activations: as the task counts them
+    moves: number of moves, refused ones included; activations: their number by the task's convention
     """
 
     __slots__ = ("_index", "activations", "moves", "observations", "placed", "task")
@@ -327,7 +320,7 @@ class EpisodeMemory:
         self._index = {name: i for i, name in enumerate(task.objects)}
 
     def note(self, step: Step[str]) -> None:
-        """Take one more step down; steps come in the order in which they happened."""
+        """Record the next step of the episode."""
         self.moves += step.cost
         if step.reading is None:
             return
@@ -337,7 +330,7 @@ class EpisodeMemory:
         elif "remove" in action:
             removed = self._index[action["remove"]]
             self.placed = tuple(i for i in self.placed if i != removed)
-        else:  # what lay there at the start
+        else:  # the objects at the start
             self.placed = tuple(self._index[name] for name in action["start"])
         active = is_active(step.reading)
         was_active = bool(self.observations) and self.observations[-1].active
@@ -364,10 +357,10 @@ class EpisodeMemory:
 
 
 # --- Scorers of dynamic behaviours: a deterministic one, and one that asks a language model ---------------------------
-HIGHEST = 10.0
-CONFIRMATIONS = 2  # readings that a rule has to have got right before its failure says that it changed
-LAST_MESSAGES = 5
-MESSAGE_CHARACTERS = 300
+MAX_SCORE = 10.0
+CONFIRMATIONS = 2  # right readings of the only consistent rule before a wrong one counts as a change of the rule
+NUM_MESSAGES = 5  # last messages that a scorer sees
+MAX_MESSAGE_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +368,7 @@ class Situation:
     """State of an episode as a scorer sees it.
 
     state: name of the state that the agent is in, empty without a context graph
-    messages: the last LAST_MESSAGES, each cut to MESSAGE_CHARACTERS
+    messages: the last NUM_MESSAGES, each cut to MAX_MESSAGE_CHARS
     """
 
     memory: EpisodeMemory
@@ -402,7 +395,7 @@ class Watch:
         self.scorer = scorer
 
     def scores(self, situation: Situation) -> tuple[BehaviourScore, ...]:
-        """Score those past their minimum; what fires is not scored again. `ValueError` for a score outside 0 to 10."""
+        """Score the behaviours past their minimum that have not fired; `ValueError` for a score outside 0 to 10."""
         due = [b for b in self.waiting if situation.memory.moves >= b.minimum]
         scores = {b: _check_score(b, self.scorer(b, situation)) for b in due}
         fired = firing(scores)
@@ -411,13 +404,13 @@ class Watch:
 
 
 def _check_score(behaviour: Behaviour, score: float) -> float:
-    if not 0 <= score <= HIGHEST:
-        raise ValueError(f"{behaviour.name} was scored {score}; scores are from 0 to {HIGHEST:.0f}")
+    if not 0 <= score <= MAX_SCORE:
+        raise ValueError(f"{behaviour.name} was scored {score}; scores are from 0 to {MAX_SCORE:.0f}")
     return float(score)
 
 
 def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
-    """Behaviours that the deterministic scorer lets fire in an episode, by key, with the number of moves until then."""
+    """Return behaviour key -> number of moves until it first fires under the deterministic scorer."""
     memory, watch = EpisodeMemory(task), Watch(BEHAVIOURS, deterministic)
     fired: dict[str, int] = {}
     for step in steps:
@@ -432,16 +425,16 @@ def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
 
 
 def deterministic(behaviour: Behaviour, situation: Situation) -> float:
-    """10 if the behaviour's condition holds in the readings so far, else 0."""
+    """Return 10 if the behaviour's condition holds in the readings so far, else 0."""
     memory = situation.memory
-    return HIGHEST if _CONDITIONS[behaviour.key](memory.observations, memory.task.n) else 0.0
+    return MAX_SCORE if _CONDITIONS[behaviour.key](memory.observations, memory.task.n) else 0.0
 
 
 def never_active(observations: Sequence[Observation], _num_objects: int) -> bool:
     return not any(o.active for o in observations)
 
 
-def order_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
+def has_order_effect(observations: Sequence[Observation], _num_objects: int) -> bool:
     """Return whether one set, placed in two orders, gave different readings."""
     orders: dict[int, tuple[set[tuple[int, ...]], set[tuple[int, ...]]]] = {}
     for observation in observations:
@@ -449,16 +442,16 @@ def order_made_a_difference(observations: Sequence[Observation], _num_objects: i
     return any(off and on and len(off | on) > 1 for off, on in orders.values())
 
 
-def repetition_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
+def has_varying_readings(observations: Sequence[Observation], _num_objects: int) -> bool:
     """Return whether the same objects, placed in the same order, gave different readings."""
     first: dict[tuple[int, ...], bool] = {}
     return any(first.setdefault(placed, active) != active for placed, active in observations)
 
 
 def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int) -> bool:
-    """Return whether a rule got CONFIRMATIONS readings right after it was the only one left, and then one wrong.
+    """Return whether a rule predicted CONFIRMATIONS readings after it was the only consistent one, and then failed.
 
-    What is left is counted among all rules over any set; after a reading that nothing explains, from that reading on.
+    Consistency is counted over all rules; after a reading that no rule explains, it restarts with that reading.
     """
     satisfied = activated_rules(num_objects)
     everything = candidates = (1 << len(all_rules(num_objects))) - 1
@@ -479,7 +472,7 @@ def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int)
 
 _CONDITIONS: dict[str, Callable[[Sequence[Observation], int], bool]] = {
     "DB1": never_active,
-    "DB2": order_made_a_difference,
-    "DB3": repetition_made_a_difference,
+    "DB2": has_order_effect,
+    "DB3": has_varying_readings,
     "DB4": confirmed_rule_failed,
 }

@@ -1,14 +1,14 @@
 """A blicket episode as a conversation: the paper's three ways of prompting an agent (Base, CG, CG+DB).
 
-A `Dialogue` is driven from outside, reply by reply, so that a loop, a symbolic policy and a training environment can
-all drive it. Source: arXiv 2604.20039, section 3; a turn without a readable action costs no move, which the paper
-leaves open, and the number of turns is bounded instead.
+A `Dialogue` is driven reply by reply by its caller: a loop, a symbolic policy or a training environment. Source: arXiv
+2604.20039, section 3; a turn without a readable action costs no move, which the paper leaves open, and the number of
+turns is bounded instead.
 
-An answer may also stand in the paper's lines `RULE_TYPE:` and `BLICKETS:`; how actions are read is in
+An answer may also be in the paper's lines `RULE_TYPE:` and `BLICKETS:`; how actions are read is in
 dsl.blickets.replies.
 
 A reply is untrusted text of any length. It is read in linear time, and nothing in it is executed; the episode and the
-context graph judge its requests. One reply carries one action: of two that differ neither is chosen.
+context graph judge its requests. A reply has one action; if it has two that differ, neither is chosen.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from calibrant.dsl.item import Message, Model
 # --- Requests of a model's reply: lines that begin with `REASONING:`, `ACTION:` and `TRANSITION:` ---------------------
 _NAMES = re.compile(r"\w+")
 
-MAX_NAME = 64  # characters of a state's name that are kept
-MAX_BEFORE_NAME = 200  # characters behind `TRANSITION:` in which a name is looked for
+MAX_NAME_CHARS = 64  # characters of a state's name that are read
+MAX_SEARCHED_CHARS = 200  # characters behind `TRANSITION:` in which a name is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Reply:
     """Parts of a reply.
 
     reasoning: free text; action: None without a readable one; transition: empty without one
-    problems: one line for each of action and transition that was meant and could not be read, or was missing
+    problems: a line for an unreadable or missing action, and a line for an unreadable transition
     """
 
     reasoning: str = ""
@@ -55,8 +55,8 @@ class Reply:
 def read_reply(text: object, objects: Sequence[str] = (), thoughts: Thoughts = "strip") -> Reply:
     """Parse a reply; never raises. A transition without an action is a valid reply.
 
-    objects: of the item; names in another case are read as theirs, and answers in words need no more than them
-    thoughts: which part of the text is thoughts, in which nothing is read
+    objects: names of the item's objects, matched with case ignored
+    thoughts: how thoughts are recognised; nothing is read in them
     """
     if not isinstance(text, str):
         return Reply(problems=(f"expected text, found {short_repr(text)}",))
@@ -89,9 +89,9 @@ def _sole_transition(parts: list[str], problems: list[str]) -> str:
 
 
 def _name(part: str) -> str:
-    """Return the first word behind the mark, as states are spelled."""
-    word = _NAMES.search(part[:MAX_BEFORE_NAME])
-    return word[0].upper()[:MAX_NAME] if word else ""
+    """Return the first word behind the mark, in the spelling of states."""
+    word = _NAMES.search(part[:MAX_SEARCHED_CHARS])
+    return word[0].upper()[:MAX_NAME_CHARS] if word else ""
 
 
 def written_reply(reply: Reply) -> str:
@@ -129,11 +129,11 @@ class Turn:
     """Outcome of one reply.
 
     step: None if the reply had no action
-    activations, placed: after it, the latter as names, first placed first
+    activations: number of activations after the reply; placed: names of the objects then on, first placed first
     state: after the reply's transition; empty without a context graph
-    transition: None if the reply requested for none
-    scores: of the behaviours that were scored; notice: what the agent was told because some fired
-    problems: what of the reply could not be read
+    transition: None if the reply requested none
+    scores: scores of the behaviours; notice: message to the agent about those that fired
+    problems: as in `Reply`
     """
 
     step: Step[str] | None
@@ -149,11 +149,11 @@ class Turn:
 class Dialogue:
     """One episode in messages.
 
-    messages: all so far; the last one is addressed to the agent until the dialogue is closed
+    messages: all messages so far; until the dialogue is closed, the last one is to the agent
     turns: the outcome of each reply
-    context: where the agent stands, None without a context graph
-    actions: numbered lists the moves after each reading, and `ACTION: 1` is the first of them
-    thoughts: which part of a reply is thoughts
+    context: the agent's state in the context graph, None without a graph
+    actions: if "numbered", the moves are listed after each reading, and `ACTION: 1` means the first of them
+    thoughts: how thoughts in replies are recognised
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Dialogue:
         return self.episode.closed or len(self.turns) >= self._max_turns
 
     def take_text(self, text: object) -> Turn:
-        """Take a model's reply as it wrote it; anything that is no text is refused like unreadable text."""
+        """Take the text of a model's reply; a value that is no text counts as an unreadable reply."""
         words = self._named_action(text) if self.actions == "numbered" and isinstance(text, str) else text
         reply = read_reply(words, self.episode.task.objects, self._thoughts)
         return self._take(reply, text if isinstance(text, str) else "")
@@ -199,7 +199,7 @@ class Dialogue:
 
     @property
     def moves(self) -> list[str]:
-        """The moves that are possible, in the order of the objects."""
+        """The possible moves, in the order of the objects."""
         placed = self.memory.names
         return [f"{'remove' if name in placed else 'place'} {name}" for name in self.episode.task.objects]
 
@@ -222,13 +222,13 @@ class Dialogue:
         return ["\n".join(f"{move_number}. {move}" for move_number, move in enumerate(self.moves, 1))]
 
     def take(self, reply: Reply) -> Turn:
-        """Take a structured reply, of a symbolic policy; its text is written here."""
+        """Take a structured reply of a symbolic policy; its text is derived from it."""
         return self._take(reply, written_reply(reply))
 
     def notes(self) -> dict[int, trace.Notes]:
-        """Return transitions and behaviours by number of the step in `episode.steps`, as traces have them.
+        """Return index in `episode.steps` -> transitions and behaviours, as traces have them.
 
-        A transition in a reply without an action is noted at the next step, unless that has one of its own.
+        The transition of a reply without an action is recorded at the next step, unless that has one of its own.
         """
         notes: dict[int, trace.Notes] = {}
         requested: str | None = None
@@ -243,7 +243,7 @@ class Dialogue:
         return notes
 
     def _take(self, reply: Reply, text: str) -> Turn:
-        """`ValueError` if the dialogue is closed."""
+        """Take a reply; `ValueError` if the dialogue is closed."""
         if self.closed:
             raise ValueError("the dialogue is closed")
         self.messages.append({"role": "assistant", "content": text})
@@ -277,8 +277,8 @@ class Dialogue:
         return "\n".join(f"{behaviour.notice} New state: {behaviour.state.name}." for behaviour in fired)
 
     def _recent(self) -> tuple[Message, ...]:
-        recent = self.messages[-context.LAST_MESSAGES :]
-        return tuple({"role": m["role"], "content": m["content"][: context.MESSAGE_CHARACTERS]} for m in recent)
+        recent = self.messages[-context.NUM_MESSAGES :]
+        return tuple({"role": m["role"], "content": m["content"][: context.MAX_MESSAGE_CHARS]} for m in recent)
 
     def _answer(self, turn: Turn) -> str:
         """Return the message that answers the agent's reply."""
@@ -297,18 +297,18 @@ class Dialogue:
         return [self.context.render()] if self.context else []
 
 
-Policy: TypeAlias = Callable[[Dialogue], Reply]  # what to reply to a dialogue, without words
+Policy: TypeAlias = Callable[[Dialogue], Reply]  # dialogue -> structured reply
 
 
 def converse(dialogue: Dialogue, model: Model) -> Dialogue:
-    """Let a model talk until the dialogue is closed."""
+    """Exchange messages with a model until the dialogue is closed; return the dialogue."""
     while not dialogue.closed:
         dialogue.take_text(model(dialogue.messages))
     return dialogue
 
 
 def play_dialogue(dialogue: Dialogue, policy: Policy) -> Dialogue:
-    """Let a symbolic policy act until the dialogue is closed."""
+    """Let a symbolic policy reply until the dialogue is closed; return the dialogue."""
     while not dialogue.closed:
         dialogue.take(policy(dialogue))
     return dialogue

@@ -1,4 +1,4 @@
-"""Methods to compare language models with: what a fixed strategy reaches in a laboratory; each is a row of tables.
+"""Methods with a fixed strategy, for comparison with language models in a laboratory; each is a row of tables.
 
 Each plays one open episode, from the task and its readings alone, and returns the answer to submit. A *setting* is an
 intervention on one property, a *base* the intercept of a property or of the frequency, a *member* a mechanism that fits
@@ -36,8 +36,8 @@ from calibrant.solvers.causalab.quadratic import exact_reading, exact_readings, 
 from calibrant.solvers.causalab.space import FREQUENCY_BASE, WeightedDags, frequency_equation, likely_dags
 from calibrant.solvers.outcome import BudgetSpent, Found, Outcome, OutOfBudget
 
-# --- The frequency's equation from what is shown before any setting, which is free of noise ---------------------------
-DISPLAY = 0.01  # weights below what is displayed count as 0
+# --- The frequency's equation from the values shown before any setting, which are free of noise -----------------------
+DISPLAY_STEP = 0.01  # last displayed decimal; smaller weights count as 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Regression:
 
 
 def before_settings(task: Task) -> Evidence:
-    """Return the evidence at the start; no noise was on it, whatever comes later."""
+    """Return the evidence at the start, which is free of noise in every task."""
     return evidence_of(replace(task, noise=False))
 
 
 def space_before_settings(task: Task) -> WeightedDags | None:
-    """Return the version space at the start, of `likely_dags`; None where it is not enumerated."""
+    """Return the version space at the start, by `likely_dags`; None if it is not enumerated."""
     try:
         space = likely_dags(before_settings(task))
     except BudgetSpent:
@@ -75,7 +75,7 @@ def space_before_settings(task: Task) -> WeightedDags | None:
 
 
 def decided_equation(task: Task) -> Regression | None:
-    """Return the equation whose prediction most members share; None where there is no such space."""
+    """Return an equation with the prediction that most members share; None if the space is not enumerated."""
     space = space_before_settings(task)
     if space is None:
         return None
@@ -98,72 +98,72 @@ def least_norm_equation(task: Task) -> Regression:
     crystal = [mean if isnan(value) else exact_reading(value) for value in evidence.reactor[:-1].tolist()]
     predicted = sum((weight * value for weight, value in zip(solution, crystal, strict=True)), start=base)
     displayed = ((node, float(weight)) for node, weight in zip(evidence.nodes, solution, strict=False))
-    weights = {node: weight for node, weight in displayed if abs(weight) > DISPLAY}
+    weights = {node: weight for node, weight in displayed if abs(weight) > DISPLAY_STEP}
     return Regression(weights, float(base), float(predicted))
 
 
 def _regression(evidence: Evidence, row: np.ndarray[Any, np.dtype[np.float64]]) -> Regression:
     first = evidence.table[0]
     base = float(np.round(first[-1] - first @ row, 2))
-    crystal = np.nan_to_num(evidence.reactor[:-1], nan=50.0)  # a middling value for what is not shown
+    crystal = np.nan_to_num(evidence.reactor[:-1], nan=50.0)  # hidden values are taken as 50
     weights = {evidence.nodes[i]: float(row[i]) for i in np.flatnonzero(row)}
     return Regression(weights, base, float(np.round(base + crystal @ row[:-1], 2)))
 
 
 @dataclass(frozen=True, slots=True)
-class HandedIn:
+class Submission:
     """A hypothesis as JSON, and the frequency to dial; None dials nothing."""
 
     hypothesis: Mapping[str, Any]
     frequency: float | None
 
 
-# of the rows here only `random_mechanism` draws
-Row: TypeAlias = Callable[[LabEpisode, int], Outcome[HandedIn]]
+# (episode, seed) -> answer; only `random_mechanism` uses the seed
+Row: TypeAlias = Callable[[LabEpisode, int], Outcome[Submission]]
 """Plays an episode; the number is a seed, which only rows that draw look at."""
 
 NO_EQUATION = "the frequency's equation is only found from the start in linear laboratories with weights 1, 2, 3"
 
 
-def exact(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def exact(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Set every property, and state the mechanism that the reference replays."""
-    return _handed_in(solve(episode))
+    return _submission(solve(episode))
 
 
-def exact_weights(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def exact_weights(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Answer as `exact`; in quadratic laboratories further settings give the frequency's weights to six decimals."""
     # needs settings beyond those of `exact`, and readings without noise: a weight follows from one large value
     quadratic = episode.task.family is Family.QUADRATIC and not episode.task.noise and episode.task.allowance > 0
-    return _handed_in(solve_to_six_decimals(episode) if quadratic else solve(episode))
+    return _submission(solve_to_six_decimals(episode) if quadratic else solve(episode))
 
 
-def greedy(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def greedy(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Choose settings by expected gain until graph and frequency are decided.
 
     Bases are assumed to lie in the generator's range, as long as some mechanism that fits has such bases.
     """
     task = episode.task
     noisy = task.noise and task.family is Family.LINEAR and task.weights is Weights.SMALL
-    return _handed_in(solve_noisy_by_experiments(episode) if noisy else solve_by_experiments(episode))
+    return _submission(solve_noisy_by_experiments(episode) if noisy else solve_by_experiments(episode))
 
 
-def posterior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def posterior(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Answer without settings: the edges of more than half of the members, and their most frequent prediction."""
     space, equation = space_before_settings(episode.task), decided_equation(episode.task)
     if space is None or equation is None:
         return OutOfBudget(NO_EQUATION)
     edges = [edge for edge, weight in sorted(space.edge_counts.items()) if 2 * weight > space.count]
-    return Found(HandedIn(_with_edges(equation.hypothesis, edges), equation.predicted))
+    return Found(Submission(_with_edges(equation.hypothesis, edges), equation.predicted))
 
 
-def abstain(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def abstain(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Answer without settings: the frequency's equation whose prediction most members share, without edges."""
     equation = decided_equation(episode.task)
-    return OutOfBudget(NO_EQUATION) if equation is None else Found(HandedIn(equation.hypothesis, equation.predicted))
+    return OutOfBudget(NO_EQUATION) if equation is None else Found(Submission(equation.hypothesis, equation.predicted))
 
 
-def total_effects(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Set each property once and take whatever moves for its child; the equation is fitted before any setting.
+def total_effects(episode: LabEpisode, seed: int) -> Outcome[Submission]:
+    """Set each property once and take every node that changes for its child; the equation is fitted before any setting.
 
     An indirect descendant becomes a child too: the edges are those of the transitive closure unless effects cancel.
     """
@@ -178,28 +178,28 @@ def total_effects(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
         # EXACT: far below the step of readings, 0.01
         edges += [(name, node) for node in task.nodes if node != name and abs(after[node] - before[node]) > EXACT]
     equation = decided_equation(task) or least_norm_equation(task)
-    return Found(HandedIn(_with_edges(equation.hypothesis, edges), equation.predicted))
+    return Found(Submission(_with_edges(equation.hypothesis, edges), equation.predicted))
 
 
-def least_norm(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def least_norm(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Answer without settings: least-norm regression of the frequency on all properties over the readings shown."""
     equation = least_norm_equation(episode.task)
-    return Found(HandedIn(equation.hypothesis, equation.predicted))
+    return Found(Submission(equation.hypothesis, equation.predicted))
 
 
-NUM_IGNORED = 2  # settings that a hasty answer does not look at
+NUM_IGNORED = 2  # settings that a hasty answer ignores
 
 
-def hasty(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Make two settings, ignore them, and answer the least-norm equation of what was shown before."""
+def hasty(episode: LabEpisode, seed: int) -> Outcome[Submission]:
+    """Make two settings, ignore them, and answer the least-norm equation of the values shown before."""
     _set_first(episode)
     return least_norm(episode, seed)
 
 
-def hasty_verified(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Answer as `hasty`, unless its own readings contradict the equation: then set on and refit.
+def hasty_verified(episode: LabEpisode, seed: int) -> Outcome[Submission]:
+    """Answer as `hasty`, unless its readings contradict the equation: then make further settings and fit again.
 
-    This is what one returned answer can change (arXiv 2605.26029, section 5.5).
+    The difference to `hasty` is what returning the answer once can gain (arXiv 2605.26029, section 5.5).
     """
     answer = hasty(episode, seed)
     if not isinstance(answer, Found) or episode.left <= 0:
@@ -216,12 +216,12 @@ def _set_first(episode: LabEpisode) -> None:
         episode.act({"set": name, "value": far_end(before[name])})
 
 
-def mean(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def mean(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Answer the mean of the frequencies shown, and no hypothesis."""
-    return Found(HandedIn({}, float(np.mean(evidence_of(episode.task).table[:, -1]))))
+    return Found(Submission({}, float(np.mean(evidence_of(episode.task).table[:, -1]))))
 
 
-def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Draw a weighted DAG with the generator's numbers of edges, weights and bases; answer it and its prediction.
 
     Other than in the generator (dsl.causalab.generation) there is no limit of parents, and the frequency is last.
@@ -240,12 +240,12 @@ def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     for parent, child in chosen:
         weights[child][parent] = float(rng.randint(1, 3))
     mechanism = mechanism_of(nodes, weights, float(rng.randint(*FREQUENCY_BASE)))
-    return Found(HandedIn(state_mechanism(mechanism), predict_frequency(mechanism, evidence_of(task))))
+    return Found(Submission(state_mechanism(mechanism), predict_frequency(mechanism, evidence_of(task))))
 
 
-def prior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def prior(episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Answer nothing: the empty hypothesis, and no frequency dialled."""
-    return Found(HandedIn({}, None))
+    return Found(Submission({}, None))
 
 
 ROWS: Final[Mapping[str, Row]] = MappingProxyType(
@@ -266,7 +266,7 @@ ROWS: Final[Mapping[str, Row]] = MappingProxyType(
 )
 
 
-def play(row: Row, episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+def play(row: Row, episode: LabEpisode, seed: int) -> Outcome[Submission]:
     """Play an open episode to its end by a method; without an answer, the empty hypothesis is submitted."""
     outcome = row(episode, seed)
     if isinstance(outcome, Found):
@@ -278,9 +278,9 @@ def play(row: Row, episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     return outcome
 
 
-def _handed_in(outcome: Outcome[Answer]) -> Outcome[HandedIn]:
+def _submission(outcome: Outcome[Answer]) -> Outcome[Submission]:
     if isinstance(outcome, Found):
-        return Found(HandedIn(state_mechanism(outcome.value.mechanism), outcome.value.frequency))
+        return Found(Submission(state_mechanism(outcome.value.mechanism), outcome.value.frequency))
     return outcome
 
 
@@ -291,14 +291,15 @@ def _with_edges(hypothesis: Mapping[str, Any], edges: list[Edge]) -> dict[str, A
     return {**hypothesis, "edges": [*hypothesis["edges"], *further]}
 
 
-# --- Averages of rows over items, each with its denominator -----------------------------------------------------------
+# --- Averages of methods over items, each with its denominator --------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Statistics of a method's runs.
 
-    means: by flat name, over all `items`; `answered`: in how many the row had an answer of its own
+    items: number of items; answered: number of items that the method itself answered
+    means: flat name of a statistic -> its mean over all items
     """
 
     items: int
@@ -307,10 +308,7 @@ class Figures:
 
 
 class Run(NamedTuple):
-    """A row's run on an item.
-
-    answered: whether it had an answer of its own
-    """
+    """A method's run on an item; answered: whether the method itself had an answer."""
 
     score: RunScore
     answered: bool
@@ -325,7 +323,7 @@ def run(row: Row, item: LabItem, seed: int = 0) -> Run:
 
 
 def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
-    """Return the mean scores of a baseline; an item without an answer counts with its stand-in."""
+    """Return the mean scores of a baseline; an item without an answer counts with the empty hypothesis."""
     played = [run(row, item, seed) for item in items]
     scores = [result.score.flat() for result in played]
     names = scores[0] if scores else {}
@@ -334,7 +332,7 @@ def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
 
 
 def table(items: Sequence[LabItem], seed: int = 0, rows: Mapping[str, Row] = ROWS) -> dict[tuple[str, str], Figures]:
-    """Figures by row and suite, suites in order of first appearance."""
+    """Return the statistics by (method, suite), suites in order of first appearance."""
     suites: dict[str, list[LabItem]] = {}
     for item in items:
         suites.setdefault(item.suite, []).append(item)

@@ -23,15 +23,15 @@ from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
 from calibrant.solvers.networks.trajectories import FittingNetworks, fit_networks
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 
-# --- Rows that are not exact: greedy and genetic search, and the repair of clauses to models --------------------------
+# --- Methods that are not exact: greedy and genetic search, and the repair of clauses to models -----------------------
 # Each returns a model, a table of probabilities for the questions, or `OutOfBudget` with the reason.
 #
 # Saez-Rodriguez et al., Mol. Syst. Biol. 5:331 (2009): ranking selection, uniform crossover, one bit mutated.
-# --- Sets of clauses made into models: redundant clauses, cycles and dangling clauses are taken away ------------------
+# --- Repair of sets of clauses to models: redundant clauses, cycles and dangling clauses are dropped ------------------
 
 
 def repair(clauses: Iterable[Clause], task: Task) -> Model:
-    """Return a model of the class within a set of its clauses; earlier clauses are preferred where one has to go."""
+    """Return a model of the class made of some of these clauses; of two that conflict the earlier one stays."""
     remaining: list[Clause] = []
     sources: dict[str, set[str]] = {}
     for candidate in clauses:
@@ -47,7 +47,7 @@ def repair(clauses: Iterable[Clause], task: Task) -> Model:
 
 
 def drop_dangling(clauses: Iterable[Clause], task: Task) -> Model:
-    """Return the clauses whose sources are all reached from a stimulus and that lead to a readout."""
+    """Return the clauses whose sources are all reachable from stimuli and whose target reaches a readout."""
     model = set(clauses)
     stimuli, readouts = set(task.setup.stimuli), set(task.setup.readouts)
     while True:
@@ -59,13 +59,13 @@ def drop_dangling(clauses: Iterable[Clause], task: Task) -> Model:
         model = remaining
 
 
-# --- Local search over models: whole paths from a stimulus, literals and clauses, the best step until none improves
+# --- Local search over models: the best step (whole path, literal or clause) until none improves ----------------------
 MAX_PATHS = 400  # paths of one step, shortest first
 MAX_STEPS = 1_000
 
 
 def greedy_model(task: Task) -> Model:
-    """Return the model that no step makes better; steps of one clause would never leave the empty model."""
+    """Return a local optimum; steps add whole paths, because single clauses would never leave the empty model."""
     search = _Search(task)
     model: Model = frozenset()
     best = search.rate(model)
@@ -115,7 +115,7 @@ class _Search:
                 yield repair([longer, *sorted(remaining)], self.task)
 
     def _paths(self, model: Model) -> Iterator[tuple[Edge, ...]]:
-        """Yield paths of edges from a stimulus or an active node to a readout or a node in use, shortest first."""
+        """Yield paths of edges from a stimulus or active node to a readout or a node in use, shortest first."""
         starts = set(self.task.setup.stimuli) | {member.target for member in model}
         ends = set(self.task.setup.readouts) | {source for member in model for source in member.sources}
         outgoing: dict[str, list[Edge]] = {}
@@ -140,8 +140,8 @@ class _Search:
 
 
 # --- Genetic algorithm over sets of clauses, with the published defaults of CellNOptR's `gaBinaryT1` ------------------
-MAX_CLAUSES = 20_000  # bits of an individual
-MAX_LITERALS = 14  # 2**14 clauses of one node
+MAX_CLAUSES = 20_000  # bits of an individual, one for each clause
+MAX_LITERALS = 14  # edges into one node, which has up to 2**14 clauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def abstain(task: Task) -> Found[Table]:
 
 
 def random_model(task: Task, seed: int, limits: Limits = USUAL_LIMITS) -> Found[Model] | OutOfBudget:
-    """Return a model drawn uniformly from the class, whatever the data."""
+    """Return a model sampled uniformly from the class, whatever the data."""
     outcome = solve_class(task, limits)
     if not isinstance(outcome, Found):
         return outcome
@@ -233,7 +233,7 @@ def random_model(task: Task, seed: int, limits: Limits = USUAL_LIMITS) -> Found[
 
 
 def greedy(task: Task) -> Found[Model]:
-    """Return the model at which local search ends."""
+    """Return the local optimum of `greedy_model`."""
     return Found(greedy_model(task))
 
 
@@ -259,7 +259,7 @@ def listed(task: Task, models: Sequence[ListedModel]) -> Found[Table] | OutOfBud
     return Found(tuple(rows))
 
 
-# --- Rows of items of trajectories. Each returns an answer as a JSON object, or `OutOfBudget` with the reason ---------
+# --- Methods for items of trajectories. Each returns an answer as a JSON object, or `OutOfBudget` with the reason -----
 Answer: TypeAlias = Found[Mapping[str, Any]] | Impossible | OutOfBudget
 
 
@@ -271,13 +271,13 @@ def _fitting(task: TrajectoryTask) -> Found[FittingNetworks] | Impossible | OutO
 
 
 def fitting_network(task: TrajectoryTask) -> Answer:
-    """Return a network that fits: every gene with the function that is 1 only where a reading makes it so."""
+    """Return a network that fits: each gene has the function that is 1 only where a reading requires it."""
     fitting = _fitting(task)
     return Found({"model": fitting.value.witness()}) if isinstance(fitting, Found) else fitting
 
 
 def likeliest(task: TrajectoryTask) -> Answer:
-    """Return the answer that most of the networks that fit give."""
+    """Return the most frequent answer among the networks that fit."""
     fitting = _fitting(task)
     if not isinstance(fitting, Found):
         return fitting
@@ -286,19 +286,19 @@ def likeliest(task: TrajectoryTask) -> Answer:
 
 
 def majority(task: TrajectoryTask) -> Answer:
-    """Return the answer under the value that most functions of each gene give, step by step."""
+    """Return the states in which each gene takes, step by step, the value of most of its fitting functions."""
     fitting = _fitting(task)
     return Found(states_json(fitting.value.majority_answer(), task)) if isinstance(fitting, Found) else fitting
 
 
 def copy_start(task: TrajectoryTask) -> Answer:
-    """Return the last state that is known, the start, for every state that is asked for."""
+    """Return the start, the last known state, for every requested state."""
     question = task.question
     start = clamp_state(question.start, task.genes, question.clamps)
     return Found(states_json([start] * (question.steps or 1), task))
 
 
 def random_network(task: TrajectoryTask, seed: int) -> Answer:
-    """Return a network drawn uniformly from the class, whatever the evidence."""
+    """Return a network sampled uniformly from the class, whatever the evidence."""
     fitting = fit_networks(task)
     return Found({"model": fitting.value.draw(Random(seed))}) if isinstance(fitting, Found) else fitting

@@ -38,9 +38,7 @@ from calibrant.solvers.replayscm.roots_and_parents import (
 # which its variable is not intervened on, and has least size among the formulas that do, over any subset of the
 # proposed parents. A variable whose values its proposed parents do not determine cannot be fitted.
 #
-# A portfolio is a lazy sequence of train-exact models in a fixed order of stages: taking the first computes no later
-# stage.
-# --- The exact fitter that all structure proposals share: least formulas over proposed parents, or none ---------------
+# A portfolio is a lazy sequence of train-exact models in a fixed order of stages: later stages run only on demand.
 MAX_STATES = 200_000_000  # functions that formula search may compare for one parent set: about a second
 
 Choose: TypeAlias = Callable[[Mapping[int, Mapping[Mask, Cost]], Mask, int], Mapping[int, Mask] | None]
@@ -61,9 +59,10 @@ class FittedMechanism:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """No model: the variables without a mechanism over their proposed parents.
+    """Reason why there is no model.
 
-    cyclic: all variables have mechanisms, but no assignment of these is acyclic
+    variables: those without a mechanism over their proposed parents
+    cyclic: whether all variables have mechanisms, but no assignment of these is acyclic
     """
 
     variables: tuple[str, ...]
@@ -75,7 +74,7 @@ class Fitter:
 
     max_parents: most variables that a mechanism may mention
     max_size: largest formula size of a mechanism; None means no cap
-    states: functions that formula search may compare for one parent set; a set that it cannot decide counts as unfit
+    states: budget of formula search for one parent set, in compared functions; an undecided set counts as unfit
     spent: number of functions compared so far
     """
 
@@ -100,9 +99,9 @@ class Fitter:
         return min(self._mechanisms(variable, candidates), key=self._rank, default=None)
 
     def fit_dag(self, parents: Mapping[str, Collection[str]], roots: Collection[str]) -> Scm | Unfit:
-        """Fit every variable that is no root to its parents in an acyclic graph.
+        """Fit every variable that is no root over its parents in an acyclic graph.
 
-        A variable that never changes needs no parents: without any it mentions the first root.
+        A variable that never changes needs no parents; without any, its formula mentions the first root.
         """
         fitted = {
             v: self.least_mechanism(v, parents.get(v, ())) or self._unchanging(v, roots) for v in self._free(roots)
@@ -194,7 +193,7 @@ class Fitter:
     def _choose(
         self, choose: Choose, options: Mapping[str, Mapping[Mask, FittedMechanism]], roots: Collection[str]
     ) -> dict[str, FittedMechanism] | None:
-        if self.task.disclosure.order is not None:  # only earlier variables are admissible: nothing can be cyclic
+        if self.task.disclosure.order is not None:  # only earlier variables are admissible, so no assignment is cyclic
             return {v: min(by_set.values(), key=self._rank) for v, by_set in options.items()}
         costs = {
             self._index[v]: {mask: cost_by_size(fitted.size, mask) for mask, fitted in by_set.items()}
@@ -207,7 +206,7 @@ class Fitter:
         return {names[i]: options[names[i]][mask] for i, mask in best.items()}
 
     def _certify(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
-        """Return the model, once the disclosure admits it and the reference has replayed every training row."""
+        """Return the model after checks: the disclosure admits it, and the reference replays every training row."""
         in_order = tuple(v for v in self.task.variables if v in roots)
         return certify(
             self.task, Scm(in_order, {variable: mechanism.formula for variable, mechanism in fitted.items()})
@@ -253,7 +252,7 @@ def disclosed_constraints(
 
 
 # --- Common parts of the structure portfolios: root hypotheses, their constraints, and the fitting of proposals -------
-MAX_HYPOTHESES = 12  # root sets that are tried after the first stage, best score first
+MAX_HYPOTHESES = 12  # root sets tried after the first stage, best score first
 
 Roots: TypeAlias = tuple[str, ...]
 
@@ -274,17 +273,15 @@ class RootedDag(NamedTuple):
 
 
 def root_hypotheses(task: Task) -> list[Roots]:
-    """Return the known root set alone.
+    """Return the root sets to try: the disclosed one; for hidden roots those that agree with the panel, or else all.
 
-    Where roots are hidden every set that the panel evidence leaves, or else every set.
-
-    The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots_and_parents).
+    The panel restricts root sets only if units are shared (solvers.replayscm.roots_and_parents).
     """
     return list_root_sets(task, possible_roots(task)) or all_root_sets(task)
 
 
 def all_root_sets(task: Task) -> list[Roots]:
-    """Return every root set that the disclosure admits, regardless of the evidence."""
+    """Return every root set that the disclosure admits, whatever the evidence."""
     return list_root_sets(task)
 
 
@@ -304,7 +301,7 @@ def by_score(dags: Iterable[RootedDag]) -> list[RootedDag]:
 
 
 def fitted_dags(fitter: Fitter, frame: Frame, dags: Iterable[RootedDag]) -> Iterator[Scm]:
-    """Yield the models of those structures that explain every row, in their order."""
+    """Yield, in order, a model of each structure that has one; the models are train-exact."""
     for roots, dag, _ in dags:
         model = fitter.fit_dag(named_parents(frame, dag), roots)
         if isinstance(model, Scm):
@@ -317,7 +314,7 @@ def named_parents(frame: Frame, dag: Dag) -> dict[str, tuple[str, ...]]:
 
 
 def named_sets(frame: Frame, sets: Mapping[int, Sequence[FrameMask]]) -> dict[str, list[tuple[str, ...]]]:
-    """Return the proposed parent sets by name, each once, in their order."""
+    """Return the proposed parent sets of each variable by name, without duplicates, in their order."""
     return {frame.variables[v]: [frame.names(mask) for mask in dict.fromkeys(masks)] for v, masks in sets.items()}
 
 
@@ -339,10 +336,10 @@ def frame_from_panel(panel: Panel) -> Frame:
     return frame_from_columns(panel.variables, values, clamped, panel.num_rows)
 
 
-# --- The paper's symbolic exact-search: three stages of growing caps, the first train-exact SCM wins ------------------
+# --- The paper's symbolic exact-search: three stages of growing caps, until a train-exact SCM is found ----------------
 # A stage lists candidate mechanisms of each variable and then tries to choose one for each without a cycle, depth
-# first, smallest first. It may fail if solvers.replayscm.exact does not: a variable can need a larger formula or parent
-# set than the caps allow, and the search can need more nodes than its limit.
+# first, smallest first. It may fail where solvers.replayscm.exact succeeds: a variable can need a larger formula or
+# parent set than the caps allow, and the search can need more nodes than its limit.
 #
 # Published (Appendix H, Table H.1): formula sizes up to 8, 10, 12; slack 2, 2, 3; 32, 32, 256 candidates; 50,000,
 # 50,000, 100,000 states of a size; 2, 20, 600 seconds. Seconds are replaced by nodes, NODES_PER_SECOND each, so that
@@ -355,10 +352,10 @@ def frame_from_panel(panel: Panel) -> Frame:
 # were kept. Functions of five variables end at size 11 there, so a cap of 12 is one of 11 for them.
 #
 # Counted per parent set, as here, the cap on states changes none of the candidate lists of the development pools.
-# Counted over all formulas of all admissible variables, rows not merged and nothing found above a size that is too
-# large, TrainExact there would be 0.950, 0.938, 0.875, 0.875 (80 problems each of Ordered, Block, Hidden-order,
+# Counted over all formulas of all admissible variables, with rows not merged, and if a size above the cap on states
+# gave nothing, TrainExact there would be 0.950, 0.938, 0.875, 0.875 (80 problems each of Ordered, Block, Hidden-order,
 # Hidden-roots) in place of 1.000, 1.000, 0.988, 0.988.
-# --- Candidate mechanisms under the caps of a stage: the smallest formula over each parent set, if it is small enough
+# --- Candidate mechanisms under the caps of a stage: the smallest formula over each parent set, if within the caps ----
 MAX_STAGED_PARENTS = 5
 
 
@@ -366,7 +363,7 @@ class Caps(NamedTuple):
     """Limits of a stage on the candidates of one variable.
 
     max_size: largest formula size
-    slack: largest difference in size of a chosen candidate to the smallest one that closes no cycle
+    slack: largest excess in size of a chosen candidate over the smallest one that closes no cycle
     candidates: number of candidates kept, smallest first
     states: number of behaviours of one size that are kept to build larger formulas from; only those of functions that
         depend on all the parents count, so the cap binds later than a count of all would
@@ -379,7 +376,7 @@ class Caps(NamedTuple):
 
 
 class CandidateMechanism(NamedTuple):
-    """A mechanism that fits; orders by size, then number of parents, then parent set."""
+    """A mechanism that fits; sorts by size, then number of parents, then parent set."""
 
     size: int
     num_parents: int
@@ -436,7 +433,7 @@ class Candidates:
 
 
 def _more_than(states: int, bits: npt.NDArray[np.uint64], care: np.uint64) -> bool:
-    """Return whether functions have more than `states` behaviours in the rows seen."""
+    """Return whether functions have more than `states` behaviours (tuples of values in the observed rows)."""
     if 1 << int(care).bit_count() <= states:
         return False
     num_compared = states
@@ -463,7 +460,7 @@ class _BySize:
         return self._ranges[key]
 
 
-NODES_PER_SECOND = 50_000  # candidates that the search tries, in place of a published second
+NODES_PER_SECOND = 50_000  # tried candidates that replace a published second
 NO_LIMIT = 1 << 62
 
 
@@ -482,7 +479,7 @@ STAGES = (
 
 
 class StagedAnswer(NamedTuple):
-    """A train-exact SCM and the number of the stage that found it, from 1."""
+    """A train-exact SCM; stage: number, from 1, of the stage that found it."""
 
     model: Scm
     stage: int

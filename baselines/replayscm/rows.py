@@ -1,13 +1,13 @@
-"""Rows that search little, or ignore noise and hidden variables, to read the others against.
+"""Simple methods that search little, or ignore noise and hidden variables, for comparison with the others.
 
-first_found     train-exact, but not small: the first parent sets that fit, unseen rows 0 where that can be said
+first_found     train-exact, but not small: the first parent sets that fit, unseen rows 0 if the operators express it
 random_legal    ignores the evidence
 copy_parent     every variable copies or negates one other
 majority        every variable is constant
 
-Each returns a legal SCM, or None where there is none of its kind: nothing fits, or the allowed operators and earlier
-variables cannot say it. Where the roots are hidden they are the first root set, lexicographically, whose columns are
-nested (solvers.replayscm.roots_and_parents), or the first of all.
+Each returns a legal SCM, or None without one of its kind: nothing fits, or the allowed operators and admissible parents
+cannot express it. Hidden roots are assumed to be the first root set, lexicographically, whose columns are nested
+(solvers.replayscm.roots_and_parents), or else the first of all.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.roots_and_parents import ParentSearch, iterate_likely_first
 
-# --- Rows that search little or nothing, to read the others against ---------------------------------------------------
+# --- Simple methods that search little or nothing ---------------------------------------------------------------------
 MAX_PARENTS = 5
 MAX_STATES = 200_000_000  # functions that the search for one formula may compare; standard operators need none
-FEWEST, MOST = 2, 3  # parents of a random mechanism, as far as there are candidates
+MIN_RANDOM_PARENTS, MAX_RANDOM_PARENTS = 2, 3  # of a random mechanism, or all candidates if they are fewer
 
 
 def first_found(task: Task) -> Scm | None:
     """Return the train-exact SCM whose parent sets come first: fewest parents, then the first in variable order.
 
-    Sets are those of at most MAX_PARENTS variables that determine the variable; ranks add up, and the acyclic choice of
-    least total rank is taken, under the first root set that has one. `BudgetSpent` after very many root sets, and where
-    the order of too many variables is too open (solvers.acyclic.optimum).
+    The parent sets of a variable are those of at most MAX_PARENTS variables that determine it, ranked in this order.
+    Return the acyclic assignment of least total rank, under the first root set that has one. `BudgetSpent` after very
+    many root sets, or if too many variables can come in any order (solvers.acyclic.optimum).
     """
     sets, index = _FirstSets(task), _index(task)
     for roots in iterate_likely_first(task):
@@ -63,7 +63,7 @@ def first_found(task: Task) -> Scm | None:
 
 
 class _FirstSets:
-    """The parent sets of each variable in their order, which is the same under every root set."""
+    """Ranked parent sets of each variable; the ranks are the same under every root set."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -82,11 +82,11 @@ class _FirstSets:
         return self._ranks[variable]
 
     def drop(self, variable: str, mask: Mask) -> None:
-        """Take a set back over which nothing that the operators can say fits."""
+        """Drop a parent set over which no formula of the allowed operators fits."""
         del self._ranks[variable][mask]
 
     def formula(self, variable: str, mask: Mask) -> Formula | None:
-        """Unseen rows are 0; where the operators cannot say that, what a least formula makes of them. None: nothing."""
+        """Return a formula that is 0 in unseen rows, or a least one if that cannot be expressed; None without one."""
         names, table = [self.task.variables[i] for i in _bits(mask)], self._tables[variable][mask]
         operators = self._search.operators
         try:
@@ -99,10 +99,7 @@ class _FirstSets:
 
 
 def random_legal(task: Task, seed: int) -> Scm | None:
-    """Return a random SCM that the disclosure admits.
-
-    Drawn from the seed and the content of the task, not from its place.
-    """
+    """Return a random SCM that the disclosure admits; it depends on the seed and the content of the task alone."""
     rng = Random(f"{seed}:{_digest(task)}")
     roots = next(iterate_likely_first(task))
     order = _random_order(task, roots, rng)
@@ -116,15 +113,15 @@ def random_legal(task: Task, seed: int) -> Scm | None:
         earlier = order[: order.index(variable)]
         allowed = [u for u in earlier if u in task.disclosure.admissible_parents(variable)]
         if not allowed:
-            return None  # it could only be a literal
-        parents = rng.sample(allowed, min(rng.randint(FEWEST, MOST), len(allowed)))
+            return None  # only a constant would be admissible
+        parents = rng.sample(allowed, min(rng.randint(MIN_RANDOM_PARENTS, MAX_RANDOM_PARENTS), len(allowed)))
         literals = [_literal(task, parent, negated=rng.random() < 0.5) for parent in parents]
         mechanisms[variable] = apply(rng.choice(names), literals if len(literals) > 1 else literals * 2)
     return _legal(task, roots, mechanisms)
 
 
 def copy_parent(task: Task) -> Scm | None:
-    """Every variable copies or, where that fits better, negates one other, with as few wrong cells as possible.
+    """Return the SCM in which every variable copies or negates one other, with as few wrong cells as possible.
 
     Cells are compared with the observed value of the other variable. Ties: copies first, then variable order.
     """
@@ -137,9 +134,9 @@ def copy_parent(task: Task) -> Scm | None:
         for parent in task.variables:
             if parent in task.disclosure.admissible_parents(variable):
                 equal, different = _agreement(task, variable, parent)
-                turned = different > equal and "not" in task.grammar.operators
-                negated[index[variable], index[parent]] = turned
-                costs[1 << index[parent]] = equal if turned else different
+                is_negated = different > equal and "not" in task.grammar.operators
+                negated[index[variable], index[parent]] = is_negated
+                costs[1 << index[parent]] = equal if is_negated else different
     chosen = _acyclic(task, options, roots)
     if chosen is None:
         return None
@@ -151,9 +148,9 @@ def copy_parent(task: Task) -> Scm | None:
 
 
 def majority(task: Task) -> Scm | None:
-    """Every variable has the value that it has in most of its scored rows, 0 if that is undecided.
+    """Return the SCM in which every variable has its more frequent value in scored rows, 0 on a tie.
 
-    Constants are said by a variable with itself, the first root, where literals are not allowed.
+    If constants are not allowed, they are written as `iff` or `xor` of the first root with itself.
     """
     roots = next(iterate_likely_first(task))
     mechanisms: dict[str, Formula] = {}
@@ -172,7 +169,7 @@ def majority(task: Task) -> Scm | None:
     return _legal(task, roots, mechanisms)
 
 
-# --- what they share ------------------------------------------------------------------------------------------------
+# --- common parts ---------------------------------------------------------------------------------------------------
 
 
 def _index(task: Task) -> dict[str, int]:
@@ -188,10 +185,7 @@ def _endogenous(task: Task, roots: tuple[str, ...]) -> list[str]:
 
 
 def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[str, ...]) -> dict[int, Mask] | None:
-    """Return the acyclic choice of least total cost.
-
-    Between equal ones the smallest parent sets, variable by variable.
-    """
+    """Return the acyclic assignment of least total cost; ties by the smallest parent sets, variable by variable."""
     if not all(costs.values()):
         return None
     if task.disclosure.order is not None:
@@ -225,7 +219,7 @@ def _literal(task: Task, variable: str, *, negated: bool) -> Formula:
 
 
 def _agreement(task: Task, variable: str, parent: str) -> tuple[int, int]:
-    """In how many scored rows of the variable the two are equal, and in how many they differ."""
+    """Return the numbers of scored rows of the variable in which the two are equal, and in which they differ."""
     training = task.training
     scored = training.scored_rows(variable)
     different = (training.columns[variable] ^ training.columns[parent]) & scored
@@ -233,7 +227,7 @@ def _agreement(task: Task, variable: str, parent: str) -> tuple[int, int]:
 
 
 def _legal(task: Task, roots: tuple[str, ...], mechanisms: Mapping[str, Formula]) -> Scm:
-    """Return the model, once it is an answer to the task, whatever it fits."""
+    """Return the SCM; `AssertionError` if it is no legal answer to the task. It need not fit the evidence."""
     model = Scm(roots, dict(mechanisms))
     wrong = illegality(task, model)
     if wrong:
@@ -241,21 +235,21 @@ def _legal(task: Task, roots: tuple[str, ...], mechanisms: Mapping[str, Formula]
     return model
 
 
-# --- Blind rows of extended items: they ignore noise, or hidden variables, and show what that costs -------------------
+# --- Methods for extended items that ignore noise or hidden variables, and show what that costs -----------------------
 
 
 def answer_noise_blind(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[ExtendedAnswer]:
     """Keep rows in order while the noise-free space is not empty, then answer as `exact` without noise."""
-    silent = _without_noise(task)
+    noiseless_task = _without_noise(task)
     singles = [EvidenceWorld(world.constants, (row,)) for world in worlds for row in world.rows]
-    accepted = _consistent_rows(Posterior(task_class(silent)), singles)
-    return answer_exact(silent, accepted)
+    accepted = _consistent_rows(Posterior(task_class(noiseless_task)), singles)
+    return answer_exact(noiseless_task, accepted)
 
 
 def _consistent_rows(posterior: Posterior, rows: Sequence[EvidenceWorld]) -> list[EvidenceWorld]:
-    """Return the rows that are kept one after the other while some SCM of a posterior fits them all."""
+    """Return the rows that a pass in order keeps, each kept iff some SCM fits it and all rows kept before."""
     if not rows or exact_mass(posterior.condition(*rows)):
-        return list(rows)  # evidence that fits together is kept in any order
+        return list(rows)  # if some SCM fits all of them, the pass keeps all
     if len(rows) == 1:
         return []
     first = _consistent_rows(posterior, rows[: len(rows) // 2])
@@ -270,7 +264,7 @@ def answer_hidden_blind(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[
 
 
 def answer_majority(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[ExtendedAnswer]:
-    """Answer each variable's more frequent free value, as a constant; 0 of equals."""
+    """Answer each variable's more frequent free value, as a constant; 0 on a tie."""
     scm_class = task_class(task)
     mechanisms = {}
     for index, variable in enumerate(scm_class.observed):

@@ -1,6 +1,6 @@
 """Methods that learn a structure first, then formulas: greedily, exactly, or on noisy rows.
 
-`bnlearn_candidates`, the published row, has four stages; each runs only if the earlier ones fit nothing. Structures are
+`bnlearn_candidates`, as published, has four stages; each runs only if the earlier ones fit nothing. Structures are
 tried in falling order of their mbde score, learned DAGs before parent proposals. The paper states 500, 2,000, 4,000 and
 5,000 iterations, 5 and 6 parents, 96 bootstrap replicates, size caps 10, 12 and 13. The rest is chosen here: the
 ensemble searches under equivalent sample sizes 1 and 10, with tabu lists of 10 and 50 and by hill climbing, from the
@@ -79,7 +79,7 @@ from calibrant.solvers.replayscm.experiments.policies import ExtendedAnswer, map
 from calibrant.solvers.replayscm.noise import subset_tables
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
-# --- Greedy structure learning, then exact formulas: the published row `bnlearn+DSL` (ReplaySCM, appendix H) ----------
+# --- Greedy structure learning, then exact formulas: the published `bnlearn+DSL` (ReplaySCM, appendix H) ----------
 SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first
 NUM_REPLICATES = 96  # bootstrap samples
 STATES_PER_SECOND = 200_000_000  # states of formula search, in place of a published second
@@ -152,14 +152,14 @@ class _Portfolio:
             yield from self.fitted_proposals("residual proposals", fitter, RESIDUAL, learned)
 
     def fitter(self, stage: Ensemble, cap: int, states: int) -> Fitter:
-        """Return a fitter; `states`: of the stage, of which one parent set may take at most STATES_PER_SECOND."""
+        """Return a fitter; states: budget of the stage, at most STATES_PER_SECOND of it for one parent set."""
         return Fitter(self.task, max_parents=stage.max_parents, max_size=cap, states=min(states, STATES_PER_SECOND))
 
     # --- structures -------------------------------------------------------------------------------------------------
 
     @cached_property
     def initial(self) -> list[RootedDag]:
-        """Networks of one tabu search for each root hypothesis, by score."""
+        """Return the networks of one tabu search for each root hypothesis, by falling score."""
         dags = []
         for roots in root_hypotheses(self.task):
             learned = learn(self.scores[SAMPLE_SIZES[0]], self.constraints(roots, INITIAL), INITIAL.methods[0])
@@ -191,7 +191,7 @@ class _Portfolio:
     def fitted_proposals(
         self, name: str, fitter: Fitter, stage: Ensemble, learned: Sequence[RootedDag]
     ) -> Iterator[FittedModel]:
-        """Yield for each root hypothesis the least acyclic assignment; out of budget, one by a search over orders."""
+        """Yield for each root hypothesis the least acyclic assignment, or out of budget one by a search over orders."""
         for roots in self.likely_roots:
             dags = [rooted.dag for rooted in learned if rooted.roots == roots] + self.bootstrap_stage(roots, stage)
             proposed = named_sets(self.frame, proposed_sets(dags, stage.pool))
@@ -333,7 +333,7 @@ class NoisyWeightScores(LocalScores):
         super().__init__(frame, mbde())
         self._scores = _tabulate(frame, rate, roots, max_parents, prior)
         sets = np.arange(1 << frame.num_vars)
-        self.scoring.keys[:, : len(sets)] = sets  # the cache holds every set, so kernels never compute another score
+        self.scoring.keys[:, : len(sets)] = sets  # the cache has every set, so kernels compute no score
         self.scoring.values[:, : len(sets)] = self._scores
 
     def table(self, constraints: Constraints, listen: Callable[[int, int], None] = lambda done, total: None) -> F64:

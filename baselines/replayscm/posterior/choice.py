@@ -1,9 +1,10 @@
-"""Which member of the posterior answers: the most probable, or the most likely to agree on imagined worlds.
+"""Choice of the member of the posterior that answers: the most probable, or the likeliest to be held-out exact.
 
 The held-out worlds of a task are hidden, but the generator draws them in a known way: one to three targets, uniform
 over all variables, row by row or constant (paper, Table B.1). A root shows a column that it showed in some training
-world. An answer is held-out exact iff every mechanism agrees with the truth's worlds in the rows where its
-variable is no target; so a mechanism's agreement is one bit for each imagined truth, and an answer's the conjunction.
+world. An answer is held-out exact iff every mechanism agrees with the truth's worlds in the rows in which
+its variable is no target. So each mechanism has an agreement bit for each imagined truth, and the bits of an answer are
+the conjunction of those of its mechanisms.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 from calibrant.solvers.replayscm.certified import certify
 
-# --- Held-out worlds as a member would show them, imagined, and who of the others replays them ------------------------
-NUM_TARGETS = (0.05, 0.5, 0.45)  # chance of 1, 2 and 3 targets, about the mean of the published configurations
-ASSIGNED = 0.8  # chance that targets are set row by row
+# --- Held-out worlds simulated from each sampled member, and the members that replay them -----------------------------
+NUM_TARGETS_PROBABILITIES = (0.05, 0.5, 0.45)  # of 1, 2 and 3 targets, about the mean of published configurations
+ASSIGNED_PROBABILITY = 0.8  # that targets are set row by row
 
 U8 = npt.NDArray[np.uint8]
 
 
 class ImaginedWorlds:
-    """The held-out worlds of many members, side by side.
+    """Held-out worlds sampled from each of several members, side by side.
 
-    values: [variables, members, rows]; free: [variables, members, rows] whether the variable is no target there
+    values: [variables, members, rows] values of 0 and 1; free: [variables, members, rows] whether it is no target
     """
 
     def __init__(self, task: Task, members: Sequence[Member], rng: Random) -> None:
@@ -61,30 +62,30 @@ class ImaginedWorlds:
             self._with_roots[member.roots] += 1 << index
 
     def _columns(self, variable: int) -> U8:
-        """Return the columns that a variable shows in the training worlds that leave it alone, a world a row."""
+        """Return the columns of a variable in the training worlds that do not target it; [worlds, rows]."""
         name = self.task.variables[variable]
         worlds = [world for world in self.task.training.worlds if name not in world.intervention.targets]
         rows = [[world.column(name) >> row % world.num_rows & 1 for row in range(self.num_rows)] for world in worlds]
         return np.array(rows or [[0] * self.num_rows], np.uint8)
 
     def _intervene(self, random: np.random.Generator) -> None:
-        """Choose targets and their values; everything else is overwritten by replay."""
+        """Sample targets and their values; replay overwrites all other values."""
         num_variables, num_members, _ = self.values.shape
         shape = num_members, self.num_worlds
         ranks = random.random((num_variables, *shape)).argsort(axis=0).argsort(axis=0)
-        num_targets = random.choice((1, 2, 3), shape, p=NUM_TARGETS)
+        num_targets = random.choice((1, 2, 3), shape, p=NUM_TARGETS_PROBABILITIES)
         targets = np.repeat(ranks < num_targets, self.num_rows, axis=2)
         biases = np.repeat(random.choice(ASSIGNMENT_BIASES, shape), self.num_rows, axis=1)
         by_row = random.random(self.values.shape) < biases
         constant = np.repeat(random.random((num_variables, *shape)) < 0.5, self.num_rows, axis=2)
-        assigned = np.repeat(random.random(shape) < ASSIGNED, self.num_rows, axis=1)
+        assigned = np.repeat(random.random(shape) < ASSIGNED_PROBABILITY, self.num_rows, axis=1)
         self.free = ~targets
         self.values[targets] = np.where(assigned, by_row, constant)[targets]
 
     def _sample_roots(self, random: np.random.Generator) -> None:
         """Give the roots of each member columns that they showed in training.
 
-        All in one draw: a call for each root of each of the 256 members took ten times as long.
+        One call for all of them: a call for each root of each of the 256 members took ten times as long.
         """
         indices = {name: index for index, name in enumerate(self.task.variables)}
         pairs = [
@@ -123,7 +124,7 @@ class ImaginedWorlds:
             self.values[variables, member_indices] = np.where(free, columns, self.values[variables, member_indices])
 
     def agreement(self, variable: int, mechanism: Local) -> int:
-        """Bit i: the mechanism agrees with all of member i's worlds."""
+        """Return a mask: bit i is set if the mechanism agrees with all worlds of member i."""
         key = variable, mechanism
         if key not in self._agreed:
             wrong = (_evaluate(mechanism, self.values) != self.values[variable]) & self.free[variable]
@@ -132,7 +133,7 @@ class ImaginedWorlds:
         return self._agreed[key]
 
     def same_roots(self, roots: tuple[str, ...]) -> int:
-        """Bit i: member i has these roots."""
+        """Return a mask: bit i is set if member i has these roots."""
         return self._with_roots[roots]
 
 
@@ -157,10 +158,10 @@ def _table(bits: int) -> U8:
     return np.unpackbits(np.frombuffer(bits.to_bytes(4, "little"), np.uint8), bitorder="little")
 
 
-# --- Which member of the posterior answers: the most probable one, or the one most likely to agree on held-out worlds
+# --- Choice of the member that answers: the most probable one, or the likeliest to agree on held-out worlds -----------
 SEED = 20_250_101  # fixed: the answer depends on the task and the options alone
-STARTS = 12  # members from which a search starts
-ALTERNATIVES = 4  # mechanisms of a variable that the search for the most probable member tries
+NUM_STARTS = 12  # members from which a search starts
+NUM_ALTERNATIVES = 4  # mechanisms of a variable that the search for the most probable member tries
 
 
 class Draws(Protocol):
@@ -175,9 +176,9 @@ class Draws(Protocol):
 class Choice:
     """The member that answers.
 
-    value: what it was chosen by: its posterior probability (estimated by its share of the draws in `most_frequent`), or
-        in `most_agreeing` the share of sampled members whose imagined worlds it replays
-    considered: how many members were compared
+    value: criterion of the choice: posterior probability, its share of the draws (`most_frequent`), or the share of
+        sampled members whose imagined worlds it replays (`most_agreeing`)
+    considered: number of members compared
     """
 
     member: Member
@@ -194,7 +195,7 @@ def most_probable(posterior: Posterior, num_draws: int) -> Choice:
     """
     rng = Random(SEED)
     members = [posterior.sample(rng) for _ in range(num_draws)]
-    frequent = [member for member, _ in Counter(members).most_common(STARTS)]
+    frequent = [member for member, _ in Counter(members).most_common(NUM_STARTS)]
     heaviest = [component.heaviest() for component in posterior.components]
     probabilities = {member: posterior.probability(member) for member in (*heaviest, *frequent)}
     best = max(probabilities, key=lambda member: (probabilities[member], member.key))
@@ -203,7 +204,7 @@ def most_probable(posterior: Posterior, num_draws: int) -> Choice:
     while improved:
         improved = False
         for variable, mechanisms in options.items():
-            for mechanism in mechanisms[:ALTERNATIVES]:
+            for mechanism in mechanisms[:NUM_ALTERNATIVES]:
                 member = _with(best, variable, mechanism)
                 if member is None or member in probabilities:
                     continue
@@ -233,7 +234,7 @@ def most_agreeing(posterior: Draws, num_draws: int) -> Choice:
     options = _options(members)
     frequency = Counter(members)
     scored = sorted(frequency, key=lambda m: (-_agreeing(worlds, m).bit_count(), -frequency[m], m.key))
-    best = max((_ascend(worlds, options, start) for start in scored[:STARTS]), key=lambda result: result[0])
+    best = max((_ascend(worlds, options, start) for start in scored[:NUM_STARTS]), key=lambda result: result[0])
     return Choice(best[1], best[0] / num_draws, len(frequency))
 
 
@@ -267,13 +268,13 @@ def _agreeing(worlds: ImaginedWorlds, member: Member) -> int:
 
 
 def _ascend(worlds: ImaginedWorlds, options: dict[int, list[Local]], start: Member) -> tuple[int, Member]:
-    """Change one mechanism at a time for a better one until none is better."""
+    """Replace one mechanism at a time by a better one until none is better; return (agreeing truths, member)."""
     member, best = start, _agreeing(worlds, start).bit_count()
     improved = True
     while improved:
         improved = False
         for variable in start.mechanisms:
-            # truths on which all other mechanisms agree; a new mechanism of `variable` only has to be joined to it
+            # truths on which all other mechanisms agree; a new mechanism of `variable` only intersects this mask
             agreeing = worlds.same_roots(member.roots)
             for second, mechanism in member.mechanisms.items():
                 if second != variable:

@@ -1,12 +1,13 @@
 """Posterior of one variable's mechanism: its training rows, latent orders, weights of parent sets and functions.
 
-The roots come first, in an order of their own, because windows slide over them too; then each variable with the window
-of its last predecessors. Orders are equally likely, so the sum is over all that the disclosure admits; prefixes with
-the same variables and the same last window go on alike and are summed once.
+A latent order has the roots first, in an order of their own because windows slide over them too. The window of each
+later variable holds its last predecessors, which may be its parents. Orders are equally likely, so sums are over all
+orders that the disclosure admits. Prefixes with the same variables and the same last window have the same completions,
+so these are summed once.
 
-Given the window (the predecessors that may be parents) the variables of an SCM are independent under the prior, and the
-evidence about one mechanism is the partial table over its parents. So all that a sum over orders needs is, for each
-variable and window, the prior mass of what agrees with the rows.
+Given the windows, the mechanisms of an SCM are independent under the prior, and the evidence about one mechanism is the
+partial table over its parents. So a sum over orders needs, for each variable and window, only the prior mass of the
+mechanisms that agree with the rows.
 """
 
 from __future__ import annotations
@@ -37,14 +38,17 @@ from calibrant.solvers.replayscm.space import local_space
 T = TypeVar("T")
 
 WindowWeight: TypeAlias = Callable[[int, Mask], float]
-"""Weight of a variable that is built with this window."""
+"""(variable, window) -> weight of building the variable with this window."""
 
 State: TypeAlias = tuple[Mask, tuple[int, ...]]
-"""What is placed, and the last window in order."""
+"""(set of placed variables, last window in order)."""
 
 
 class LatentOrders:
-    """All orders that start with one root set. A state of the budget is a prefix that is gone on from."""
+    """All latent orders that start with one root set; the budget is charged 1 for each expanded prefix.
+
+    window: number of predecessors in a window; weight: (variable, window) -> weight of building it there
+    """
 
     def __init__(
         self,
@@ -65,10 +69,10 @@ class LatentOrders:
         self.known = None if disclosure.order is None else [index[v] for v in disclosure.order]
         self.before = {i: sum(1 << index[u] for u in disclosure.earlier(v)) for v, i in index.items()}
         self._memo: dict[State, float] = {}
-        self._options: dict[State, tuple[Mask, Choice[tuple[int, State]]]] = {}  # for draws; the window first
+        self._options: dict[State, tuple[Mask, Choice[tuple[int, State]]]] = {}  # for sampling: (window, options)
 
     def starts(self) -> Iterator[State]:
-        """Yield the roots with every last window they may leave; all equally likely."""
+        """Yield the state after the roots for each possible last window; all are equally likely."""
         if self.known is not None:
             yield self.root_mask, tuple([v for v in self.known if v in self.roots][-self.window :])
             return
@@ -76,12 +80,12 @@ class LatentOrders:
             yield self.root_mask, last
 
     def mean(self) -> float:
-        """Total weight of the orders of the other variables, averaged over those of the roots."""
+        """Return the total weight of the orders of the other variables, averaged over the orders of the roots."""
         sums = [self.completions(start) for start in self.starts()]
         return fsum(sums) / len(sums)
 
     def completions(self, state: State) -> float:
-        """Total weight of all ways to place the rest; `BudgetSpent` when there are too many."""
+        """Return the total weight of all completions of a prefix; `BudgetSpent` if there are too many."""
         if state[0] == self.full:
             return 1.0
         if state not in self._memo:
@@ -90,7 +94,7 @@ class LatentOrders:
         return self._memo[state]
 
     def heaviest(self) -> dict[int, Mask]:
-        """Windows of all endogenous variables in an order of largest weight; the first of several."""
+        """Return the window of each endogenous variable in the order of largest weight, the first of equals."""
         best: dict[State, tuple[float, list[tuple[int, Mask]]]] = {}
 
         def heaviest_tail(state: State) -> tuple[float, list[tuple[int, Mask]]]:
@@ -109,7 +113,7 @@ class LatentOrders:
         return dict(max((heaviest_tail(start) for start in self.starts()), key=lambda result: result[0])[1])
 
     def steps(self, state: State) -> Iterator[tuple[int, float, State]]:
-        """Every variable that may come next: its weight, and the state behind it."""
+        """Yield (variable, weight, next state) for each variable that may come next with a positive weight."""
         placed, last = state
         window = sum(1 << v for v in last)
         if self.known is not None:
@@ -122,7 +126,7 @@ class LatentOrders:
                 yield v, weight, (placed | 1 << v, (*last, v)[-self.window :])
 
     def sample(self, rng: Random) -> dict[int, Mask]:
-        """Windows of all endogenous variables in an order drawn by its weight."""
+        """Return the window of each endogenous variable in an order sampled by weight."""
         state = self._start.draw(rng)
         windows: dict[int, Mask] = {}
         while state[0] != self.full:
@@ -140,29 +144,29 @@ class LatentOrders:
 
 
 class Choice(Generic[T]):
-    """Options with weights, from which is drawn again and again."""
+    """Options with weights, for repeated sampling."""
 
     def __init__(self, options: Sequence[tuple[T, float]]) -> None:
         self.options = options
-        self.whole = fsum(weight for _, weight in options)
+        self.total = fsum(weight for _, weight in options)
 
     def draw(self, rng: Random) -> T:
-        """One option with probability proportional to its weight."""
-        mark = rng.random() * self.whole
+        """Return an option with probability proportional to its weight."""
+        remaining = rng.random() * self.total
         for option, weight in self.options:
-            mark -= weight
-            if mark < 0:
+            remaining -= weight
+            if remaining < 0:
                 return option
         return next(option for option, weight in reversed(self.options) if weight)
 
 
 # --- The training rows of a task as the prior reads them: partial tables by parent set, and shortcuts that fit --------
-MAX_STATES = 500_000_000  # functions of five parents that are looked at: half a second; pools need a quarter
-NO_FIT = 99  # larger than every shortcut
+MAX_STATES = 500_000_000  # compared functions of five parents: half a second; pools need a quarter of them
+NO_FIT = 99  # stands for the size if no shortcut fits; larger than every shortcut
 
 
 class MechanismEvidence:
-    """The training rows of a task as the prior reads them."""
+    """The training rows of a task, as partial tables of candidate parent sets, and the shortcuts that fit them."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -175,7 +179,7 @@ class MechanismEvidence:
         self._agreeing: dict[tuple[int, int], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]] = {}
 
     def tables(self, variable: int) -> Mapping[Mask, PartialTable]:
-        """Parent set -> what the rows say, for admissible sets that determine the variable."""
+        """Return parent set -> partial table of the rows, for the admissible sets that determine the variable."""
         if variable not in self._tables:
             candidates = self._candidates(variable)
             max_parents = min(prior.MAX_PARENTS, len(candidates))
@@ -187,7 +191,7 @@ class MechanismEvidence:
         return [self.index[parent] for parent in admissible]
 
     def least_fit(self, variable: int, window: Mask) -> int:
-        """Size of the least formula over the window that fits the rows, if that is a shortcut; else NO_FIT."""
+        """Return the size of the least shortcut over the window that fits the rows; NO_FIT without one."""
         if variable not in self._fits:
             parent_sets = self._search.parent_sets(variable, self._candidates(variable))
             fits = [
@@ -199,7 +203,10 @@ class MechanismEvidence:
         return min((size for mask, size in self._fits[variable] if mask & ~window == 0), default=NO_FIT)
 
     def agreeing(self, table: PartialTable) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-        """Bits and least sizes of the catalogued functions of five parents that agree; `BudgetSpent` after too many."""
+        """Return bits and least sizes of the catalogued functions of five parents that agree.
+
+        `BudgetSpent` after more than MAX_STATES compared functions.
+        """
         key = table.care, table.value
         if key not in self._agreeing:
             words, sizes = prior.essential(prior.MAX_PARENTS)
@@ -209,7 +216,10 @@ class MechanismEvidence:
         return self._agreeing[key]
 
     def least_function(self, table: PartialTable) -> int:
-        """Bits of the least function that agrees with a table beyond the catalogue; `BudgetSpent` if none is drawn."""
+        """Return the bits of the least function that agrees with a table, beyond the catalogue.
+
+        `BudgetSpent` if the search ends without one of a size that is ever drawn.
+        """
         key = table.care, table.value
         if key not in self._least:
             search = LeastSize(table)
@@ -228,7 +238,7 @@ class MechanismEvidence:
 
 
 class Local(NamedTuple):
-    """One mechanism in the version space: parent set, and the bits of its function over it."""
+    """One mechanism of the version space; bits: its truth table over `parents`."""
 
     parents: Mask
     bits: int
@@ -248,7 +258,7 @@ class LocalPosterior:
         self._choices: dict[tuple[int, Mask], tuple[int, Choice[Mask]]] = {}
 
     def mass(self, variable: int, parents: Mask) -> prior.F64:
-        """[NUM_COLUMNS] probability that a slot with these parents draws a function that agrees with the rows."""
+        """Return, by column, the probability that a slot with these parents draws a function that fits the rows."""
         key = variable, parents
         if key not in self._masses:
             self._masses[key] = self._mass(self.evidence.tables(variable).get(parents))
@@ -269,11 +279,11 @@ class LocalPosterior:
         return mass
 
     def column(self, variable: int, window: Mask) -> int | None:
-        """Return the column of weights that serves here; None if nothing is accepted."""
+        """Return the column of weights for a variable in a window; None if nothing is accepted."""
         return prior.column_of(self.evidence.least_fit(variable, window), self.configuration)
 
     def share(self, window: Mask, num_parents: int) -> float:
-        """Probability that a slot draws one given set of that many parents, over the probability to be accepted."""
+        """Return the probability that a slot draws one given set of that many parents, given acceptance."""
         length = window.bit_count()
         max_parents = min(length, self.configuration.window)
         if not 2 <= num_parents <= max_parents:
@@ -282,7 +292,7 @@ class LocalPosterior:
         return 1 / ((max_parents - 1) * comb(length, num_parents) * accepted) if accepted else 0.0
 
     def sets(self, variable: int, window: Mask) -> list[tuple[Mask, float]]:
-        """Parent sets inside a window with the probability of the slot to have them and agree with the rows."""
+        """Return the parent sets inside a window, each with the probability to be drawn and agree with the rows."""
         key = variable, window
         if key not in self._sets:
             column = self.column(variable, window)
@@ -301,18 +311,18 @@ class LocalPosterior:
                     yield parents, mass * share
 
     def window_mass(self, variable: int, window: Mask) -> float:
-        """Probability that a slot with this window agrees with the rows and leaves no shortcut."""
+        """Return the probability that a slot with this window agrees with the rows and leaves no shortcut."""
         key = variable, window
         if key not in self._windows:
             self._windows[key] = fsum(mass for _, mass in self.sets(variable, window))
         return self._windows[key]
 
     def functions(self, variable: int, parents: Mask, column: int) -> tuple[list[int], prior.F64]:
-        """Return the listed functions of exactly these parents that agree with the rows, and what they weigh."""
+        """Return the catalogued functions of exactly these parents that agree with the rows, and their weights."""
         table = self.evidence.tables(variable)[parents]
         if table.num_vars == prior.MAX_PARENTS:
             words, sizes = self.evidence.agreeing(table)
-            if not len(words):  # one of them stands for all that the catalogue does not reach
+            if not len(words):  # one function represents all beyond the catalogue
                 return [self.evidence.least_function(table)], np.ones(1)
             return words.tolist(), prior.size_weights(self.configuration).weights[sizes]
         functions = prior.function_weights(table.num_vars, self.configuration)
@@ -338,9 +348,9 @@ class LocalPosterior:
         return self._best[key]
 
     def mechanism_mass(self, variable: int, window: Mask, mechanism: Local) -> float:
-        """Probability that a slot with this window draws exactly this mechanism, which agrees with the rows.
+        """Return the probability that a slot with this window draws this mechanism, which agrees with the rows.
 
-        0 if that leaves a shortcut.
+        It is 0 if the mechanism leaves a shortcut.
         """
         column = self.column(variable, window)
         if column is None or mechanism.parents & ~window:
@@ -363,7 +373,7 @@ class LocalPosterior:
         return float(prior.function_weights(num_parents, self.configuration).weights[column, indices[0]])
 
     def sample(self, rng: Random, variable: int, window: Mask) -> Local:
-        """Sample a mechanism with probability proportional to what it weighs in this window."""
+        """Sample a mechanism with probability proportional to its weight in this window."""
         slot = variable, window
         if slot not in self._choices:
             column = self.column(variable, window)

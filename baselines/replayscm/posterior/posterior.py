@@ -1,4 +1,4 @@
-"""The posterior over SCMs, by orders where they are many."""
+"""The posterior over SCMs under the generator's prior: exact sums over latent orders, or order MCMC."""
 
 from __future__ import annotations
 
@@ -30,37 +30,33 @@ from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.roots_and_parents import is_repeating, list_root_sets
 
-# --- The posterior beyond the reach of sums over orders: order MCMC (Friedman and Koller 2003) with the same
-# weights
-#
-# A state is a configuration and an order of all variables, the roots first; it weighs what a term of the exact sum
-# weighs. A step proposes one move or several at once: one variable to another place, two neighbours or two roots
-# exchanged, a root with another variable where the roots are hidden, another configuration; proposals are symmetric.
-# Chains start at heavy orders that a beam search finds. Draws are dependent, and nothing is known of how far a chain
-# has mixed but what `report` says.
+# --- Order MCMC with the weights of the exact sum, for orders too many to sum over (Friedman and Koller 2003) ---------
+# A state is a configuration and an order of all variables, the roots first; its weight is that of its term in the exact
+# sum. A step proposes one or several moves: move one variable to another position, exchange two neighbours or two
+# roots, exchange a root with another variable if the roots are hidden, or take another configuration. Proposals are
+# symmetric. Chains start at heavy orders from a beam search. Draws are dependent; how far the chains have mixed is
+# known only by `report`.
 CHAINS = 4
 BURN_IN = 4_000  # steps of each chain before its first draw
 BETWEEN = 100  # steps between two draws of a chain
-ALONE = 0.5  # chance that no further move joins a proposal; moves together cross what no single one does
-BEAM = 300  # beginnings of orders that the search for a start keeps
-START_ROOTS = 60  # root sets that it looks at, by falling evidence
+LAST_MOVE_PROBABILITY = 0.5  # that a move is the last of a proposal; several moves leave modes that one cannot
+BEAM = 300  # prefixes that the beam search keeps
+START_ROOTS = 60  # root sets that it tries, by falling evidence
 START_ORDERS = 120  # orders of each root set: all of five roots
 MIXED_BELOW = 1.1  # R-hat of log weights (Gelman et al., Bayesian Data Analysis, section 11.4)
 
 
 def r_hat(histories: Sequence[Sequence[float]]) -> float | None:
-    """Potential scale reduction of equally many values of several chains (Gelman and Rubin 1992); 1: they agree.
+    """Return the potential scale reduction of chains (Gelman and Rubin 1992), over their common length; 1: they agree.
 
-    None where it says nothing: under two chains or values, or chains that stand still in different places.
+    None if undefined: fewer than two chains or values, or constant chains with different values.
     """
     length = min(map(len, histories), default=0)
     if len(histories) < 2 or length < 2:
         return None
     chains = [history[:length] for history in histories]
-    within_variance, between_variance = (
-        fmean(variance(chain) for chain in chains),
-        variance([fmean(chain) for chain in chains]),
-    )
+    within_variance = fmean(variance(chain) for chain in chains)
+    between_variance = variance([fmean(chain) for chain in chains])
     if within_variance == 0:
         return 1.0 if between_variance == 0 else None
     return sqrt((length - 1) / length + between_variance / within_variance)
@@ -70,7 +66,8 @@ def r_hat(histories: Sequence[Sequence[float]]) -> float | None:
 class _Chain:
     """State of a chain over orders.
 
-    order: all variables by index, the roots first; weight: logarithm; history: weights at its draws
+    order: indices of all variables, the roots first; weight: log weight; history: log weights at the draws
+    accepted, steps: numbers of accepted and of all steps
     """
 
     configuration: int
@@ -82,7 +79,10 @@ class _Chain:
 
 
 class SampledPosterior:
-    """Draws from the posterior of a task. `BudgetSpent` if no order that explains the evidence was found."""
+    """Sampler of the posterior of a task by order MCMC; `BudgetSpent` if no order explains the evidence.
+
+    configurations: as for `Posterior`; chains: number of chains; burn_in, between: steps before and between draws
+    """
 
     def __init__(
         self,
@@ -93,10 +93,6 @@ class SampledPosterior:
         burn_in: int = BURN_IN,
         between: int = BETWEEN,
     ) -> None:
-        """Start the chains.
-
-        configurations: as for Posterior
-        """
         self.task = task
         self.num_roots = task.disclosure.num_roots
         self.burn_in, self.between = burn_in, between
@@ -105,15 +101,15 @@ class SampledPosterior:
         index = {variable: i for i, variable in enumerate(task.variables)}
         self._before = [sum(1 << index[u] for u in task.disclosure.earlier(v)) for v in task.variables]
         self._least = [minimal_sets(np.array(list(evidence.tables(v)), np.int64)) for v in range(len(task.variables))]
-        told_order = task.disclosure.order
-        self._known = None if told_order is None else [index[v] for v in told_order]
+        order = task.disclosure.order
+        self._known = None if order is None else [index[v] for v in order]
         self._hidden = task.disclosure.roots is None
         disclosed_roots = task.disclosure.roots or ()
         chances = [root_probability(task, v) if self._hidden else float(v in disclosed_roots) for v in task.variables]
         self._root_weight = [log(chance) if chance > 0 else -inf for chance in chances]
         starts = list[_Chain]()
-        for listed in (configurations or of_shape(len(task.variables), units), CONFIGURATIONS):
-            self.locals = [LocalPosterior(evidence, listed_configuration) for listed_configuration in listed]
+        for candidates in (configurations or of_shape(len(task.variables), units), CONFIGURATIONS):
+            self.locals = [LocalPosterior(evidence, configuration) for configuration in candidates]
             starts = [start for c in range(len(self.locals)) if (start := self._start(c)) is not None]
             if starts:
                 break
@@ -130,7 +126,7 @@ class SampledPosterior:
             self._step(chain, rng)
         chain.history.append(chain.weight)
         local = self.locals[chain.configuration]
-        windows = {chain.order[k]: self._window(chain, chain.order, k) for k in self._places}
+        windows = {chain.order[k]: self._window(chain, chain.order, k) for k in self._positions}
         mechanisms = {v: local.sample(rng, v, window) for v, window in sorted(windows.items())}
         roots = set(chain.order[: self.num_roots])
         return Member(tuple(v for i, v in enumerate(self.task.variables) if i in roots), mechanisms)
@@ -139,7 +135,7 @@ class SampledPosterior:
     def report(self) -> dict[str, Any]:
         """Return the statistics of the chains: number, steps, acceptance rate, mean log weights, and R-hat.
 
-        mixed: whether the chains agree as far as log weights tell; "not mixed" draws are of where chains started
+        mixed: whether the log weights of the chains agree; if not, draws depend on where the chains started
         """
         steps = sum(chain.steps for chain in self._chains)
         between = r_hat([chain.history for chain in self._chains])
@@ -156,7 +152,7 @@ class SampledPosterior:
         }
 
     @property
-    def _places(self) -> range:
+    def _positions(self) -> range:
         return range(self.num_roots, len(self.task.variables))
 
     # --- a step -----------------------------------------------------------------------------------------------------
@@ -166,20 +162,20 @@ class SampledPosterior:
         order, configuration = list(chain.order), chain.configuration
         while True:
             configuration = self._propose(order, configuration, rng)
-            if rng.random() < ALONE:
+            if rng.random() < LAST_MOVE_PROBABILITY:
                 break
-        mark = log(1.0 - rng.random())
+        log_uniform = log(1.0 - rng.random())
         if (configuration, order) == (chain.configuration, chain.order):
             chain.accepted += 1
             return
         weight = self._weight(configuration, order)
-        if weight - chain.weight >= mark:
+        if weight - chain.weight >= log_uniform:
             chain.configuration, chain.order, chain.weight = configuration, order, weight
             chain.accepted += 1
 
     def _propose(self, order: list[int], configuration: int, rng: Random) -> int:
-        """Make one move in the order, or take another configuration, which is returned."""
-        kind, size, movable = rng.random(), len(order), self._places
+        """Make one move in the order, in place, or choose another configuration; return the configuration."""
+        kind, size, movable = rng.random(), len(order), self._positions
         if kind < 0.1:
             return rng.randrange(len(self.locals))
         if kind < 0.2 and self.num_roots:
@@ -193,17 +189,17 @@ class SampledPosterior:
         return configuration
 
     def _weight(self, configuration: int, order: list[int]) -> float:
-        """Logarithm of what a state weighs, up to the same constant; -inf if the disclosure does not admit it."""
+        """Return the log weight of a state, up to a constant; -inf if the disclosure does not admit the order."""
         if self._known is not None and order != self._known:
             return -inf
         weight = fsum(self._root_weight[v] for v in order[: self.num_roots])
         placed = sum(1 << v for v in order[: self.num_roots])
         length = self.locals[configuration].configuration.window
-        for place in self._places:
-            v = order[place]
+        for index in self._positions:
+            v = order[index]
             if weight == -inf or self._before[v] & ~placed:
                 return -inf
-            window = sum(1 << u for u in order[max(0, place - length) : place])
+            window = sum(1 << u for u in order[max(0, index - length) : index])
             mass = self.locals[configuration].window_mass(v, window)
             weight += log(mass) if mass > 0 else -inf
             placed |= 1 << v
@@ -216,16 +212,16 @@ class SampledPosterior:
     # --- starts -----------------------------------------------------------------------------------------------------
 
     def _start(self, configuration: int) -> _Chain | None:
-        """Return the heaviest order at the end of a beam search.
+        """Return a chain at the heaviest order of a beam search; None if no order explains the rows.
 
-        Beginnings that have all the same variables compete too.
+        Of prefixes with equal variables and equal last window only the heaviest is kept.
         """
         beam = self._root_orders()
         local = self.locals[configuration]
         length = local.configuration.window
-        for _ in self._places:
+        for _ in self._positions:
             longer = dict[tuple[Mask, tuple[int, ...]], tuple[float, tuple[int, ...]]]()
-            lives = cache(self._lives)  # most orders begin with the same variables as others
+            can_finish = cache(self._can_finish)  # most prefixes share their set of variables with others
             for weight, order in beam:
                 placed = sum(1 << v for v in order)
                 window = sum(1 << v for v in order[-length:])
@@ -234,7 +230,7 @@ class SampledPosterior:
                         continue
                     last = (*order, v)[-length:]
                     state = placed | 1 << v, last
-                    mass = local.window_mass(v, window) if lives(state[0], sum(1 << u for u in last)) else 0.0
+                    mass = local.window_mass(v, window) if can_finish(state[0], sum(1 << u for u in last)) else 0.0
                     if mass > 0 and (state not in longer or weight + log(mass) > longer[state][0]):
                         longer[state] = weight + log(mass), (*order, v)
             beam = sorted(longer.values(), key=lambda entry: (-entry[0], entry[1]))[:BEAM]
@@ -243,17 +239,17 @@ class SampledPosterior:
         best_order = list(beam[0][1])
         return _Chain(configuration, best_order, self._weight(configuration, best_order), 0, 0, [])
 
-    def _lives(self, placed: Mask, last: Mask) -> bool:
-        """Return whether each waiting variable may still have a parent set in its window.
+    def _can_finish(self, placed: Mask, last: Mask) -> bool:
+        """Return whether each unplaced variable may still have a parent set in its window.
 
-        The window is of these last ones and others.
+        placed: the placed variables; last: the last window, which with unplaced variables forms all later windows
         """
         behind = np.int64(placed & ~last)
         waiting = (v for v in range(len(self._least)) if not placed >> v & 1)
         return all(((self._least[v] & behind) == 0).any() for v in waiting)
 
     def _root_orders(self) -> list[tuple[float, tuple[int, ...]]]:
-        """Orders of the likeliest root sets, each in some orders of its own."""
+        """Return (log weight, order) of the likeliest root sets, each in at most START_ORDERS orders."""
         if self._known is not None:
             return [(0.0, tuple(self._known[: self.num_roots]))]
         able = [v for v in range(len(self.task.variables)) if self._root_weight[v] > -inf]
@@ -276,19 +272,19 @@ def _copy_chain(chain: _Chain) -> _Chain:
 
 
 # --- The posterior over the members of the version space under the generator's prior, and draws from it ---------------
-# Every unit has one threshold, uniform on [0, 1), and every world a level of the root, uniform on five values and 0.5
-# in a world without intervention; the root is 1 where the threshold lies below the level. Over the worlds that leave it
-# alone the sets of ones are a chain, and the probability of a chain is a sum over levels that never cross.
+# Every unit has one threshold for a root, uniform on [0, 1). Every world has a level of the root: uniform on five
+# values, or 0.5 without intervention. The root is 1 in the units whose threshold is below the level. So over the worlds
+# that do not target the root its sets of ones form a chain, whose probability is a sum over ascending levels.
 # --- Probability of a variable's values as a root: thresholds of units against levels of worlds (paper, B.2.2) --------
 LEVELS = ENVIRONMENT_LEVELS
 BASELINE = LEVELS.index(BASELINE_LEVEL)
 
 
 def root_probability(task: Task, variable: str) -> float:
-    """Probability of the variable's unclamped training values if it is a root; 0 where they are no chain.
+    """Return the probability of a variable's unclamped training values if it is a root; 0 if they are no chain.
 
-    With units that are not shared every row is a draw of its own against its world's level. Worlds whose rows repeat
-    are left out: published disambiguation worlds are built that way and do not follow the thresholds.
+    If units are not shared, every row has a threshold of its own. Worlds whose rows repeat are left out: published
+    disambiguation worlds are built that way and do not follow the thresholds.
     """
     worlds = [world for world in task.training.worlds if not is_repeating(world)]
     free = [world for world in worlds if variable not in world.intervention.targets]
@@ -308,7 +304,9 @@ def root_probability(task: Task, variable: str) -> float:
 
 
 def _chain_probability(chain: list[tuple[int, int, int]], num_rows: int) -> float:
-    """chain: ascending sets of ones, with the number of worlds at the baseline and at drawn levels that show each.
+    """Return the probability of a chain of sets of ones.
+
+    chain: (set as bits, number of worlds with it at the baseline level, number at sampled levels), ascending
 
     A group's levels lie between its lowest and its highest; units that enter the chain between two groups have
     thresholds between the highest of the one and the lowest of the next.
@@ -332,7 +330,7 @@ def _chain_probability(chain: list[tuple[int, int, int]], num_rows: int) -> floa
 
 
 def _assignments(low: int, high: int, baseline: int, num_free: int) -> float:
-    """Probability that a group's levels have exactly that lowest and that highest one."""
+    """Return the probability that the levels of a group have exactly this lowest and this highest one."""
 
     def inside(a: int, b: int) -> float:
         if a > b or (baseline and not a <= BASELINE <= b):
@@ -345,7 +343,10 @@ def _assignments(low: int, high: int, baseline: int, num_free: int) -> float:
 
 
 def _independent_probability(columns: Sequence[tuple[int, int, bool]]) -> float:
-    """columns: ones and rows of each world, and whether it is a baseline world."""
+    """Return the probability of the columns if every row has its own threshold.
+
+    columns: number of ones, number of rows and whether it is a baseline world, for each world
+    """
     probability = 1.0
     for ones, rows, baseline in columns:
         levels = (LEVELS[BASELINE],) if baseline else LEVELS
@@ -384,7 +385,7 @@ class Member:
 
 
 class Component:
-    """One configuration with one root set: the part of the mixture inside which only the order is summed over."""
+    """Component of the mixture: one configuration with one root set, summed over latent orders."""
 
     def __init__(self, local: LocalPosterior, roots: tuple[str, ...], prior: float, budget: Budget) -> None:
         self.local = local
@@ -401,7 +402,7 @@ class Component:
         return LatentOrders(task.variables, task.disclosure, self.roots, window, weight, self.budget)
 
     def member_mass(self, member: Member) -> float:
-        """Return the joint probability of member and evidence in this part, up to one factor for all members."""
+        """Return the joint probability of a member and the evidence in this component, up to a common factor."""
         if member.roots != self.roots:
             return 0.0
 
@@ -411,9 +412,9 @@ class Component:
         return self.prior * self._orders(weight).mean()
 
     def heaviest(self) -> Member:
-        """Return the mechanisms of the heaviest order: the most probable member if there is but one order."""
+        """Return the most probable mechanisms of the heaviest order; with a single order, the most probable member."""
         orders = self._orders(lambda variable, window: self.local.best(variable, window)[0])
-        # None where no mechanism of a window fits, which an order of positive weight has nowhere
+        # `best` returns None for a window without a fitting mechanism, which an order of positive weight never has
         chosen = {v: self.local.best(v, window)[1] for v, window in sorted(orders.heaviest().items())}
         return Member(self.roots, {v: mechanism for v, mechanism in chosen.items() if mechanism is not None})
 
@@ -425,7 +426,7 @@ class Component:
 
 
 class Posterior:
-    """All parts of the mixture. `BudgetSpent` where there are too many orders to sum over."""
+    """Exact posterior: the mixture of all components; `BudgetSpent` if there are too many orders to sum over."""
 
     def __init__(
         self, task: Task, *, configurations: Sequence[Configuration] = (), states: int | None = MAX_STATES
@@ -439,12 +440,12 @@ class Posterior:
         budget = Budget(states)
         num_units = task.training.worlds[0].num_rows if task.training.worlds else 0
         candidates = configurations or of_shape(len(task.variables), num_units)
-        # a problem of another origin may have the shape of a configuration that could not have generated it
+        # a problem from another source may have the shape of a configuration that could not have generated it
         self.components = self._components(candidates, budget) or self._components(CONFIGURATIONS, budget)
         self.mass = fsum(component.mass for component in self.components)
 
     def _components(self, configurations: Sequence[Configuration], budget: Budget) -> list[Component]:
-        """Return the parts that explain the evidence."""
+        """Return the components that explain the evidence."""
         roots = self._root_sets()
         locals_ = [LocalPosterior(self.evidence, configuration) for configuration in configurations]
         components = [

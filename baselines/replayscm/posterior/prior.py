@@ -2,15 +2,15 @@
 
 The generator draws formulas at random and keeps those that depend on all parents, have a size in the stratum's range
 and are not known to have a shorter equivalent (paper, Algorithm 1; docs/semantics.md, "The published generator"). Their
-distribution over functions has no closed form, because the size is that of the normal form. So it was drawn once, with
-fixed seeds (bench.lab.posterior), and is shipped as counts of classes under permutation of the parents, under which the
-distribution is invariant but for the known table's order of names.
+distribution over functions has no closed form, because the size is that of the normal form. So formulas were
+sampled once, with fixed seeds (bench.lab.posterior), and are shipped as counts of classes under permutation of the
+parents. The distribution is invariant under such permutations, except for the known table's order of names.
 
 Sources: the generator's stages as the paper gives them (Algorithm 1 and Table B.1) and its nine configurations. A slot
 takes its parents from the window of the `window` variables before it: their number is uniform from 2 to the window's
-length, the set is uniform. The function is that of a random formula whose size lies in the configuration's range; where
-no formula can be accepted it is the exclusive or of two parents. No function is accepted that has a formula of size 5
-or less (and below its own size), because no world could refute that shortcut.
+length, the set is uniform. The function is that of a random formula whose size lies in the configuration's range; if no
+formula can be accepted, it is the exclusive or of two parents. A function with a formula of size 5 or less that is
+smaller than its own is never accepted, because no world could refute that shortcut.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from calibrant.solvers.formulas.catalogue import catalogue, essential_functions
 
 # --- Distribution of the published generator's random formulas over functions, by number of parents and formula size
 SHIPPED = "data/formula_weights.bin"
-ANY_SIZE = min(s.sizes[0] for s in STRATA), max(s.sizes[1] for s in STRATA)  # of a drawn formula
+ANY_SIZE = min(s.sizes[0] for s in STRATA), max(s.sizes[1] for s in STRATA)  # smallest, largest drawn formula
 
 Class: TypeAlias = tuple[int, int]
 """The smallest table bits that permuting the parents gives, and the size of the drawn formula."""
@@ -44,9 +44,9 @@ _RECORD = np.dtype([("num_parents", "<u1"), ("bits", "<u4"), ("size", "<u1"), ("
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Accepted formulas over one number of parents.
+    """Sample of accepted formulas over one number of parents.
 
-    counts: class -> how many of the accepted formulas were of it
+    counts: class -> number of the accepted formulas of it
     """
 
     num_parents: int
@@ -78,7 +78,7 @@ def load_shipped() -> Mapping[int, Drawn]:
 
 SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more
 XOR_SIZE = 3
-MIXED_UP_TO = 16  # variables; up to there every shape that is not published is a mixture of all published ones
+MAX_MIXED_VARIABLES = 16  # up to here an unpublished shape is modelled as a mixture of all published ones
 MAX_PARENTS = max(stratum.max_parents for stratum in STRATA)
 
 F64 = npt.NDArray[np.float64]
@@ -88,10 +88,10 @@ F64 = npt.NDArray[np.float64]
 class Configuration:
     """Published configuration, as far as it affects an SCM's probability.
 
-    num_variables, num_units: of every problem
-    window: how many predecessors may be parents, and the largest number of parents
+    num_variables, num_units: numbers of variables and of units of every problem
+    window: number of predecessors that may be parents, and largest number of parents
     sizes: smallest and largest size of a drawn formula
-    refutes: whether the training worlds refute every shortcut (one configuration lets one stand)
+    refutes: whether the training worlds refute every shortcut (one configuration admits one)
     shortcut_floor: mechanisms whose shortcuts would have to be shorter than this are not checked
     """
 
@@ -118,14 +118,13 @@ def configuration(stratum: Stratum) -> Configuration:
 
 CONFIGURATIONS = tuple(map(configuration, STRATA))
 
-LARGE_CONFIGURATIONS = tuple(configuration(stratum) for stratum in LARGE_STRATA if stratum.num_variables > MIXED_UP_TO)
+LARGE_CONFIGURATIONS = tuple(
+    configuration(stratum) for stratum in LARGE_STRATA if stratum.num_variables > MAX_MIXED_VARIABLES
+)
 
 
 def of_shape(num_variables: int, num_units: int) -> tuple[Configuration, ...]:
-    """Return the configurations that a problem of this shape may come from, equally likely.
-
-    All of them if none has it.
-    """
+    """Return the configurations of this shape, equally likely; all configurations if none has it."""
     published = (*CONFIGURATIONS, *LARGE_CONFIGURATIONS)
     matching = [entry for entry in published if (entry.num_variables, entry.num_units) == (num_variables, num_units)]
     return tuple(matching) or CONFIGURATIONS
@@ -153,7 +152,7 @@ class FunctionWeights:
     """Probabilities of functions that depend on all of k parents, given that a slot draws k parents.
 
     bits: [f] tables; weights: [NUM_COLUMNS, f] probability of the function with a formula of a column's size
-    Together they sum to less than 1 by what is never accepted, a function with an equivalent shortcut.
+    Their sum is below 1, because functions with an equivalent shortcut are never accepted.
     """
 
     bits: npt.NDArray[np.uint32]
@@ -165,7 +164,7 @@ class SizeWeights:
     """Function weights for 5 parents, where functions of one least size share a weight.
 
     weights: [s] probability of each function of least size s
-    remaining_mass: of all functions beyond the catalogue together
+    remaining_mass: total weight of the functions beyond the catalogue
     """
 
     weights: F64
@@ -174,9 +173,9 @@ class SizeWeights:
 
 @cache
 def function_weights(num_parents: int, configuration: Configuration) -> FunctionWeights:
-    """Return the weights of 2 to 4 parents, smoothed.
+    """Return the weights of functions of 2 to 4 parents.
 
-    What the draws have missed is spread by least size (Good-Turing).
+    The mass of functions that were never sampled is estimated by Good-Turing and spread by least size.
     """
     low, high = configuration.sizes
     words, least_sizes = essential(num_parents)
@@ -212,7 +211,7 @@ def function_weights(num_parents: int, configuration: Configuration) -> Function
 
 @cache
 def size_weights(configuration: Configuration) -> SizeWeights:
-    """Return the weights of 5 parents."""
+    """Return the weights of functions of 5 parents."""
     functions = catalogue(MAX_PARENTS)
     low, high = configuration.sizes
     sampled = [(bits, n) for (bits, size), n in load_shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
@@ -231,7 +230,7 @@ def size_weights(configuration: Configuration) -> SizeWeights:
 
 @cache
 def slot_mass(window: int, configuration: Configuration) -> float:
-    """Share of a slot's draws that are accepted, where that many predecessors are in its window."""
+    """Return the probability that a slot's draw is accepted, given the number of predecessors in its window."""
     counts = range(MIN_PARENTS, window + 1)
     accepted = [
         1.0 if k == MAX_PARENTS else float(function_weights(k, configuration).weights[ANY].sum()) for k in counts
@@ -241,14 +240,14 @@ def slot_mass(window: int, configuration: Configuration) -> float:
 
 @cache
 def essential(num_parents: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """Bits and least sizes of the functions that depend on all of that many parents."""
+    """Return bits and least sizes of the functions that depend on all of `num_parents` parents."""
     functions = essential_functions(MAX_PARENTS, STANDARD_OPERATORS)
     span = slice(functions.starts[num_parents], functions.ends[num_parents])
     return functions.bits[span].astype(np.uint32), functions.sizes[span]
 
 
 def _xor_table(num_parents: int) -> int:
-    """Return the fallback: the exclusive or, which two parents get where no formula over them can be accepted."""
+    """Return the table of the fallback: exclusive or, used if no formula over two parents can be accepted."""
     if num_parents != 2:
         raise AssertionError(f"formulas over {num_parents} parents are always accepted in the end")
     return 0b0110
@@ -256,7 +255,7 @@ def _xor_table(num_parents: int) -> int:
 
 @cache
 def representatives(num_parents: int) -> npt.NDArray[np.int64]:
-    """[2**2**k] of each table the smallest that permuting its variables gives; for up to 4 variables."""
+    """Return, for each table of k <= 4 variables, the smallest one under permutations of them; [2**2**k]."""
     tables = np.arange(1 << (1 << num_parents))
     smallest = tables.copy()
     for order in permutations(range(num_parents)):
