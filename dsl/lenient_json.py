@@ -296,10 +296,7 @@ def plain_key(key: str) -> str:
 
 
 class Shaped(NamedTuple):
-    """Answer of an object that has the shape of an answer.
-
-    answer: its keys in the spelling of the benchmark; repairs: names of the repairs needed
-    """
+    """Answer of an object, keys in the spelling of the benchmark; repairs: names of the repairs needed."""
 
     answer: dict[str, Any]
     repairs: frozenset[str] = frozenset()
@@ -308,8 +305,7 @@ class Shaped(NamedTuple):
 class Shape(NamedTuple):
     """Shape of an item's answer.
 
-    match: return the answer of an object of this shape, None for other objects
-    read_lines: return the answer that lines `key: value` state; None without one
+    match, read_lines: return the answer of an object, of lines `key: value`; None without one
     """
 
     match: Callable[[Mapping[str, Any]], Shaped | None]
@@ -405,10 +401,7 @@ class StatedLines:
         return bullet_values
 
     def values_below(self, name: str, keys: Collection[str]) -> dict[str, str] | None:
-        """Return the texts by key of lines below the line `name:`, for `keys` alone.
-
-        None without that line, or if a key is repeated with another text.
-        """
+        """Return key -> text of lines below `name:`, for `keys` alone; None without it, or if a key has two texts."""
         start = next((index for index, key, text in self.pairs() if plain_key(key) == name and not text.strip()), -1)
         if start < 0:
             return None

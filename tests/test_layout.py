@@ -64,7 +64,7 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=100, lines=31873, small_files=2, import_lines=1454),
+    "dsl": Size(files=100, lines=32146, small_files=2, import_lines=1454),
     "solvers": Size(files=92, lines=30137, small_files=5, import_lines=1492),
     "audits": Size(files=58, lines=19768, small_files=1, import_lines=1103),
     "baselines": Size(files=28, lines=10024, small_files=2, import_lines=445),

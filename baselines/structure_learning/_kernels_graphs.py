@@ -15,10 +15,12 @@ I64 = npt.NDArray[np.int64]
 
 @kernel
 def compelled_arcs(parents: I64, protected: I64, compelled: I64) -> None:
-    """Per variable the parents whose arcs are shared by the whole class: compelled [v], masks.
+    """Fill in compelled, [v] masks: for each variable the parents whose arcs every DAG of the class has.
 
-    protected: [v] parents whose arcs cannot be reversed whatever the data say. With them, colliders and the four rules
-    of Meek 1995 (background knowledge) applied until nothing changes; every rule can only confirm an arc of the DAG.
+    protected: [v] parents whose arcs cannot be reversed, whatever the data
+
+    These are the protected arcs, those of colliders, and those that the four rules of Meek 1995 (background knowledge)
+    imply; each rule can only confirm an arc of the DAG.
     """
     num_vars = parents.shape[0]
     adjacent = parents.copy()
@@ -72,9 +74,9 @@ def _follows(i: int, j: int, adjacent: I64, compelled: I64) -> bool:
 
 @kernel
 def count_arcs(dags: I64, protected: I64, counts: I64) -> None:
-    """Add up arcs over the classes of DAGs [r, v]: counts [v, v] of from, to, 2 if compelled and else 1 each way.
+    """Add the arcs of the classes of DAGs [r, v] to counts [from, to]: 2 for a compelled arc, else 1 each way.
 
-    protected: [v] as for `compelled_arcs`; with every arc protected DAGs are counted as they are
+    protected: [v] as for `compelled_arcs`; if every arc is protected, the arcs of the DAGs themselves are counted
     """
     compelled = np.empty(dags.shape[1], np.int64)
     for r in range(dags.shape[0]):
@@ -93,9 +95,9 @@ def count_arcs(dags: I64, protected: I64, counts: I64) -> None:
 
 @kernel
 def essential_graphs(dags: I64, separated: I64, graphs: I64) -> None:
-    """Fill in the essential graphs of many DAGs [r, v]: graphs [r, 2 v], masks of directed parents, then of neighbours.
+    """Fill in the essential graphs of DAGs [r, v]: graphs [r, 2 v], masks of directed parents, then of neighbours.
 
-    separated: [v] columns that were set without v, or v without them: such arcs cannot be reversed
+    separated: [v] columns u such that some intervention set exactly one of u and v, which directs their arc
     """
     num_vars = dags.shape[1]
     compelled = np.empty(num_vars, np.int64)
@@ -119,7 +121,7 @@ def essential_graphs(dags: I64, separated: I64, graphs: I64) -> None:
 F64 = npt.NDArray[np.float64]
 
 NO_MOVE, ADD, DROP, REVERSE = -1, 0, 1, 2
-TOLERANCE = 2.0**-26  # sqrt of the machine epsilon: what bnlearn takes for a difference between scores
+TOLERANCE = 2.0**-26  # sqrt of the machine epsilon: bnlearn ignores smaller differences of scores
 
 
 @kernel
@@ -141,7 +143,7 @@ def is_ancestor(parents: I64, start: int, end: int) -> bool:
 
 @kernel
 def apply_move(parents: I64, kind: int, i: int, j: int) -> None:
-    """Toggle i -> j, and for a reversal j -> i too. A second call takes back an addition or a deletion."""
+    """Toggle i -> j, and for a reversal j -> i too. A second call reverts an addition or a deletion."""
     parents[j] ^= np.int64(1) << i
     if kind == REVERSE:
         parents[i] ^= np.int64(1) << j
@@ -186,7 +188,9 @@ def update_deltas(
     """Compute the gain of every legal toggle of an arc into one child: deltas[i, child]; 0 below the tolerance."""
     current = parents[child]
     may_grow = set_size(current) < max_parents
-    for i in range(-1, parents.shape[0]):  # first no toggle: a score in two places would be compiled twice
+    for i in range(
+        -1, parents.shape[0]
+    ):  # -1: no toggle; in a loop, because a second call of the score would be compiled twice
         bit = np.int64(1) << i if i >= 0 else np.int64(0)
         if i < 0 or current & bit or (may_grow and allowed[child] & bit):
             score = remembered_score(scoring, child, current ^ bit)
@@ -246,7 +250,7 @@ def best_move(
 
 @kernel
 def total(scores: F64) -> float:
-    """Their sum, first to last."""
+    """Return the sum, added from first to last."""
     total = 0.0
     for v in range(scores.shape[0]):
         total += scores[v]
@@ -255,7 +259,7 @@ def total(scores: F64) -> float:
 
 @kernel
 def append_move(moves: I64, count: int, move: I64) -> I64:
-    """Return the log [moves, 3] with one more move in it; a larger array when it was full."""
+    """Return the log [moves, 3] with one more move; a larger array if it was full."""
     if count == moves.shape[0]:
         larger = np.empty((2 * count, 3), np.int64)
         for row in range(count):
@@ -269,7 +273,7 @@ def append_move(moves: I64, count: int, move: I64) -> I64:
 def climb(
     scoring: Scoring, allowed: I64, required: I64, max_parents: int, max_moves: int, parents: I64
 ) -> tuple[I64, int]:
-    """Hill climbing from `parents`, in place; the moves made, in an array that may be longer, and their number."""
+    """Climb from `parents`, in place; return the moves, in an array that may be longer, and their number."""
     num_vars = parents.shape[0]
     reference = np.zeros(num_vars)
     deltas = np.zeros((num_vars, num_vars))
@@ -302,10 +306,10 @@ def wander(
     max_iterations: int,
     parents: I64,
 ) -> tuple[I64, int]:
-    """Tabu search from `parents`, in place: they become the network that bnlearn returns.
+    """Run a tabu search from `parents`, in place: they become the network that bnlearn returns.
 
-    The list holds the last `tabu_length` networks. As many steps in a row may fail to beat the best network before the
-    search stops; a tabu network is never entered, however good.
+    The tabu list holds the last `tabu_length` networks, which are never entered, however good. The search stops after
+    `tabu_length` steps in a row that do not beat the best network.
     """
     num_vars = parents.shape[0]
     reference = np.zeros(num_vars)

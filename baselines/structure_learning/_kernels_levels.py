@@ -8,8 +8,8 @@ sums lgamma(a + n) - lgamma(a) over the configurations of T that occur, with a =
 configurations of T. K2 and likelihoods split alike. So each set of variables refines the rows once for all children.
 BDs has imaginary rows by the configurations of S that occur: F(S + child) has a term for each child.
 
-The rows that a group does not count, those in which its variables were set, are few: each set of variables counts all
-rows once, and for each group takes these out of the counts and puts them back.
+A group does not count the few rows in which its variables were set. So for each set of variables all rows are counted
+once; for each group its uncounted rows are subtracted from the counts, and added again afterwards.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 MAX_SERIES = 1 / 16  # imaginary rows below which 12 terms of Taylor's series have an error of 3e-16
-MAX_ALONE = 64  # rows of a pattern that may be counted by their number
+MAX_ALONE = 64  # patterns of fewer rows that are alone in a configuration are counted by their number of rows
 BY_CONFIGURATIONS, BY_CELL, BY_LIKELIHOOD, BY_OCCURRENCE, BY_OCCUPIED = range(5)  # how a term depends on a count
 
 
@@ -41,9 +41,9 @@ class Levels(NamedTuple):
     kind: BY_CONFIGURATIONS: a = priors[0] over the configurations; BY_CELL: a = priors[t]; BY_LIKELIHOOD: n log n;
         BY_OCCURRENCE: 1; BY_OCCUPIED: a = priors[0] over occupied[T, g], for t = v + 1 over occupied[T - v, g] times
         values, none where v is not in T
-    order: [v] variables as they are split: those that leave most rows alone first
-    strides: [v] of a variable's level in the row of `table`; by its sum over a set
-    table: [rows, counts] terms, in rows that were not met not a number; of counts beyond computed each time
+    order: [v] order in which variables split configurations: first those that leave most rows alone
+    strides: [v] contribution of a variable to the row of `table`; a set has the sum of its members' strides
+    table: [rows, counts] terms, NaN in rows that no set has needed yet; terms of larger counts are computed each time
     powers: [counts, j] coefficients of a**j in lgamma(count + a), for BY_OCCUPIED with a below MAX_SERIES
     binomials: [v + 1, size + 1]; is_dense: whether sets are numbered by their masks, else by size and colexicographic
     """
@@ -94,7 +94,7 @@ def _term(kind: int, prior: float, count: int) -> float:
 
 @kernel
 def _fill_line(kind: int, prior: float, line: F64) -> None:
-    """Fill in a row of the table of `Levels`: of all its counts at once, as a look at each takes twice its sum."""
+    """Fill in a row of the table of `Levels` for all counts at once; a check of each entry would take twice a sum."""
     line[0] = 0.0
     for count in range(1, len(line)):
         line[count] = _term(kind, prior, count)
@@ -120,7 +120,7 @@ def set_number(levels: Levels, mask: int) -> int:
 
 @inline_kernel
 def _copy(source: I64, target: I64) -> None:
-    """Copy numbers one by one: for `target[:] = source` numba compiles the text of an error, 2.5 s."""
+    """Copy element by element: for `target[:] = source` numba takes 2.5 s to compile the text of an error."""
     for i in range(len(source)):
         target[i] = source[i]
 
@@ -131,8 +131,8 @@ def _split(
 ) -> int:
     """Split configurations by the values of a variable; return the number of those that are left.
 
-    old: [i] patterns, configuration by configuration; ends: [part] where each ends; rows, new_ends: the same, filled in
-    alone: [c] patterns of c rows that are alone, added to; cells: [values + 1] scratch
+    old: [i] patterns, configuration by configuration; ends: [part] end of each; rows, new_ends: the same, after it
+    alone: [c] number of patterns of c rows that are alone in a configuration, increased; cells: [values + 1] scratch
     """
     num_values = levels.levels[v]
     start = num_left = end = 0
@@ -143,7 +143,7 @@ def _split(
             cells[levels.codes[v, old[i]]] += 1
         for value in range(num_values):
             size = cells[value]
-            cells[value] = end  # where the next pattern of the value goes
+            cells[value] = end  # index for the next pattern of the value
             if size > 1:
                 end += size
                 new_ends[num_left] = end
@@ -172,11 +172,11 @@ def _split(
 def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> int:
     """Fill in sums [T, s] over the configurations of every set of at most `max_size` whose first variable is given.
 
-    first: its place in the order of the levels; -1 for the empty set alone; return the patterns met and taken out
+    first: position of that variable in `Levels.order`; -1 for the empty set alone
 
-    A pattern that is alone in its configuration stays alone under any further variable: it is counted by its number of
-    rows and not refined again (18 columns of 3,000 rows: two thirds of the time). Sets that no other extends are
-    counted without splitting their rows.
+    Return the work: numbers of patterns split and subtracted. A pattern that is alone in its configuration stays alone
+    under any further variable: it is counted by its number of rows and not split again (18 columns of 3,000 rows: two
+    thirds of the time). Sets that are not extended are counted without splitting their rows.
     """
     num_vars, num_patterns = levels.codes.shape
     depths = min(max_size, num_vars) + 1
@@ -192,7 +192,9 @@ def configuration_sums(levels: Levels, first: int, max_size: int, sums: F64) -> 
     small, distinct = np.zeros((2, MAX_ALONE), np.int64)
     large = np.zeros(num_patterns + 1, np.int64)
     num_alone = num_patterns * max(2, levels.levels.max())
-    counts = np.append(np.zeros(num_alone, np.int64), levels.weights)  # the last ones of patterns that are alone
+    counts = np.append(
+        np.zeros(num_alone, np.int64), levels.weights
+    )  # the last ones are those of patterns that are alone
     place_of, places = np.zeros(num_patterns, np.int64), np.zeros(len(levels.set_rows), np.int64)
     base = np.zeros(MAX_ALONE, np.int64)
     for r in range(num_patterns):
@@ -255,9 +257,9 @@ def _sum_counts(
     distinct: I64,
     sums: F64,
 ) -> None:
-    """Sum the terms of one set, whose configurations are the parts, or with v >= 0 its values in each part.
+    """Sum the terms of one set; its configurations are the parts, or with v >= 0 the values of v in each part.
 
-    counts: room for them in the order of parts, of two values that of 1 first, then those of patterns that are alone
+    counts: scratch for the counts of parts (of two values that of 1 first), then those of patterns that are alone
     place_of: [r], places, small, base, large, distinct: scratch
     """
     num_values = levels.levels[v] if v >= 0 else 1
@@ -293,7 +295,7 @@ def _sum_counts(
 
 @inline_kernel
 def _take_out(counts: I32 | I64, places: I32 | I64, weights: I64, numbers: I64) -> bool:
-    """Take rows out of counts and of their numbers; return whether a count is there that was not."""
+    """Subtract rows from counts and update the numbers of equal counts; return whether a new count appeared."""
     has_new = False
     for x in range(len(places)):
         place = np.uint64(places[x])
@@ -315,14 +317,14 @@ def _sum_groups(
 ) -> None:  # fmt: skip
     """Sum the terms of a set's counts for every group and prior.
 
-    places: [x] where patterns of `set_rows` are counted; numbers: [c] how many counts are c, at most `largest`: equal
-        counts are multiplied, which rounds once; large: positions of those that are not in `numbers`
-    powers: as in `Levels`, or none; base, distinct: [c] scratch
+    places: [x] index of the count of each pattern of `set_rows`
+    numbers: [c] how many counts equal c, for c up to `largest`; their terms are multiplied, which rounds once
+    large: indices of the larger counts; powers: as in `Levels`, or empty; base, distinct: [c] scratch
     """
     set_index = set_number(levels, mask)
-    # sums of the coefficients: terms of many priors lie far apart in memory
+    # coefficients are summed first, because terms of many priors lie far apart in memory
     moments = np.zeros(powers.shape[1] if len(powers) else 0)
-    # an array of a tuple counts its references: in a loop that takes longer than what it does
+    # numba counts references to an array of a tuple at each access, which in a loop takes longer than the loop itself
     kind, table, terms, sum_starts = levels.kind, levels.table, levels.terms, levels.sum_starts
     starts, weights = levels.starts, levels.set_weights
     numbers[0] = 1
@@ -378,15 +380,15 @@ def _sum_groups(
 def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
     """Fill in sums [T, s] over the configurations of every set whose lowest variable is `first`, from dense counts.
 
-    Sets are numbered by their masks. Variables are summed out of a table of counts one by one, each set once: of two
-    values 3**v additions for all sets (18 columns of 3,000 rows: a tenth of the time of refining rows).
+    Sets are numbered by their masks. Variables are summed out of a table of counts one by one, each set once. With two
+    values a column that takes 3**v additions (18 columns of 3,000 rows: a tenth of the time of splitting rows).
     """
     num_vars, num_patterns = levels.codes.shape
     num_cells, num_tables = np.int64(1), 2
     for v in range(first, num_vars):
         num_cells *= levels.levels[v]
-        num_tables += levels.levels[v] == 1  # summed out, it leaves as many cells
-    cells = np.zeros(num_tables * num_cells, np.int32)  # of each depth, behind those of the depth before
+        num_tables += levels.levels[v] == 1  # summing it out leaves as many cells
+    cells = np.zeros(num_tables * num_cells, np.int32)  # of each depth, after those of the depth before
     numbers, base, distinct = np.zeros((3, levels.table.shape[1]), np.int64)
     large = np.zeros(num_patterns, np.int64)
     depths = num_vars - first + 1
@@ -395,7 +397,7 @@ def marginal_sums(levels: Levels, first: int, sums: F64) -> None:
     num_set = len(levels.set_rows)
     lower, upper = np.zeros((depths, num_set), np.int32), np.zeros((num_vars + 1, num_set), np.int32)
     places = np.zeros(num_set, np.int32)
-    for v in range(num_vars - 1, first - 1, -1):  # where a pattern stands in a table of the variables from v on
+    for v in range(num_vars - 1, first - 1, -1):  # cell of a pattern in a table of the variables from v on
         for k in range(num_set):
             upper[v, k] = upper[v + 1, k] * levels.levels[v] + levels.codes[v, levels.set_rows[k]]
     for v in range(first, num_vars):
@@ -454,10 +456,10 @@ def _sum_cells(
     large: I64,
     sums: F64,
 ) -> None:
-    """Sum the terms of the configurations of one set for every group and prior; those of no row are 0.
+    """Sum the terms of the configurations of one set for every group and prior; configurations without rows add 0.
 
-    numbers: [counts that are remembered] zeros, and again afterwards
-    base, distinct: [counts that are remembered], large: [patterns] scratch
+    numbers: [tabulated counts] zeros before and after
+    base, distinct: [tabulated counts], large: [patterns] scratch
     """
     largest = num_large = 0
     for i in range(len(counts)):
@@ -494,13 +496,13 @@ def local_scores(
     sums: F64,  # [T, s]
     child_sum: I64,  # [v] sum over the configurations of child and parents
     parent_sum: I64,  # [v] sum over the configurations of the parents
-    price: float,  # of a free parameter
+    price: float,  # subtracted for each free parameter
     allowed: I64,  # [v] masks
     required: I64,  # [v] masks
     limits: I64,  # [v] largest number of parents
     max_size: int,
     masks: I64,  # [T] out: the sets
-    scores: F64,  # [v, T] out: admitted sets alone, the rest stays
+    scores: F64,  # [v, T] out, for admitted sets; other entries stay
 ) -> None:
     """Fill in the local scores of all admitted parent sets of at most `max_size`."""
     num_vars = levels.codes.shape[0]

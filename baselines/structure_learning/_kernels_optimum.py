@@ -18,14 +18,14 @@ from calibrant.dsl._jit import inline_kernel, kernel
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-TIE = 1e-9  # sums of the same local scores in another order differ by less, different scores by more
+TIE = 1e-9  # equal scores differ by less, as sums in another order; different scores differ by more
 
 
 @kernel
 def best_within(table: F64, best: F64, chosen: I64) -> None:
-    """For each variable the best parent set inside every subset, [v, S]: its score and the set.
+    """Fill in the best parent set of each variable inside every subset, [v, S]: its score and the set.
 
-    Silander and Myllymaki 2006, equation 7; equally good sets: the smaller one, then the one found first.
+    Silander and Myllymaki 2006, equation 7; of equally good sets the smaller one, then the first in the scan.
     """
     num_vars, num_sets = table.shape
     for v in range(num_vars):
@@ -43,9 +43,9 @@ def best_within(table: F64, best: F64, chosen: I64) -> None:
 
 @kernel
 def best_networks(best: F64, roots: int, least: F64, totals: F64, sinks: I64) -> None:
-    """Fill in the best total of every subset as a network of its own, [S], and the sink that reaches it.
+    """Fill in the best total of a network on every subset, [S], and its last sink.
 
-    roots: variables that have no parents; least: [v] their score without any
+    roots: variables that have no parents; least: [v] score of each without parents
     """
     num_sets = best.shape[1]
     totals[0] = 0.0
@@ -69,24 +69,24 @@ def k_best_networks(
     orders: I64,  # [v, e] admitted parent sets by falling score, padded with -1
     scores: F64,  # [v, e] their scores
     k: int,
-    counts: I64,  # [S] out: how many networks there are, up to k
+    counts: I64,  # [S] out: number of networks, up to k
     totals: F64,  # [S, k] out: their scores, falling
-    networks: I64,  # [S, k, v] out: the parents; variables outside the subset have none
+    networks: I64,  # [S, k, v] out: parents; 0 for variables outside the subset
 ) -> None:
     """List the k best networks of every subset (Tian, He and Ram 2010).
 
-    A network of S is a network of S less one of its sinks, and a parent set for the sink. For each sink the pairs come
-    from a heap in falling order; a network with several sinks comes up once for each and is kept once.
+    A network on S is a sink with a parent set, and a network on the other variables. For each sink a heap yields these
+    pairs in falling order. A network with several sinks is yielded once for each of them and kept once.
     """
     num_sets = counts.shape[0]
     num_vars = orders.shape[0]
     inside = np.empty((num_vars, k), np.int64)  # positions of the k best parent sets inside the subset
     num_inside = np.empty(num_vars, np.int64)
     network = np.empty(num_vars, np.int64)
-    losses = np.empty(num_vars * (k + 1) + 2)  # a heap: a network comes up at most once for each sink
+    losses = np.empty(num_vars * (k + 1) + 2)  # a heap, which yields a network at most once for each sink
     pairs = np.empty(
         (len(losses), 3), np.int64
-    )  # sink, position of its parent set, position of the network of the rest
+    )  # sink, position of its parent set, position of the network on the other variables
     counts[0] = 1
     totals[0, 0] = 0.0
     for v in range(num_vars):
@@ -121,7 +121,7 @@ def k_best_networks(
 
 @kernel
 def _push(keys: F64, items: I64, size: int, key: float, v: int, a: int, b: int) -> int:
-    """Add to a binary heap with the least key on top; its new size."""
+    """Add an entry to a binary heap with the least key on top; return the new size."""
     at = size
     while at and keys[(at - 1) // 2] > key:
         keys[at] = keys[(at - 1) // 2]
@@ -136,7 +136,7 @@ def _push(keys: F64, items: I64, size: int, key: float, v: int, a: int, b: int) 
 
 @kernel
 def _pop(keys: F64, items: I64, size: int) -> int:
-    """Take the top away; the new size."""
+    """Remove the top of the heap; return the new size."""
     size -= 1
     key = keys[size]
     at = 0
@@ -156,7 +156,7 @@ def _pop(keys: F64, items: I64, size: int) -> int:
 
 @kernel
 def _inside(order: I64, subset: int, k: int, inside: I64) -> int:
-    """Positions of the first k sets of a list that lie in a subset; their number."""
+    """Fill in the positions of the first k sets of a list that lie in a subset; return their number."""
     count = 0
     for e in range(order.shape[0]):
         if order[e] < 0 or count == k:
@@ -194,14 +194,14 @@ def networks_within(
 ) -> tuple[int, bool]:
     """List all networks at most `gap` below the best; return their number, and whether these are all.
 
-    Depth first: sinks are taken away one by one, each time the highest-numbered one, so that a network is met once. A
-    variable above the chosen sink that is not one itself owes a child: it may not be taken before it has had one.
+    Depth first: sinks are removed one by one, always the one of highest index, so that each network is listed once. A
+    remaining variable of higher index is no sink: it may not be removed before one of its children was.
     """
     num_vars = orders.shape[0]
     limit = networks.shape[0]
     count = 0
     sink = np.zeros(num_vars + 1, np.int64)
-    edge_index = np.full(num_vars + 1, -1, np.int64)
+    set_index = np.full(num_vars + 1, -1, np.int64)
     owing = np.zeros(num_vars + 1, np.int64)
     unplaced = np.zeros(num_vars + 1, np.int64)
     total = np.zeros(num_vars + 1)
@@ -228,16 +228,16 @@ def networks_within(
         bit = np.int64(1) << v
         without = unplaced[depth] & ~bit
         open_to = unplaced[depth] & bit and not owing[depth] & bit
-        e = edge_index[depth] + 1
+        e = set_index[depth] + 1
         if not open_to or e == orders.shape[1] or orders[v, e] < 0:
             sink[depth] = v + 1
-            edge_index[depth] = -1
+            set_index[depth] = -1
             continue
-        edge_index[depth] = e
+        set_index[depth] = e
         reached = total[depth] + scores[v, e]
         if reached + totals[without] < threshold:
-            sink[depth] = v + 1  # the sets that follow are no better
-            edge_index[depth] = -1
+            sink[depth] = v + 1  # later sets have no higher scores
+            set_index[depth] = -1
             continue
         if orders[v, e] & ~without:
             continue
@@ -248,7 +248,7 @@ def networks_within(
         total[depth + 1] = reached
         depth += 1
         sink[depth] = 0
-        edge_index[depth] = -1
+        set_index[depth] = -1
     return count, True
 
 
@@ -262,7 +262,7 @@ def log_add(a: float, b: float) -> float:
 
 @inline_kernel
 def sum_inside(table: F64, sums: F64) -> None:
-    """Fill in, [v, S], the log of the sum over the parent sets inside each subset. table: [v, S] log weights."""
+    """Fill in, [v, S], the log of the sum over parent sets inside each subset; table: [v, S] log weights."""
     num_vars, num_sets = table.shape
     for v in range(num_vars):
         for s in range(num_sets):
@@ -275,7 +275,7 @@ def sum_inside(table: F64, sums: F64) -> None:
 
 @inline_kernel
 def sum_beginnings(sums: F64, earlier: I64, before: F64) -> None:
-    """Fill in, [S], the log of the sum over the ways to begin an order with the variables of each set.
+    """Fill in, [S], the log of the sum over the orders of each set as a prefix.
 
     sums: [v, S] from `sum_inside`; earlier: [v] masks of the variables that come before v
     """
@@ -290,11 +290,11 @@ def sum_beginnings(sums: F64, earlier: I64, before: F64) -> None:
 
 @kernel
 def parent_set_posteriors(table: F64, earlier: I64, posteriors: F64) -> float:
-    """Probability of every parent set of every variable, [v, S]; returns the log of the sum over ordered networks.
+    """Fill in the probability of every parent set of every variable, [v, S]; return the log of the sum.
 
-    Koivisto and Sood 2004 and Koivisto 2006: a network counts once for every order that it agrees with, of those in
-    which the variables of earlier [v] come before v. `before[s]` sums over the ways to begin with the variables of s,
-    `after[s]` over the ways to go on from there.
+    Koivisto and Sood 2004 and Koivisto 2006: the sum is over pairs of a network and a topological order of it that puts
+    the variables of earlier [v] before v. `before[s]` sums over prefixes with the variables of s, `after[s]` over their
+    completions.
     """
     num_vars, num_sets = table.shape
     sums = np.empty(table.shape)
@@ -324,10 +324,11 @@ def parent_set_posteriors(table: F64, earlier: I64, posteriors: F64) -> float:
 
 @kernel
 def sample_by_orders(table: F64, earlier: I64, uniforms: F64, dags: I64) -> None:
-    """Draw DAGs [n, v] weighted by their number of topological orders that put `earlier` [v] first.
+    """Sample DAGs [n, v] weighted by their number of topological orders that put `earlier` [v] first.
 
-    uniforms: [n, 2 v] from [0, 1). An order is drawn from its last variable on, then the parents of each inside it
-    (N. Friedman and D. Koller, Being Bayesian about network structure, 2003, section 4; orders summed, not walked).
+    uniforms: [n, 2 v] from [0, 1). An order is sampled from its last variable on, then the parents of each variable
+    (N. Friedman and D. Koller, Being Bayesian about network structure, 2003, section 4; here orders are summed exactly
+    instead of a Markov chain over them).
     """
     num_vars, num_sets = table.shape
     inside = np.empty(table.shape)
@@ -378,12 +379,13 @@ def layered_sums(
     table: F64,  # [v, S] log weights of parent sets, minus infinity where not admitted
     ternary: I64,  # [S] sum of 3**i over the members: pair (placed, last) is at ternary[placed] + ternary[last]
     inside: F64,  # [v, S] out: log of the sum over the parent sets inside each subset
-    forward: F64,  # [L] out: log of the sum over the ways to begin
-    backward: F64,  # [L] out: log of the sum over the ways to go on
+    forward: F64,  # [L] out: log of the sum over networks on `placed` with this last layer
+    backward: F64,  # [L] out: log of the sum over their completions
 ) -> float:
     """Return the log of the sum over all DAGs of the product of their weights.
 
-    A DAG is split into layers: the roots, then whatever has a parent in the last layer and none outside the placed.
+    A DAG is split into layers: the roots, then repeatedly the variables with a parent in the last layer and all parents
+    placed.
     """
     num_vars, num_sets = table.shape
     full = num_sets - 1
@@ -437,7 +439,7 @@ def layered_sums(
 
 @inline_kernel
 def _layer_products(inside: F64, placed: int, last: int, products: F64) -> None:
-    """Fill in, for every set of variables not placed, the log weight of it as the next layer."""
+    """Fill in the log weight of every set of unplaced variables as the next layer."""
     num_vars = inside.shape[0]
     fresh = (1 << num_vars) - 1 ^ placed
     without = placed ^ last
@@ -508,7 +510,7 @@ def arc_probabilities(
 
 @kernel
 def sample_dags(table: F64, ternary: I64, inside: F64, forward: F64, backward: F64, uniforms: F64, dags: I64) -> None:
-    """Draw DAGs [n, v] with probabilities proportional to their weights; uniforms: [n, (v + 1)**2] from [0, 1)."""
+    """Sample DAGs [n, v] with probabilities proportional to their weights; uniforms: [n, (v + 1)**2] from [0, 1)."""
     num_vars, num_sets = table.shape
     full = num_sets - 1
     products = np.empty(num_sets)

@@ -3,12 +3,12 @@
 Dimension letters: v = variables, w = words of 64 rows, n = row counts from 0 to the number of rows, t = rows of a table
 of terms, s = cache slots. Sets of variables are masks, bit per variable index.
 
-Every score here is a sum over the parent configurations that occur, of one term for the number of rows of the
-configuration and one for each of the two counts of the child, plus a term for the number of parents. The terms depend
-on small integers only, so they are tabulated once and a score costs its counts.
+Every score is a sum over the parent configurations that occur, plus a term for the number of parents. A configuration
+has a term for its number of rows, and one for each of the two counts of the child in it. Terms depend on small integers
+only, so they are tabulated, and the time of a score is that of counting.
 
-A call that hands over a Scoring counts references to its arrays, which takes longer than many a score; what is called
-once per score is therefore compiled into its callers.
+numba counts references to the arrays of a `Scoring` at each call that passes one, which takes longer than many scores.
+So kernels that are called once per score are compiled inline into their callers.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ EMPTY = -1  # the key of a cache slot that holds nothing
 
 
 class Scoring(NamedTuple):
-    """Everything a local score is computed from, and where it is remembered.
+    """Data of local scores, and their cache.
 
-    columns: [v, w] values; counted_rows: [v, w] rows that count when the variable is the child
-    row_terms, cell_terms: [t, n] per configuration, and per value of the child in it
-    by_occupied: whether t is the number of configurations that occur; otherwise it is the number of parents
-    set_terms: [v + 1] per parent set, by its size
-    keys, values: [v, s] direct-mapped cache; a set that is not there is computed again
+    columns: [v, w] values; counted_rows: [v, w] rows that count if the variable is the child
+    row_terms, cell_terms: [t, n] term of a configuration, and of a value of the child in it
+    by_occupied: whether t is the number of configurations that occur; if not, it is the number of parents
+    set_terms: [v + 1] term of a parent set, by its size
+    keys, values: [v, s] direct-mapped cache of scores by parent set
     parts: [2, rows + 1, w] scratch
     """
 
@@ -66,22 +66,22 @@ def set_size(mask: int) -> int:
 
 @kernel
 def lowest(mask: int) -> int:
-    """Index of the lowest member of a set that is not empty."""
+    """Return the index of the lowest member of a non-empty set."""
     return popcount(np.uint64((mask & -mask) - 1))
 
 
 @kernel
 def copy(source: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
-    """Element by element: assignment to a slice takes seconds to compile, for the sake of its error message."""
+    """Copy element by element: for an assignment to a slice numba takes seconds to compile its error message."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
 @inline_kernel
 def split(parts: U64, num_parts: int, column: U64, out: U64) -> int:
-    """Split every part by a column and keep what is not empty; the number of parts in `out`.
+    """Split every part by a column, without empty parts; return the number of parts in `out`.
 
-    parts, out: [part, w]; `out` needs room for one more than the parts that are kept
+    parts, out: [part, w] masks of rows; `out` needs one row more than the number of parts returned
     """
     count = 0
     for p in range(num_parts):
@@ -146,7 +146,7 @@ def local_score(scoring: Scoring, child: int, parents: int) -> float:
 
 @inline_kernel
 def remembered_score(scoring: Scoring, child: int, parents: int) -> float:
-    """`local_score`, from the cache if it is there."""
+    """Return `local_score`, from the cache if it is there."""
     slots = scoring.keys.shape[1]
     folded = parents ^ (parents >> 12) * 0x9E5 ^ (parents >> 24) * 0x7F3 ^ (parents >> 36) * 0x3B5 ^ (parents >> 48)
     slot = folded & (slots - 1)  # up to 12 variables this is the set itself
@@ -158,14 +158,14 @@ def remembered_score(scoring: Scoring, child: int, parents: int) -> float:
 
 @kernel
 def scores_of(scoring: Scoring, children: I64, parents: I64, out: F64) -> None:
-    """Many local scores at once; all arrays of one length."""
+    """Fill in many local scores; children, parents and out have one length."""
     for i in range(children.shape[0]):
         out[i] = remembered_score(scoring, children[i], parents[i])
 
 
 @kernel
 def dirichlet_terms(cell_prior: F64, row_prior: F64, row_terms: F64, cell_terms: F64) -> None:
-    """Terms of a marginal likelihood with a Dirichlet prior.
+    """Fill in the terms of a marginal likelihood with a Dirichlet prior.
 
     Heckerman, Geiger and Chickering 1995, equation 13: cell_prior[t] is alpha_jk, row_prior[t] is alpha_j
     """
@@ -179,7 +179,7 @@ def dirichlet_terms(cell_prior: F64, row_prior: F64, row_terms: F64, cell_terms:
 
 @kernel
 def pack_rows(rows: U64, columns: U64) -> None:
-    """Columns [v, w] of rows [r] whose bit v is the value of variable v."""
+    """Fill in columns [v, w] from rows [r], in which bit v is the value of variable v."""
     for v in range(columns.shape[0]):
         for w in range(columns.shape[1]):
             columns[v, w] = 0
@@ -195,9 +195,11 @@ def pack_rows(rows: U64, columns: U64) -> None:
 def score_table(
     scoring: Scoring, allowed: I64, required: I64, max_parents: int, first: int, prefix: int, table: F64
 ) -> None:
-    """Local scores of the parent sets that constraints admit, into table [v, 2**v]; other entries stay as they are.
+    """Fill in the local scores of the parent sets that constraints admit, table [v, 2**v]; other entries stay.
 
-    allowed, required: [v] masks; first, prefix: of the parent sets that have these of the variables before `first`.
+    allowed, required: [v] masks
+    first, prefix: restriction to the parent sets whose members before variable `first` are those of `prefix`
+
     Parent sets are enumerated depth first, so that all children share one refinement of the rows per set.
     """
     num_vars, num_words = scoring.columns.shape
@@ -245,7 +247,7 @@ def score_table(
 def _score_children(
     scoring: Scoring, allowed: I64, required: I64, max_parents: int, chosen: int, parts: U64, num_parts: int, table: F64
 ) -> None:
-    """Fill in the column of the table that belongs to one parent set."""
+    """Fill in the column of the table for one parent set."""
     size = set_size(chosen)
     for child in range(table.shape[0]):
         fits = chosen & ~allowed[child] == 0 and required[child] & ~chosen == 0 and not chosen >> child & 1

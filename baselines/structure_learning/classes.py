@@ -6,7 +6,7 @@ exactly one end in some T, and by the four rules of Meek 1995; what stays undire
 which are oriented independently (A. Hauser and P. Buehlmann, 2012). The acyclic orientations of a chordal component
 without colliders are counted by cliques in polynomial time (M. Wienoebst, M. Bannach and M. Liskiewicz, Polynomial-time
 algorithms for counting and sampling Markov equivalent DAGs, 2021), not by listing. Under knowledge members are listed,
-up to MAX_LISTED a component.
+up to MAX_LISTED for each component.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ Admits = Callable[[int, Mask], bool]
 class NetworkClass(Pictured):
     """A class of equivalent networks.
 
-    directed: arcs with one direction in all members; undirected: with both, the earlier column first
-    members: number of members that the knowledge admits; observational_members: without any intervention
-    modelstring: the network whose class this is, as text
-    left_after: for each column the expected number of members after one more intervention on it; None where not counted
+    directed: arcs with one direction in all members; undirected: edges with both, the earlier column first
+    members: number of members that the knowledge admits; observational_members: the same without interventions
+    modelstring: the network that the class was derived from, as text
+    left_after: column -> expected number of members after one more intervention on it; None if not counted
     """
 
     variables: tuple[str, ...]
@@ -58,9 +58,9 @@ class NetworkClass(Pictured):
         return f"<NetworkClass: {len(self.variables)} columns, {edges}, {self.members:,} members>"
 
     def to_networkx(self) -> Any:
-        """Return a networkx `DiGraph`: an edge has `directed`, and one without direction is there both ways.
+        """Return a networkx `DiGraph` with the attribute `directed` of edges; an undirected edge is two arcs.
 
-        Columns have `left_after`, None where it is not counted. `MissingExtraError` without networkx.
+        Nodes have the attribute `left_after`, None if not counted. `MissingExtraError` without networkx.
         """
         nodes = ((name, {"left_after": self.left_after.get(name)}) for name in self.variables)
         edges = [(a, b, {"directed": True}) for a, b in self.directed]
@@ -98,7 +98,7 @@ class NetworkClass(Pictured):
         }
 
     def next_experiment(self) -> str | None:
-        """Return the column whose setting leaves the fewest members expected; None if none leaves fewer than now."""
+        """Return the column whose intervention leaves the fewest members in expectation; None if none lowers it."""
         sizes = self.left_after.items()
         candidates = [(size, v) for v, size in sizes if size is not None and size < self.members]
         return min(candidates, key=lambda pair: pair[0])[1] if candidates else None
@@ -114,9 +114,9 @@ def network_class(
 
     columns: names; arcs: pairs (from, to)
     targets: sets of columns that were set together in some rows, the empty set for rows without intervention
-    knowledge: members that violate it do not count
+    knowledge: members that violate it are not counted
 
-    A column that is in every set of targets has no mechanism and counts as a root.
+    A column that is in every set of targets has no mechanism and is treated as a root.
     """
     names = tuple(columns)
     dag = dag_of_arcs(names, arcs)
@@ -202,7 +202,7 @@ def topological_order(dag: Dag) -> list[int]:
 
 
 def model_string(names: Sequence[str], dag: Dag) -> str:
-    """Return `[A][C][B|A:C]`: nodes by smallest topological order, parents in columns' order."""
+    """Return text such as `[A][C][B|A:C]`: nodes in the smallest topological order, parents in the order of columns."""
     parts = []
     for v in topological_order(dag):
         parents = ":".join(names[u] for u in members_of(dag[v]))
@@ -211,7 +211,7 @@ def model_string(names: Sequence[str], dag: Dag) -> str:
 
 
 def separated_pairs(num_vars: int, targets: Sequence[Mask]) -> list[Mask]:
-    """Return per column the columns that some target has without it, or it without them: their arcs are compelled."""
+    """Return, for each column v, the columns u that some target separates from v; their arc is compelled."""
     full = (1 << num_vars) - 1
     masks = [0] * num_vars
     for target in targets:
@@ -252,7 +252,7 @@ class EssentialGraph:
 
     @property
     def components(self) -> list[Mask]:
-        """Sets of at least two variables that undirected edges connect."""
+        """The connected components of the undirected edges, as masks of at least two variables."""
         return [part for part in connected_parts((1 << len(self.directed)) - 1, self.undirected) if part & (part - 1)]
 
     @property
@@ -265,7 +265,7 @@ class EssentialGraph:
         return self if admits is None else RestrictedGraph.of_graph(self, admits)
 
     def orientations(self, part: Mask) -> Iterator[Dag]:
-        """Yield the parents within one component for every orientation of it; no order is promised."""
+        """Yield the parents within one component for every orientation of it, in no particular order."""
         yield from _orient_edges(tuple(mask & part if part >> v & 1 else 0 for v, mask in enumerate(self.undirected)))
 
     def members(self) -> Iterator[Dag]:
@@ -282,7 +282,8 @@ class EssentialGraph:
     def members_by_parents(self, v: int) -> Iterator[tuple[Dag, int]]:
         """Yield, for every parent set of a variable in the class, one member and the number of members with that set.
 
-        Among undirected neighbours the parents are a clique, each clique once. `BudgetSpent` for too many cliques.
+        The undirected neighbours among the parents form a clique; each clique occurs once. Too many cliques raise
+        `BudgetSpent`.
         """
         part = next((part for part in self.components if part >> v & 1), 0)
         other_count = prod(
@@ -324,7 +325,7 @@ class EssentialGraph:
 class RestrictedGraph(EssentialGraph):
     """The members of a class that knowledge admits, listed by component.
 
-    listed: per component its admitted orientations
+    listed: for each component its admitted orientations
     """
 
     listed: tuple[tuple[Dag, ...], ...] = ()
@@ -381,7 +382,7 @@ class RestrictedGraph(EssentialGraph):
             groups: dict[Mask, list[Dag]] = {}
             for oriented in orientations:
                 groups.setdefault(oriented[v], []).append(oriented)
-            if len(groups) > 1:  # this component contains v; its parents are the same in every other list
+            if len(groups) > 1:  # this component contains v; in the others all orientations leave its parents equal
                 for group in groups.values():
                     lists = [[group[0]] if part is orientations else part for part in self.listed]
                     yield next(self._combine(self.directed, lists)), self.num_members // len(orientations) * len(group)
@@ -416,9 +417,9 @@ def connected_parts(nodes: Mask, neighbours: Sequence[Mask]) -> list[Mask]:
 def count_orientations(part: Mask, neighbours: Sequence[Mask], memo: dict[Mask, int] | None = None) -> int:
     """Count the acyclic orientations without colliders of a connected chordal graph, by its cliques.
 
-    Every such orientation has one source clique in the sense of Wienoebst et al. 2021, Theorem 3: for each maximal
-    clique K the orders of K that begin with no separator on the way from the root of the clique tree, times the
-    orientations of what K leaves undirected.
+    By Wienoebst et al. 2021, Theorem 3, sum over the maximal cliques K: the number of orders of K that begin with no
+    separator on the path from the root of the clique tree, times the number of orientations of the edges that stay
+    undirected once K comes first.
     """
     memo = {} if memo is None else memo
     if not part & (part - 1):
@@ -446,8 +447,8 @@ def count_orientations(part: Mask, neighbours: Sequence[Mask], memo: dict[Mask, 
 
 
 def _orders_without_prefix(size: int, prefixes: Sequence[int]) -> int:
-    """Count the orders of `size` elements that begin with none of some nested subsets of these sizes."""
-    first = list[int]()  # orders of each subset in which no smaller one is a prefix
+    """Count the orders of `size` elements that have none of some nested subsets, of these sizes, as a prefix."""
+    first = list[int]()  # for each subset the number of its orders in which no smaller one is a prefix
     for length in (*prefixes, size):
         earlier = zip(prefixes, first, strict=False)  # the shorter prefixes, for which `first` has an entry
         first.append(factorial(length) - sum(orders * factorial(length - shorter) for shorter, orders in earlier))
@@ -519,9 +520,9 @@ def _cliques(nodes: Mask, neighbours: Sequence[Mask]) -> Iterator[Mask]:
 
 
 class _Orientation:
-    """A chordal graph that is being oriented.
+    """A partly oriented chordal graph.
 
-    parents: per variable the oriented arcs into it; open: per variable the neighbours without a direction
+    parents: for each variable the mask of oriented arcs into it; open: mask of the neighbours without a direction
     """
 
     def __init__(self, neighbours: Sequence[Mask], parents: Sequence[Mask] | None = None) -> None:
@@ -530,7 +531,7 @@ class _Orientation:
         self.parents = [0] * len(neighbours) if parents is None else list(parents)
 
     def copy(self) -> _Orientation:
-        """Return a state that changes apart from this one."""
+        """Return an independent copy."""
         twin = _Orientation(self.neighbours, self.parents)
         twin.open = list(self.open)
         return twin

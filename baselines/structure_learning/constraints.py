@@ -2,7 +2,7 @@
 
 A graph is one mask per variable: bit u of mask v is set where u -> v or u - v. An undirected edge is set both ways.
 
-Orders, blocks, known roots, blacklists and whitelists all come down to two masks per variable.
+Orders, blocks, known roots, blacklists and whitelists are all expressed by two masks for each variable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Dag: TypeAlias = tuple[Mask, ...]
 class Frame:
     """A table of binary rows.
 
-    variables: names in column order. The order matters to a greedy search: it breaks ties by it
+    variables: names in column order, by which greedy searches break ties
     values: [rows] bit v of a row is the value of variable v
     clamped: [rows] bit v says that variable v was set by intervention in this row
     """
@@ -54,10 +54,7 @@ class Frame:
         return len(self.variables)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Frame:
-        """Return the rows at these positions, in this order, each with what was set in it.
-
-        Copies keep their interventions.
-        """
+        """Return the rows at these positions, in this order, with their interventions."""
         return Frame(self.variables, self.values[rows], self.clamped[rows])
 
     def reorder(self, variables: Sequence[str]) -> Frame:
@@ -140,8 +137,8 @@ class Constraints:
     allowed: per variable the mask of variables that may be its parents
     required: per variable the mask of those that must; a subset of `allowed`, without a cycle
     max_parents: no parent is added beyond this number; required ones may exceed it
-    earlier: per variable the mask of those that are known to come before it, parents or not. This decides which orders
-        an average over orders runs through, and nothing else
+    earlier: per variable the mask of those that are known to come before it, parents or not; it only restricts the
+        orders in averages over orders
     """
 
     allowed: tuple[Mask, ...]
@@ -182,7 +179,7 @@ class Constraints:
         return fits and is_acyclic(dag)
 
     def with_roots(self, roots: Mask) -> Constraints:
-        """Add that these variables have no parents: they come first, as far as the known order permits."""
+        """Return the constraints with these variables as roots, which come first as far as the known order permits."""
         allowed = tuple(0 if roots >> v & 1 else may for v, may in enumerate(self.allowed))
         earlier = list(self.earlier)
         for v in range(self.num_vars):
@@ -194,7 +191,7 @@ class Constraints:
 
 
 def free_constraints(num_vars: int, *, max_parents: int | None = None) -> Constraints:
-    """Any DAG, with at most `max_parents` parents a variable if that is given."""
+    """Return constraints that admit every DAG, with at most `max_parents` parents a variable if given."""
     full = (1 << num_vars) - 1
     allowed = tuple(full ^ (1 << v) for v in range(num_vars))
     nothing = (0,) * num_vars
@@ -208,7 +205,7 @@ def arc_constraints(
     whitelist: Iterable[Arc] = (),
     max_parents: int | None = None,
 ) -> Constraints:
-    """Forbidden and required arcs, with bnlearn's precedence.
+    """Return constraints of forbidden and required arcs, with bnlearn's precedence.
 
     A whitelisted arc is required even if it is blacklisted too, and its reverse is forbidden.
     """
@@ -228,14 +225,14 @@ def arc_constraints(
 
 
 def order_constraints(variables: Sequence[str], order: Sequence[str], *, max_parents: int | None = None) -> Constraints:
-    """Parents come earlier in a full order."""
+    """Return the constraints that parents come earlier in a full order."""
     return block_constraints(variables, [(v,) for v in order], max_parents=max_parents)
 
 
 def block_constraints(
     variables: Sequence[str], blocks: Sequence[Sequence[str]], *, max_parents: int | None = None
 ) -> Constraints:
-    """Parents come from the same or an earlier block; the blocks are a partition of the variables."""
+    """Return the constraints that parents are in the same or an earlier block of a partition of the variables."""
     if sorted(v for block in blocks for v in block) != sorted(variables):
         raise ValueError(f"the blocks {blocks} are not a partition of {', '.join(variables)}")
     block_of = {v: i for i, block in enumerate(blocks) for v in block}
@@ -247,7 +244,7 @@ def block_constraints(
 
 
 def root_constraints(variables: Sequence[str], roots: Iterable[str], *, max_parents: int | None = None) -> Constraints:
-    """Return constraints: the roots have no parents; anything else is free."""
+    """Return the constraints that the roots have no parents."""
     index = {v: i for i, v in enumerate(variables)}
     return free_constraints(len(variables), max_parents=max_parents).with_roots(sum(1 << index[v] for v in set(roots)))
 
@@ -269,20 +266,20 @@ Graph: TypeAlias = tuple[Mask, ...]
 
 
 class Placement(NamedTuple):
-    """A DAG and the order that it was read off: the variables' indices, causes first."""
+    """A DAG, and a topological order of it as indices of the variables."""
 
     dag: Dag
     order: tuple[int, ...]
 
 
 def graph_from_matrix(may_cause: Any) -> Graph:
-    """From an adjacency matrix whose entry [u][v] is not 0 where u -> v or u - v."""
+    """Return the graph of an adjacency matrix, whose entry [u][v] is not 0 if u -> v or u - v."""
     size = len(may_cause)
     return tuple(sum(1 << u for u in range(size) if may_cause[u][v]) for v in range(size))
 
 
 def adjacent(graph: Graph, variable: int) -> Mask:
-    """Everything with an edge to the variable, of whatever direction."""
+    """Return the variables with an edge to a variable, of any direction."""
     return graph[variable] | children(graph, variable)
 
 
@@ -292,10 +289,10 @@ def children(graph: Graph, variable: int) -> Mask:
 
 
 def disclosed_graph(graph: Graph, constraints: Constraints) -> Graph:
-    """Return the graph with what the constraints say about its edges.
+    """Return the graph with its edges made to agree with the constraints.
 
-    An undirected edge that is allowed one way only gets that direction; an arc against what is known is turned round;
-    an edge that is allowed neither way is dropped. No edge is added.
+    An undirected edge that is allowed in one direction only is directed; an arc that is allowed only in reverse is
+    reversed; an edge that is allowed in neither direction is dropped. No edge is added.
     """
     edges = list(graph)
     for v in range(len(graph)):
@@ -311,12 +308,12 @@ def disclosed_graph(graph: Graph, constraints: Constraints) -> Graph:
 
 
 def orient(graph: Graph, constraints: Constraints) -> Placement:
-    """Return a DAG with the edges of a graph from `disclosed_graph`, in an order that extends what is known.
+    """Return a DAG with the edges of a graph from `disclosed_graph`, in an order that extends the known one.
 
-    Variables are placed from the last to the first (Dor and Tarsi 1992): preferably one without outgoing arcs whose
-    undirected neighbours are adjacent to everything around it, which makes no new collider; else one without
-    outgoing arcs; else, where arcs of a finite sample run in a circle, the one with the fewest, which are turned round.
-    Ties go to the last column.
+    Variables are placed from the last to the first (Dor and Tarsi 1992). Preferred is one without outgoing arcs whose
+    undirected neighbours are adjacent to all its neighbours, which creates no new collider; then one without outgoing
+    arcs; then, if the arcs have a cycle, the one with the fewest outgoing arcs, which are reversed. Ties go to the last
+    column.
     """
     waiting = (1 << len(graph)) - 1
     dag, order = [0] * len(graph), []
@@ -338,7 +335,7 @@ def _final(constraints: Constraints, waiting: Mask) -> list[int]:
 
 
 def _unfitness(graph: Graph, variable: int, waiting: Mask) -> tuple[int, bool]:
-    """Outgoing arcs to those that wait, and whether placing the variable last makes a new collider."""
+    """Return the number of arcs to waiting variables, and whether placing the variable last creates a new collider."""
     parents, may_be_children = graph[variable] & waiting, children(graph, variable) & waiting
     outgoing = may_be_children & ~parents
     around = parents | may_be_children

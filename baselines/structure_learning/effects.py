@@ -33,14 +33,14 @@ from calibrant.solvers.outcome import BudgetSpent
 # The probability of a value given the parents is (s/(q r) + n_jk) / (s/q + n_j) from rows in which the column was not
 # set, with s imaginary rows in all. With BDe the product of these means is the posterior mean of the effect in the
 # network. Variables are summed out one by one, those that leave the smallest table first; only ancestors of Y count.
-MAX_TABLE = 20_000_000  # entries of a table of elimination
-MAX_EXACT_TABLE = 20_000  # entries up to which tables hold fractions
-MAX_LISTED_MEMBERS = 10_000  # members of a class, gone through one by one
-FEW_MEMBERS = 100  # up to which members are gone through even where parent sets would do
+MAX_TABLE = 20_000_000  # entries of a table of the elimination
+MAX_EXACT_TABLE = 20_000  # tables of more entries have floats in place of fractions
+MAX_LISTED_MEMBERS = 10_000  # members of a class that are evaluated one by one
+MAX_DIRECT_MEMBERS = 100  # up to here members are listed even if one for each parent set would suffice
 
 
 class Query(NamedTuple):
-    """Effect asked for: the column and its value, as codes; and the columns that are set, with their values."""
+    """Query P(target = value | do(setting)), by indices of columns and codes of values."""
 
     target: int
     value: int
@@ -55,7 +55,7 @@ class _Table(NamedTuple):
 
 
 class ClassEffect(NamedTuple):
-    """Effect over a class. values: all different ones, ascending; members: number of networks."""
+    """Effects over a class; values: the distinct ones, ascending; members: number of networks."""
 
     values: tuple[Fraction | float, ...]
     members: int
@@ -88,17 +88,18 @@ class Effects:
     def over_class(self, graph: EssentialGraph, query: Query) -> ClassEffect | None:
         """Return the different values over the members of a class.
 
-        Members are listed up to MAX_LISTED_MEMBERS; beyond, for a single X, one member for every possible parent set of
-        X is enough, since equivalent networks with equal parents of X have equal effects. None if neither is possible.
+        Members are listed up to MAX_LISTED_MEMBERS. Beyond, for a single intervened column X, one member for each
+        possible parent set of X suffices, since equivalent networks with equal parents of X have equal effects. None
+        if neither is possible.
         """
         members = graph.num_members
-        if members > (FEW_MEMBERS if len(query.setting) == 1 else MAX_LISTED_MEMBERS):
+        if members > (MAX_DIRECT_MEMBERS if len(query.setting) == 1 else MAX_LISTED_MEMBERS):
             if len(query.setting) == 1:
                 try:
                     by_parents = [dag for dag, _ in graph.members_by_parents(next(iter(query.setting)))]
                 except BudgetSpent:
                     return None
-                # under knowledge members are listed anyway: the same parents of X, the same effect
+                # under knowledge members are listed anyway; equal parents of X give equal effects
                 return ClassEffect(self._different(by_parents, query), members)
             return None
         return ClassEffect(self._different(graph.members(), query), members)
@@ -107,7 +108,7 @@ class Effects:
         values = sorted({self.in_network(dag, query) for dag in dags})
         different: list[Fraction | float] = []
         for value in values:
-            # floating point of large tables: equal effects differ by rounding alone
+            # floats of large tables: equal effects differ by rounding
             if not different or isinstance(value, Fraction) or value - different[-1] > 1e-12:
                 different.append(value)
         return tuple(different)
@@ -132,7 +133,7 @@ class Effects:
             tables = [table for table in tables if v not in table.scope]
             tables.append(_Table(remaining_scope, np.asarray(product.sum(axis=scope.index(v)), product.dtype)))
             hidden.remove(v)
-        return _number(prod(_multiply(tables, ()).ravel().tolist()), is_exact)
+        return _as_scalar(prod(_multiply(tables, ()).ravel().tolist()), is_exact)
 
     def means(self, v: int, parents: Mask) -> npt.NDArray[Any]:
         """Return the posterior means of a column given its parents, ascending, the column's axis last."""
@@ -165,18 +166,18 @@ class Effects:
         return self._tables[v, parents]
 
     def _restrict(self, table: _Table, query: Query) -> _Table:
-        """Return the table at the values that are set and asked for."""
+        """Return the table restricted to the values of the query."""
         fixed = {**query.setting, query.target: query.value}
         values = table.values[tuple(fixed.get(v, slice(None)) for v in table.scope)]
         return _Table(tuple(v for v in table.scope if v not in fixed), np.asarray(values, table.values.dtype))
 
 
-def _number(value: Any, is_exact: bool) -> Fraction | float:
+def _as_scalar(value: Any, is_exact: bool) -> Fraction | float:
     return Fraction(value) if is_exact else float(value)
 
 
 def _ancestors(dag: Dag, query: Query) -> Mask:
-    """Return Y and its ancestors once the arcs into X are cut, without X."""
+    """Return Y and its ancestors, without X, after removal of the arcs into X."""
     relevant = frontier = 1 << query.target
     is_set = sum(1 << v for v in query.setting)
     while frontier:
@@ -197,7 +198,7 @@ def _size(scope: Sequence[int], levels: Sequence[int]) -> int:
 
 
 def _multiply(tables: Sequence[_Table], scope: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return the product of tables over a scope that has all of theirs."""
+    """Return the product of tables over a scope that contains all of theirs."""
     product: npt.NDArray[Any] = np.ones((), object if any(t.values.dtype == object for t in tables) else np.float64)
     for table in tables:
         axes = sorted(range(len(table.scope)), key=lambda i: table.scope[i])
@@ -207,7 +208,7 @@ def _multiply(tables: Sequence[_Table], scope: tuple[int, ...]) -> npt.NDArray[A
     return np.asarray(product)
 
 
-# --- Rank of a network among all that the knowledge admits: how many score higher, and which arc to change first ------
+# --- Rank of a network among all admitted ones: how many score higher, and the best single change ---------------------
 MAX_RANKED = 1_000_000  # networks that score as high
 
 
@@ -215,10 +216,11 @@ MAX_RANKED = 1_000_000  # networks that score as high
 class Ranking:
     """Rank of a network.
 
-    score: its own; gap: optimum less score, natural logarithms, below 0 only with violations
+    score: its score; gap: optimum minus score, in nats, negative only with violations
     is_gap_exact: whether the optimum is proven
-    better_networks, better_classes: admitted networks, and their classes, with a higher score; equal_networks: with
-        this score, it included; None where there are more than MAX_RANKED, or `is_counted` is False
+    better_networks, better_classes: numbers of admitted networks, and of their classes, with a higher score
+    equal_networks: number of networks with this score, itself included
+        All three are None if there are more than MAX_RANKED, or `is_counted` is False.
     posterior: logarithm of its probability among all admitted networks; None without a Bayesian score
     gain, changes: best single change, and all (kind, from, to) that reach it; None and empty if none is admitted
     distance: fewest changes to an optimal network; violations: of the knowledge, in words
@@ -239,11 +241,11 @@ class Ranking:
 
     @property
     def num_better_below(self) -> str | None:
-        """A number that the higher networks are fewer than: each is more probable, and all add up to 1."""
+        """Upper bound on the number of higher networks, as text: each is more probable, and probabilities sum to 1."""
         return None if self.posterior is None else log_text(-self.posterior)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the rank, ready for JSON."""
         beyond = f">{MAX_RANKED:,}" if self.is_counted else None
         values: dict[str, Any] = {
             "score": self.score,
@@ -255,7 +257,7 @@ class Ranking:
             "distance": self.distance,
             "violations": list(self.violations),
         }
-        if self.posterior is not None and not self.violations:  # a network that is not admitted has none
+        if self.posterior is not None and not self.violations:  # undefined for a network that is not admitted
             values["posterior_dags"] = log_text(self.posterior)
         if not self.is_counted and self.posterior is not None:
             values["better_networks_below"] = self.num_better_below
@@ -263,7 +265,7 @@ class Ranking:
 
 
 def log_text(logarithm: float) -> str:
-    """Return the number with this natural logarithm, ten digits, also where floating point has no such number."""
+    """Return the number with this natural logarithm as text of ten digits, also beyond the range of floats."""
     exponent = int(np.floor(logarithm / np.log(10)))
     mantissa = exp(logarithm - exponent * float(np.log(10)))
     if round(mantissa, 9) >= 10:
@@ -280,7 +282,7 @@ class HigherNetworks(NamedTuple):
 
 
 def count_higher(networks: I64, totals: F64, score: float, targets: Sequence[Mask]) -> HigherNetworks:
-    """Count networks by their score. networks: all that score as high, and others, [networks, columns]."""
+    """Count networks by score; networks: [networks, columns] all of at least this score, and possibly others."""
     higher = networks[totals > score + TIE]
     num_equal = int(np.count_nonzero(abs(totals - score) <= TIE))
     return HigherNetworks(len(higher), count_classes(higher, targets), num_equal)
@@ -306,10 +308,11 @@ def rank_dag(
     is_proven: bool = True,
     is_counted: bool = True,
 ) -> Ranking:
-    """Rank a network. score, best: its own and the highest; optimal: networks that have the highest.
+    """Rank a network.
 
-    gain_of: score of a changed network less that of this one; higher: None where there are more than MAX_RANKED
-    log_sum: of exp(score) over all admitted networks, None without a Bayesian score
+    score, best: its score and the highest; optimal: networks with the highest
+    gain_of: return the score of a changed network minus that of this one; higher: None if more than MAX_RANKED
+    log_sum: log of the sum of exp(score) over all admitted networks, None without a Bayesian score
     is_proven: whether no network scores more than the optimal ones; is_counted: whether the higher were listed
     """
     gain, changes = _best_changes(dag, names, knowledge, gain_of)

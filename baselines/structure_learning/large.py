@@ -38,26 +38,26 @@ from calibrant.solvers.highs import has_highs
 from calibrant.solvers.outcome import Undecided
 
 TIE = 1e-9
-ROUNDING = 1e-3  # nats: least gap that counts as one
-MAX_UNITS = 50_000_000  # sum of all columns' ranges of costs: half of what an integer program takes
+ROUNDING = 1e-3  # nats: smaller gaps count as 0
+MAX_UNITS = 50_000_000  # sum over columns of the range of whole costs: half of what an integer program admits
 MAX_UNITS_PER_NAT = 1_000_000
 NUM_RESTARTS = 20  # restarts of the search over orders
-RESTART_PERTURBATIONS = 100  # restart perturbations of each random order, per column
-MAX_OPTIONAL_EDGES = 16  # edges without gain, whose 2**16 sets are gone through to count classes
-MAX_STEPS = 190_000_000  # of scores, searches and the integer program without a time: about four seconds
+RESTART_PERTURBATIONS = 100  # perturbations of each restart, per column
+MAX_OPTIONAL_EDGES = 16  # edges without gain; their 2**16 subsets are enumerated to count classes
+MAX_STEPS = 190_000_000  # steps of scores, searches and integer program if no time is given: about four seconds
 CELLS_PER_STEP = 8  # rows and configurations that are scored in the time of a step
 STEPS_PER_SET = 150  # steps in the time of reducing one parent set in Python
-LONGER_SECONDS = 300  # on the clock, that the message of a search that stopped names
-FIRST_PROGRESS_SECONDS, PROGRESS_SECONDS = 1.0, 5.0  # from the start of the scoring; a command starts in about 1
+LONGER_SECONDS = 300  # seconds that the message of a stopped search suggests
+FIRST_PROGRESS_SECONDS, PROGRESS_SECONDS = 1.0, 5.0  # after the start of the scoring, and between lines
 
 
 @dataclass(frozen=True)
 class LargeOptimum:
-    """The best network that was found.
+    """The best network found, with a bound.
 
-    upper_bound: no network scores more; method: how it was found and bounded, in words
-    num_networks, num_classes: as good as it, within 1e-9; None if they are not counted
-    rounding: nats, a gap that the rounding of an integer program's whole costs explains
+    upper_bound: no network scores more; method: description of the search and the bound
+    num_networks, num_classes: numbers of networks and classes with this score, within 1e-9; None if not counted
+    rounding: largest gap, in nats, that the rounding of whole costs explains
     """
 
     dag: Dag
@@ -70,12 +70,12 @@ class LargeOptimum:
 
     @property
     def gap(self) -> float:
-        """Nats by which a better network could exceed this one."""
+        """Largest possible excess of a better network's score, in nats."""
         return max(0.0, self.upper_bound - self.score)
 
     @property
     def is_proven(self) -> bool:
-        """Whether the network is the optimum, but for the rounding of whole costs."""
+        """Whether the network is the optimum, up to the rounding of whole costs."""
         return self.gap <= self.rounding
 
 
@@ -84,7 +84,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Price:
-    """Nats that knowledge costs: score of the optimum without it less that of the optimum with it.
+    """Price of knowledge in nats: score of the optimum without it minus score of the optimum with it.
 
     least, greatest: bounds, in nats; value: difference of the two best scores if both are proven, else None
     """
@@ -95,7 +95,7 @@ class Price:
 
     @classmethod
     def between(cls, free: LargeOptimum, best: LargeOptimum) -> Price:
-        """Compare the best network without knowledge, `free`, and the best that keeps it, which is admitted there."""
+        """Compare the best network without knowledge, `free`, with the best one that satisfies it."""
         free_score = max(free.score, best.score)
         free_bound = max(free.upper_bound, free_score)
         least = max(0.0, free_score - min(best.upper_bound, free_bound))
@@ -114,9 +114,9 @@ def best_large_network(
 ) -> tuple[LargeOptimum, Price | None]:
     """Return the best network with a bound, and the price of the knowledge; None without knowledge.
 
-    knowledge: stricter than that of the scores, without which the price is the best network's loss
-    is_search: whether a search over orders is enough
-    seconds: on the clock, of the integer programs; None for MAX_STEPS, which end alike on every machine
+    knowledge: knowledge beyond that of the scores; the price compares with the optimum of the scores' own knowledge
+    is_search: whether a search over orders without proof suffices
+    seconds: time limit of the integer programs; None limits steps by MAX_STEPS instead, equal on every machine
     report: called with the best score, the bound and the gap every PROGRESS_SECONDS
     """
     progress = _Progress(report)
@@ -129,7 +129,7 @@ def best_large_network(
     if best.is_proven:
         without = replace(progress, report=partial(_report_without, report))
         free = _best_network(scores, masks, table, is_search, limits, without, best.dag)
-    else:  # the budget is spent: each column's best set bounds the optimum without knowledge
+    else:  # out of budget: the sum of the columns' best scores bounds the optimum without knowledge
         free = replace(best, upper_bound=fsum(table.max(axis=1)))
     return best, Price.between(free, best)
 
@@ -157,7 +157,7 @@ def _best_network(
     progress: _Progress,
     start: Dag | None = None,
 ) -> LargeOptimum:
-    """Return the best network of the sets that score more than minus infinity; start: one that is admitted."""
+    """Return the best network of the sets with finite scores; start: an admitted network, from which to search."""
     options = scores.undominated(masks, table)
     for name, sets in zip(scores.frame.variables, options, strict=True):
         if not sets:
@@ -188,7 +188,7 @@ def _union(sets: Iterable[Mask]) -> Mask:
 
 
 def _is_acyclic_union(masks: I64, table: F64) -> bool:
-    """Return whether all admitted sets together close no cycle, so that every choice of sets is a network."""
+    """Return whether the union of all admitted arcs is acyclic, so that every parent-set assignment is a network."""
     return is_acyclic(tuple(int(np.bitwise_or.reduce(masks[np.isfinite(row)], initial=0)) for row in table))
 
 
@@ -220,7 +220,7 @@ def _spanning_forest(gain: F64, base: float) -> LargeOptimum:
     """Return a maximum spanning forest, rooted at the first column of each tree, and the number of optima."""
     num_vars = len(gain)
     edges = sorted(((gain[u, v], u, v) for v in range(num_vars) for u in range(v)), reverse=True)
-    tree = list(range(num_vars))  # the tree of each column, by number
+    tree = list(range(num_vars))  # label of the tree of each column
     neighbours = [0] * num_vars
     num_forests = 1
     score = base
@@ -280,7 +280,7 @@ def _count_spanning_forests(edges: Sequence[tuple[int, int]]) -> int:
 
 
 def _count_rooted_forests(edges: Sequence[tuple[int, int]], sizes: Mapping[int, int]) -> int:
-    """Count forests of a multigraph with one of `sizes` roots in each node, one root a tree: det(sizes + Laplacian)."""
+    """Count the rooted forests of a multigraph, node v with `sizes[v]` ways to be a root: det(sizes + Laplacian)."""
     nodes = sorted(sizes)
     matrix = _laplacian(nodes, edges)
     for i, v in enumerate(nodes):
@@ -319,7 +319,7 @@ def _laplacian(nodes: Sequence[int], edges: Iterable[tuple[int, int]]) -> list[l
 
 
 def _determinant(matrix: list[list[Fraction]]) -> int:
-    """Return the determinant of a positive definite matrix of whole numbers by Gauss' elimination in fractions."""
+    """Return the determinant of a positive definite integer matrix by Gaussian elimination in fractions."""
     result = Fraction(1)
     for i in range(len(matrix)):
         pivot = matrix[i][i]
@@ -334,9 +334,9 @@ def _determinant(matrix: list[list[Fraction]]) -> int:
 # --- Integer program and search ---------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Units:
-    """Whole costs of parent sets: nats below the best set of the column, rounded down.
+    """Whole costs of parent sets: loss relative to the best set of the column, rounded down.
 
-    per_nat: units; costs: per column parent set -> units
+    per_nat: number of units in a nat; costs: for each column parent set -> units
     """
 
     per_nat: float
@@ -368,7 +368,7 @@ def _incumbent(
 
 
 def _best_within(options: Sequence[Mapping[Mask, float]], dag: Dag) -> tuple[Dag, float]:
-    """Return the network of the best sets within those of a network."""
+    """Return the network in which each column has its best set inside its parents in `dag`, and its score."""
     best = tuple(
         max((m for m in sets if not m & ~mask), key=sets.__getitem__) for mask, sets in zip(dag, options, strict=True)
     )
@@ -380,7 +380,7 @@ def _total(options: Sequence[Mapping[Mask, float]], chosen: Mapping[int, Mask]) 
 
 
 def _units(options: Sequence[Mapping[Mask, float]], slack: float) -> _Units:
-    """Return whole costs of the sets that lose at most `slack` nats, as fine as MAX_UNITS allows."""
+    """Return whole costs of the sets that lose at most `slack` nats, with units as fine as MAX_UNITS allows."""
     highest = [max(sets.values()) for sets in options]
     losses = [{m: best - value for m, value in sets.items()} for best, sets in zip(highest, options, strict=True)]
     losses = [{mask: loss for mask, loss in sets.items() if loss <= slack + TIE} for sets in losses]
@@ -428,13 +428,13 @@ def _by_program(
     dag, score = _incumbent(options, 2, limits, lambda best: progress.tell(best, ceiling))
     if start is not None:
         dag, score = max((dag, score), _best_within(options, start), key=lambda scored: scored[1])
-    # a set that loses more than the incumbent does in all is in no better network
+    # a set that loses more than the incumbent as a whole is in no better network
     units = _units(options, ceiling - score)
     costs = {v: {mask: cost_by_size(cost, 0) for mask, cost in sets.items()} for v, sets in enumerate(units.costs)}
     parts = reduce_to_parts(costs, 0)
     if parts is None:
         raise CalibrantError("the knowledge admits no network with these numbers of parents")
-    # small ones first: a part that spends the steps leaves the later ones with the bound of their best sets
+    # small parts first: if one spends all steps, later parts are bounded by their best sets
     parts.sort(key=lambda part: sum(map(len, part.values())))
     chosen: dict[int, Mask] = {}
     loss = 0
@@ -450,7 +450,7 @@ def _by_program(
 
         try:
             assignment: Mapping[int, Mask] | None = least_by_program(part, limits, listen, dict(enumerate(dag)))
-            assert assignment is not None  # the incumbent's sets are all there
+            assert assignment is not None  # the sets of the incumbent are among the options
             loss += sum(total_size(part[v][mask].cost) for v, mask in assignment.items())
         except Undecided as spent:
             is_solved = False

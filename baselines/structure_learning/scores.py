@@ -1,7 +1,7 @@
 """Decomposable scores of a DAG on binary rows, and a cache of local scores for one frame.
 
-The local score of a child is a sum over the parent configurations j that occur, with n_j rows and n_jk of them where
-the child is k, as bnlearn computes it (Scutari 2010; the package's versions 4.9 and 5.2.1). Sources of the formulas:
+The local score of a child is a sum over the parent configurations j that occur, with n_j rows, in n_jk of which the
+child is k, as bnlearn computes it (Scutari 2010; the package's versions 4.9 and 5.2.1). Sources of the formulas:
 Heckerman, Geiger and Chickering 1995 (BDe, K2 after Cooper and Herskovits 1992), Cooper and Yoo 1999 (rows in which
 the child was set do not count: mbde), Scutari 2016 (BDs), Suzuki 2017 (BDJ), Schwarz 1978 (BIC), Akaike 1974 (AIC),
 Scutari 2016 (variable selection prior).
@@ -22,7 +22,7 @@ from calibrant.baselines.structure_learning.constraints import Constraints, Dag,
 
 CACHE_BITS = 12  # 4096 parent sets per child: all of them up to 12 variables, 64 kB a child beyond
 MAX_TABLE_VARIABLES = 18  # 18 x 2**18 scores are 38 MB
-MAX_SHARE_VARIABLES = 13  # 2**13 parent sets are scored between two reports: 2 s with 3,000 rows
+MAX_BATCH_VARIABLES = 13  # 2**13 parent sets are scored between two reports: 2 s with 3,000 rows
 
 F64 = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class NetworkScore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EquivalentSampleSize:
-    """BDe with a uniform prior of `iss` imaginary rows, spread over all configurations or over those that occur."""
+    """BDe with a uniform prior of `iss` imaginary rows over all configurations, or over those that occur."""
 
     iss: float
     over_occupied: bool
@@ -70,8 +70,9 @@ class EquivalentSampleSize:
 class SameCellPrior:
     """A Dirichlet prior with the same number of imaginary rows in every cell: 1 for K2, 1/2 for BDJ.
 
-    root_row: how many a configuration has in all when there is no parent; 2 cells make it twice a cell's, and bnlearn
-    takes 2 for BDJ too
+    cell: imaginary rows of one cell
+    root_row: imaginary rows of a column without parents, over both cells: twice `cell`; bnlearn takes 2 for BDJ too,
+    where that is 1
     """
 
     cell: float
@@ -87,9 +88,9 @@ class SameCellPrior:
 
 @dataclass(frozen=True, slots=True)
 class PenalisedLikelihood:
-    """Maximum log-likelihood less a price per free parameter; 2**parents parameters a child.
+    """Maximum log-likelihood minus a price for each free parameter; a child has 2**parents of these.
 
-    price_of: number of rows of the table -> price
+    price_of: number of rows -> price of a parameter
     """
 
     price_of: Callable[[int], float]
@@ -105,9 +106,9 @@ class PenalisedLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class Interventional:
-    """Another score in which rows where the child was set do not count; rows where only its parents were set do.
+    """A score without the rows in which the child was set; rows in which only its parents were set count.
 
-    A penalty still goes by the number of all rows.
+    A penalty still depends on the number of all rows.
     """
 
     score: NetworkScore
@@ -119,7 +120,7 @@ class Interventional:
 
 @dataclass(frozen=True, slots=True)
 class VariableSelection:
-    """Another score with the prior that each of a child's possible parents is one with probability beta."""
+    """A score with the prior that each possible parent of a child is a parent with probability beta."""
 
     score: NetworkScore
     beta: float
@@ -139,42 +140,42 @@ class VariableSelection:
 
 
 def bde(iss: float = 1.0) -> NetworkScore:
-    """Bayesian Dirichlet equivalent uniform. Like bnlearn's it ignores interventions; see mbde."""
+    """Return the Bayesian Dirichlet equivalent uniform score, which ignores interventions like bnlearn's; see mbde."""
     return EquivalentSampleSize(iss, over_occupied=False)
 
 
 def mbde(iss: float = 1.0) -> NetworkScore:
-    """BDe in which rows where the child was set do not count."""
+    """Return BDe without the rows in which the child was set."""
     return Interventional(bde(iss))
 
 
 def bds(iss: float = 1.0) -> NetworkScore:
-    """BDe with the prior spread over the configurations that occur. Ignores interventions."""
+    """Return BDe with the prior over the configurations that occur; it ignores interventions."""
     return EquivalentSampleSize(iss, over_occupied=True)
 
 
 def bdj() -> NetworkScore:
-    """Bayesian Dirichlet with Jeffreys' prior, also for a root. Ignores interventions."""
+    """Return the Bayesian Dirichlet score with Jeffreys' prior, also for a root; it ignores interventions."""
     return SameCellPrior(0.5, root_row=1.0)
 
 
 def k2() -> NetworkScore:
-    """Bayesian Dirichlet with one imaginary row per cell. Ignores interventions."""
+    """Return the Bayesian Dirichlet score with one imaginary row per cell; it ignores interventions."""
     return SameCellPrior(1.0, root_row=2.0)
 
 
 def loglik() -> NetworkScore:
-    """Maximum log-likelihood. Ignores interventions."""
+    """Return the maximum log-likelihood; it ignores interventions."""
     return PenalisedLikelihood(_free)
 
 
 def aic() -> NetworkScore:
-    """Log-likelihood less 1 per parameter (so larger is better). Ignores interventions."""
+    """Return log-likelihood minus 1 per parameter (larger is better); it ignores interventions."""
     return PenalisedLikelihood(_akaike)
 
 
 def bic() -> NetworkScore:
-    """Log-likelihood less log(rows)/2 per parameter. Ignores interventions."""
+    """Return log-likelihood minus log(rows)/2 per parameter; it ignores interventions."""
     return PenalisedLikelihood(_schwarz)
 
 
@@ -197,7 +198,7 @@ def _dirichlet(cell_prior: F64, row_prior: F64, by_occupied: bool, num_rows: int
 
 
 class LocalScores:
-    """Local scores of one frame under one score, remembered per (child, parent set). Not for use by two threads."""
+    """Local scores of one frame under one score, cached by (child, parent set); not thread-safe."""
 
     def __init__(self, frame: Frame, score: NetworkScore) -> None:
         self.frame = frame
@@ -215,22 +216,22 @@ class LocalScores:
         return fsum(self.local(child, parents) for child, parents in enumerate(dag))
 
     def of_families(self, children: Sequence[int], parents: Sequence[Mask]) -> F64:
-        """Many local scores at once, unchecked."""
+        """Return the local scores of (child, parents) pairs, without checks of the arguments."""
         out = np.empty(len(children))
         kernels.scores_of(self.scoring, np.array(children, np.int64), np.array(parents, np.int64), out)
         return out
 
     def table(self, constraints: Constraints, listen: Callable[[int, int], None] = lambda done, total: None) -> F64:
-        """Every local score that the constraints admit, [variables, 2**variables]; minus infinity elsewhere.
+        """Return the local scores that the constraints admit, [variables, 2**variables]; minus infinity elsewhere.
 
-        listen: called with the number of shares of the parent sets that are done, and of all
+        listen: called with (batches of parent sets done, all batches)
         """
         num_vars = self.frame.num_vars
         if num_vars > MAX_TABLE_VARIABLES:
             raise ValueError(f"a table over {num_vars} variables; at most {MAX_TABLE_VARIABLES} fit")
         table = np.full((num_vars, 1 << num_vars), -np.inf)
         allowed, required = constraints.arrays()
-        first = max(0, num_vars - MAX_SHARE_VARIABLES)
+        first = max(0, num_vars - MAX_BATCH_VARIABLES)
         for prefix in range(1 << first):
             listen(prefix, 1 << first)
             kernels.score_table(self.scoring, allowed, required, constraints.max_parents, first, prefix, table)
@@ -239,13 +240,13 @@ class LocalScores:
 
 
 def counted_rows(frame: Frame, score: NetworkScore) -> npt.NDArray[np.uint64]:
-    """Per row the variables whose score counts it, as a mask."""
+    """Return, for each row, the mask of the variables whose scores count it."""
     everything = np.full(frame.num_rows, (1 << frame.num_vars) - 1, np.uint64)
     return everything & ~frame.clamped if score.interventional else everything
 
 
 def scoring(frame: Frame, terms: Terms, counted: npt.NDArray[np.uint64]) -> kernels.Scoring:
-    """Return the kernels' view of a frame, with an empty cache. counted: [rows] mask per row."""
+    """Return the kernels' data of a frame, with an empty cache; counted: as from `counted_rows`."""
     num_vars, num_rows = frame.num_vars, frame.num_rows
     columns, masks = np.empty((2, num_vars, max(1, -(-num_rows // 64))), np.uint64)
     kernels.pack_rows(frame.values, columns)

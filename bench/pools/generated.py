@@ -248,7 +248,7 @@ def write_indices(benchmark: Benchmark[Any], pool: Any, source: Path, indices: S
         return
     write_part(benchmark, pool, (), target)
     with plain_pool(source) as file, target.open("ab") as part:
-        offsets = [(line.place, line.size) for line in pool_lines(file)][1:]  # the first is the header
+        offsets = [(line.start, line.size) for line in pool_lines(file)][1:]  # the first is the header
         for index in indices:
             start, size = offsets[index]
             file.seek(start)

@@ -60,14 +60,14 @@ class MostPosterior(exact.PlainRow, frozen=True):
                 task, "the prior is of formulas over the standard operators without constants"
             )
         from calibrant.baselines.replayscm.posterior.posterior import Posterior
-        from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, MIXED_UP_TO
+        from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, MAX_MIXED_VARIABLES
 
         try:
             posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
             if posterior.components:
                 return self._choose_member(task, posterior)
         except BudgetSpent as spent:
-            if len(task.variables) > MIXED_UP_TO:
+            if len(task.variables) > MAX_MIXED_VARIABLES:
                 return self._choose_by_order_mcmc(task)
             return self._fall_back_to_exact(task, str(spent) or "too many latent orders or functions to go through")
         return self._fall_back_to_exact(task, "no configuration of the prior explains the evidence")

@@ -246,7 +246,7 @@ def test_the_table_has_the_admitted_local_scores(
     constraints = data.draw(constraint_sets(frame.num_vars))
     scores, reports = LocalScores(frame, score), list[tuple[int, int]]()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.baselines.structure_learning.scores.MAX_SHARE_VARIABLES", share_variables)
+        patch.setattr("calibrant.baselines.structure_learning.scores.MAX_BATCH_VARIABLES", share_variables)
         table = scores.table(constraints, lambda done, total: reports.append((done, total)))
     num_shares = 1 << max(0, frame.num_vars - share_variables)
     assert reports == [(k, num_shares) for k in range(num_shares + 1)]
