@@ -112,8 +112,8 @@ def score(
         return
     *pools, file = paths
     bench = _benchmark(pools, file)
-    rules = LineRules(on_error, duplicates, model)
-    fields = FieldNames(id_field, text_field, model_field, options.reading_options(extractor, thoughts), rules)
+    reading = options.reading_options(extractor, thoughts)
+    fields = FieldNames(id_field, text_field, model_field, reading, LineRules(on_error, duplicates, model))
     item_options = given.convert(bench.name, pools[0].name)
     scorer, predictions = _open_predictions(pools, file, item_options, fields, skip_unknown=skip_unknown)
     collected = _score_file(file, bench, scorer, predictions, workers, cluster, out=out, as_json=as_json)

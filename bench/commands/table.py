@@ -161,8 +161,15 @@ def _refuse_with_trajectory(
     official: object, by: str, columns: object, decided_at: object, *, attribution: bool
 ) -> None:
     """Raise `typer.BadParameter` if an option for the table of rates is given with --trajectory."""
-    given = {"--official": official, "--columns": columns, "--decided-at": decided_at, "--attribution": attribution}
-    commands_options.refuse_options(given | {"--by": by != "pool"}, "--trajectory has rows and columns of its own")
+    inapplicable = {
+        "--official": official,
+        "--columns": columns,
+        "--decided-at": decided_at,
+        "--attribution": attribution,
+    }
+    commands_options.refuse_options(
+        inapplicable | {"--by": by != "pool"}, "--trajectory has rows and columns of its own"
+    )
 
 
 def _print_trajectories(

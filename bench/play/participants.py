@@ -177,7 +177,7 @@ class Sitting:
             "phase": "questions",
             "name": stop.name,
             "heading": texts.title,
-            "instructions": pages.consent_html(texts.instructions, pages.INSTRUCTIONS_HEADING),
+            "instructions": pages.consent_html(texts.instructions, pages.PAGE_HEADING),
             "tries": self.num_tries(stop),
             "questions": [{**q, "values": pages.value_text(q)} for q in texts.questions],
         }

@@ -485,10 +485,7 @@ def static_page(study: Study, participant: str = "") -> str:
             page = {"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions}
             stops.append(
                 page
-                | {
-                    "instructions": study_pages.consent_html(stop.instructions, study_pages.INSTRUCTIONS_HEADING),
-                    "tries": 0,
-                }
+                | {"instructions": study_pages.consent_html(stop.instructions, study_pages.PAGE_HEADING), "tries": 0}
             )
             continue
         pool = pools[stop.key.pool_digest]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # --- The text of consent in Markdown, as safe HTML and for a terminal; nothing in it is loaded or run -----------------
 MAX_CONSENT_CHARS = 40_000  # about 15 pages; parsing is quadratic in unclosed brackets: 1.5 s at this length
 FIRST_HEADING = 3  # first level of headings in consent, below the page's own
-INSTRUCTIONS_HEADING = 2  # first level of headings in instructions
+PAGE_HEADING = 2  # first level of headings in instructions
 MAX_HEADING = 6
 MAX_COLUMNS = 100  # largest width of lines in a terminal, in characters
 
