@@ -31,13 +31,8 @@ Value: TypeAlias = str | Decimal
 Kind: TypeAlias = Literal["empty", "constant", "binary", "measured", "id", "many", "categories"]
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "<na>", "?"})  # in lower case; cells may have any case
-# words for 1 and 0 in German, French and Spanish, without abbreviations, which may mean something else
-FOREIGN_WORDS = {
-    1: ("ja", "wahr", "oui", "vrai", "sí", "si", "verdadero"),
-    0: ("nein", "falsch", "non", "faux", "falso"),
-}
-WORDS_FOR_ONE = frozenset(["1", "true", "t", "yes", "y", "on", "present", "positive", "pos", *FOREIGN_WORDS[1]])
-WORDS_FOR_ZERO = frozenset(["0", "false", "f", "no", "n", "off", "absent", "negative", "neg", *FOREIGN_WORDS[0]])
+WORDS_FOR_ONE = frozenset(["1", "true", "t", "yes", "y", "on", "present", "positive", "pos"])
+WORDS_FOR_ZERO = frozenset(["0", "false", "f", "no", "n", "off", "absent", "negative", "neg"])
 RESERVED = frozenset(["and", "or", "not", "xor", "iff", "if", "true", "false"])  # names in backticks in formulas
 MAX_CATEGORIES = 64
 MAX_NAMED = 8  # columns that a line names
