@@ -238,7 +238,7 @@ def _strip(text: str) -> AnswerText:
 
 
 class ScoreReading:
-    """How a response was read; verdicts by other readers are computed at first use.
+    """Reading of a response; verdicts by other readers are computed at first use.
 
     reason: why the response has no answer, empty if it has one; source: text, object, tool_call, or empty
     repairs: names of the repairs that the lenient reader made

@@ -32,10 +32,10 @@ STORED = {"dsl.reference", "baselines.generator_prior"}  # values of fields of r
 FILE_ENDINGS = {"py", "md", "json", "jsonl", "toml", "txt", "yaml", "html", "csv", "zip", "inspect_ai"}
 
 EXCEPTIONS: dict[str, dict[str, int]] = {
-    "dsl": {"names": 12, "phrases": 2},
+    "dsl": {"names": 12},
     "audits": {"names": 6, "phrases": 1},
     "baselines": {"phrases": 1},
-    "bench": {"names": 20, "phrases": 9, "docstrings": 7},
+    "bench": {"names": 19, "phrases": 9, "docstrings": 7},
     "calibrant": {"phrases": 1, "names": 1, "constants": 1},
 }
 

@@ -193,7 +193,7 @@ def _copy(action: object) -> Action:
 
 def apply_move(placed: tuple[int, ...], verb: str, index: int) -> tuple[int, ...]:
     """Return the objects on the detector after an accepted move (object numbers, first placed first)."""
-    return (*placed, index) if verb == "place" else tuple(other for other in placed if other != index)
+    return (*placed, index) if verb == "place" else tuple(place for place in placed if place != index)
 
 
 def readings(task: blickets_item.Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], str]]:
