@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.blickets.benchmark import BENCHMARK
+from calibrant.bench.core.attribution import Hypotheses, weighted_hypotheses
 from calibrant.bench.core.capabilities import ItemScore, Solution
-from calibrant.bench.core.sets import Hypotheses, weighted_hypotheses
 from calibrant.bench.episodes import TextEpisode
 from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
+from calibrant.bench.core.attribution import Hypotheses, weighted_hypotheses
 from calibrant.bench.core.capabilities import ItemScore, Solution
-from calibrant.bench.core.sets import Hypotheses, weighted_hypotheses
 from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.scorer import replay_answer

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
+from calibrant.bench.core.attribution import Hypotheses, Prior, weighted_hypotheses
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import ItemScore, Solution
 from calibrant.bench.core.scoring import EvaluatorCache, Prediction
-from calibrant.bench.core.sets import Hypotheses, Prior, weighted_hypotheses
 from calibrant.bench.pools.capabilities import ItemApi
 from calibrant.bench.scoring.answers import invalid_answer_message, parse_answer
 from calibrant.dsl.atomic_write import write_pieces

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from calibrant.audits.logic.generation import SUITES
 from calibrant.baselines.logic.rows import fitting_network
+from calibrant.bench.core.attribution import Hypotheses
 from calibrant.bench.core.capabilities import ItemScore, Solution
-from calibrant.bench.core.sets import Hypotheses
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.scoring import score_record
 from calibrant.bench.pools.capabilities import ItemApi

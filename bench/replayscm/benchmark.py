@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from calibrant.bench.core import capabilities
+from calibrant.bench.core.attribution import HYPOTHESES
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.sets import HYPOTHESES
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools import capabilities as pools_capabilities
 from calibrant.bench.protocols import APPLICABLE, PRESENT, PROTOCOLS

@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.ambiguity import headline_parents, sized_class
 from calibrant.audits.replayscm.extended.items import item_evidence
 from calibrant.baselines.replayscm.posterior.latent_orders import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
-from calibrant.bench.core.sets import Hypotheses, Prior
+from calibrant.bench.core.attribution import Hypotheses, Prior
 from calibrant.bench.replayscm.api import FUNCTIONS
 from calibrant.bench.replayscm.verdict import MEANING
 from calibrant.bench.report.capabilities import Hypothesis, Remaining, first_entries

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant.bench.answers.rates import mean_if_known
+from calibrant.bench.core.attribution import HYPOTHESES, Hypotheses
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.core.scoring import AnswerContext, Scorable
-from calibrant.bench.core.sets import HYPOTHESES, Hypotheses
 from calibrant.bench.pages.terminal_tables import aligned
 from calibrant.bench.scoring.files import PredictionFile, shown_name
 from calibrant.bench.scoring.predictions import Predictions

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant.bench import protocols, variants
 from calibrant.bench.cli import main
+from calibrant.bench.core import attribution
 from calibrant.bench.core import capabilities as core
-from calibrant.bench.core import sets
 from calibrant.bench.core.capabilities import Capability, Drawable, Playable
 from calibrant.bench.core.items import ItemFormats, similar_ids, unknown_item
 from calibrant.bench.core.metrics import MetricSet
@@ -414,7 +414,7 @@ def test_an_object_becomes_a_record_as_strictly_as_a_line() -> None:
 
 
 # --- Capabilities of the registered benchmarks: every key leads to an object, and a refusal names who has it ----------
-MODULES = (core, pages, pools, protocols, report, contract, variants, sets)
+MODULES = (core, pages, pools, protocols, report, contract, variants, attribution)
 KEYS = list(dict.fromkeys(key for module in MODULES for key in vars(module).values() if isinstance(key, Capability)))
 REQUIRED = (core.ITEMS, core.SCORING, core.METRICS, core.FUNCTIONS, core.TRAINING, core.SUITES, PROTOCOLS, REPORT)
 CLASSES: dict[Capability[Any], type] = {

@@ -388,7 +388,7 @@ def test_the_top_behaviour_of_an_attribution_is_that_of_all_scms() -> None:
 
 
 def test_a_top_behaviour_that_is_not_proven_has_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attribution, "MAX_WEIGHED", 1)
+    monkeypatch.setattr(attribution, "MAX_RANKED_BEHAVIOURS", 1)
     bench, num_intervals = benchmark("replayscm"), 0
     for item, plain in zip(_noisy_items(), _plain_of_noisy_items(), strict=True):
         gold, best = gold_submission(item), plain["best"]

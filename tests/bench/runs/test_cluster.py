@@ -233,7 +233,7 @@ def test_a_result_that_goes_down_with_its_worker_is_made_again(
 ) -> None:
     ends: list[Future] = []
     seen, whole = list[str](), cluster._drain
-    monkeypatch.setattr(connection, "LOOK", 0.1)
+    monkeypatch.setattr(connection, "COUNT_SECONDS", 0.1)
 
     def drained(done: SimpleQueue[Future], seconds: float) -> list[Future]:
         ended = whole(done, seconds)
@@ -267,7 +267,7 @@ def test_a_result_that_goes_down_while_it_is_fetched_ends_nothing(
         return whole(futures)
 
     monkeypatch.setattr(client, "gather", gather)
-    monkeypatch.setattr(connection, "LOOK", 0.1)
+    monkeypatch.setattr(connection, "COUNT_SECONDS", 0.1)
     assert dict(as_completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
     assert sum(fetched) > 2
 

@@ -17,9 +17,9 @@ import pytest
 from calibrant.audits.replayscm.extended.items import item_evidence
 from calibrant.baselines.replayscm.posterior.choice import certified_member
 from calibrant.baselines.replayscm.posterior.posterior import Posterior
+from calibrant.bench.core.attribution import HYPOTHESES, covered_mass
 from calibrant.bench.core.capabilities import FUNCTIONS
 from calibrant.bench.core.registry import benchmark_of, bundled_sample
-from calibrant.bench.core.sets import HYPOTHESES, covered_mass
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.replayscm.rows.exact import scm_answer
 from calibrant.bench.replayscm.sets import hypotheses

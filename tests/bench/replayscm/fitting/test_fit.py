@@ -499,8 +499,7 @@ def test_progress_is_printed_from_two_seconds_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first second is made shorter; scores come in shares, and the last share is not the end."""
-    monkeypatch.setattr("calibrant.bench.commands.options.PROMPT", 0.001)
-    monkeypatch.setattr("calibrant.bench.commands.options.OFTEN", 0.001)
+    monkeypatch.setattr("calibrant.bench.commands.options.QUICK_PACE", (0.001, 0.001))
     file = tmp_path / "wide.csv"
     data = random_table(3, 15, 400)
     rows = zip(*data.values(), strict=True)

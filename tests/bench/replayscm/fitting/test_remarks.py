@@ -23,7 +23,7 @@ from calibrant.dsl.errors import CalibrantError
         (b'<?xml version="1.0"?>\n<sbml/>\n', "XML, no CSV; calibrant network reads SBML and GINML"),
         (b".model m\n.names a b f\n11 1\n", "it looks like BLIF; what reads it: ABC or SIS"),
         (b"a 1 b c\nb -1 c\n", "it looks like a prior network as SIF; what reads it: calibrant family FILE DATA"),
-        (gzip.compress(b"A,B\n0,1\n"), "compressed with gzip; give the file as it was: gunzip FILE"),
+        (gzip.compress(b"A,B\n0,1\n", mtime=0), "compressed with gzip; give the file as it was: gunzip FILE"),
         ("A,B\n0,1\n".encode("utf-16-le"), "no text in UTF-8, for it has a NUL"),
     ],
 )
