@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from calibrant.bench.report.table import Excluded, ResultTable, UnansweredCounts
     from calibrant.bench.runs.records import Record
 
+BACKENDS = ("pandas", "polars", "pyarrow", "modin")  # packages of frames that messages name; narwhals may know more
+
 
 class Framed(Pictured):
     """A result that can be a data frame; notebooks display its first rows."""
@@ -52,7 +54,9 @@ class Framed(Pictured):
                 f" {error}"
             ) from None
         except (ValueError, AttributeError):
-            raise CalibrantError(f"backend is {short_repr(backend)}; allowed: pandas, polars, pyarrow, modin") from None
+            if backend in BACKENDS:  # the columns do not fit their types
+                raise
+            raise CalibrantError(f"backend is {short_repr(backend)}; allowed: {', '.join(BACKENDS)}") from None
 
     def picture(self) -> Picture:
         """Return the first rows of the frame."""

@@ -371,15 +371,17 @@ _MATRIX = {
 
 
 def _all_settings(rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
-    by_system: dict[str, dict[str, Row]] = {}
+    lines: list[tuple[str, dict[str, Row]]] = []  # rows of a system that share latent SCMs, one of each column
     for row in rows:
-        column = next((column for column, names in _MATRIX.items() if row.setting in names), None)
-        if column is not None:
-            by_system.setdefault(row.system, {}).setdefault(column, row)
-    for system, by_column in by_system.items():
-        shared = frozenset.intersection(*(row.units for row in by_column.values()))
-        if len(by_column) > 1 and shared:
-            yield (system, str(len(shared))), {name: row.restrict_units(shared) for name, row in by_column.items()}
+        for column in [column for column, names in _MATRIX.items() if row.setting in names]:
+            free = (line for system, line in lines if system == row.system and column not in line)
+            shared = next((line for line in free if all(row.units & other.units for other in line.values())), {})
+            lines += [] if shared else [(row.system, shared)]
+            shared[column] = row
+    for system, by_column in lines:
+        units = frozenset.intersection(*(row.units for row in by_column.values()))
+        if len(by_column) > 1 and units:
+            yield (system, str(len(units))), {name: row.restrict_units(units) for name, row in by_column.items()}
 
 
 TRAIN_EXACT_MATRIX = Contrast(

@@ -113,6 +113,15 @@ def test_before_and_after_and_the_matrix_have_the_rates_of_their_levels() -> Non
     assert (figures["Ord-Match"], figures["Ord-Ext"], figures["Block"]) == ("0.875", "0.875", DASH)
 
 
+def test_the_matrix_has_a_row_for_each_group_of_pools_about_the_same_problems() -> None:
+    """Two pools of one setting: the other's problems are no problems of Ord-Ext."""
+    gold = structured(1, 1, 1, 0, 1)
+    others = rows_of(Answers("m", [gold] * 3, "Ordered", "r", is_run=False, suffix="-other"))
+    for rows in ([*others, *levels_of()], [*levels_of(), *others]):
+        (figures,) = ours(appendix.TRAIN_EXACT_MATRIX.make(rows, with_paper=False))
+        assert (figures["n"], figures["Ord-Match"]) == (str(NUM), "0.875")
+
+
 def test_differences_are_over_problems_with_a_valid_answer_on_both_sides() -> None:
     (figures,) = ours(appendix.PARENT_DIFFERENCES.make(levels_of(), with_paper=False))
     assert (figures["pair"], figures["n"]) == ("Ord-Ext - Ordered", "7")

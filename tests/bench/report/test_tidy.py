@@ -12,7 +12,7 @@ import pytest
 import calibrant
 from calibrant.bench.core.options import describe_fields
 from calibrant.bench.core.registry import benchmarks, bundled_pool, bundled_sample
-from calibrant.bench.report.tidy import AnswerColumns, RateColumns, column_types
+from calibrant.bench.report.tidy import AnswerColumns, Framed, RateColumns, column_types
 from tests.support.commands import CHECKOUT, called
 from tests.support.packages import needs
 
@@ -157,3 +157,14 @@ def test_the_columns_are_documented() -> None:
         lines = [f"| `{column}` | {kinds[types[column]]} | {meaning} |" for column, meaning in meanings.items()]
         table = "\n".join(["| column | type | meaning |", "|---|---|---|", *lines])
         assert f"\n\n{table}\n" in (CHECKOUT / "docs" / "names" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_columns_that_do_not_fit_their_types_are_no_unknown_backend() -> None:
+    class Wrong(Framed):
+        frame_columns = {"number": ["one"]}  # noqa: RUF012  # a constant
+        frame_types = {"number": int}  # noqa: RUF012
+
+    with pytest.raises(ValueError, match="invalid literal"):
+        Wrong().to_frame()
+    with pytest.raises(calibrant.CalibrantError, match="backend is 'x'; allowed: pandas, polars, pyarrow, modin"):
+        Wrong().to_frame("x")
