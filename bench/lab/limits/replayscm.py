@@ -33,10 +33,8 @@ from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
 # --- ReplaySCM: least SCMs, members, engines, formulas, audits and answers against variables, parents and rows --------
 # Problems are those of the strata `large_n12` to `large_n40`, and of sizes between them: three roots, mechanisms of up
-# to four parents, worlds of ten rows, each variable a target as often as in ten variables; in Hidden-order form.
-#
-# Problems are those of bench.lab.limits.replayscm, their order hidden; an item has MAX_SECONDS.
-# --- ReplaySCM: least SCMs, members, engines and formulas against variables, parents, rows and candidates -------------
+# to four parents, worlds of ten rows, each variable a target as often as in ten variables; in Hidden-order form. An
+# item has MAX_SECONDS.
 VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
 PARENTS = (1, 2, 3, 4, 5, 6)
 UNITS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -171,7 +169,7 @@ def _count_variables(num_variables: int, seed: int) -> Ask:
 
 
 def _shares(num_variables: int, seed: int) -> Ask:
-    """Return, per variable, the share of members with each parent set."""
+    """Return a measurement that computes, for each variable, the share of members with each parent set."""
     task = _task(num_variables, seed)
 
     def ask() -> str | None:
@@ -206,7 +204,7 @@ def _formula(num_parents: int, seed: int) -> Ask:
     return ask
 
 
-# --- ReplaySCM: a whole audit, and whole answers of the rows that are not exact, against variables --------------------
+# --- ReplaySCM: a whole audit, and answers of rows with budgets or without proof, against variables --------------
 ROW_VARIABLES = (10, 12, 16, 20, 30, 40)
 MAX_SECONDS = 120.0
 PROBLEMS = 3
