@@ -22,11 +22,12 @@ _position_lock = threading.Lock()
 
 def is_open_file(path: Path) -> bool:
     """Return whether a path is an open file of the process, such as /dev/stdout, which cannot be replaced."""
+    # the folder too: /dev/fd is a link to /proc/self/fd
     link = os.readlink(path) if path.is_symlink() else ""
     return link.startswith("/proc/") or os.path.realpath(path.parent).startswith("/proc/")
 
 
-def open_unlinked(path: Path) -> BinaryIO:
+def open_no_follow(path: Path) -> BinaryIO:
     """Open a file for reading; `OSError` with ELOOP if the path itself is a link."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
     file = os.fdopen(handle, "rb")
@@ -40,7 +41,7 @@ def open_unlinked(path: Path) -> BinaryIO:
 def open_appending(path: Path, mode: int = READABLE) -> int:
     """Return a descriptor that reads anywhere (`read_at`) and appends; the file is created if missing."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, mode)
-    if mode != READABLE:  # a file of an earlier version
+    if mode != READABLE:  # a file that an earlier version wrote has another mode
         path.chmod(mode)
     return descriptor
 
@@ -59,7 +60,7 @@ def read_at(descriptor: int, size: int, start: int) -> bytes:
 
 
 @contextmanager
-def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
+def open_atomically(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
     """Open a temporary file that takes the path, replacing an older file, when the block succeeds.
 
     Missing folders are created. A pipe or a device of that name is written to directly; an open file such as
@@ -105,7 +106,7 @@ def write_atomically(path: Path, text: str) -> None:
 def write_pieces(path: Path, pieces: Iterable[str]) -> int:
     """Write a text atomically, piece by piece; return the number of pieces."""
     num_pieces = 0
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         for piece in pieces:
             file.write(piece.encode())
             num_pieces += 1
@@ -114,5 +115,5 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> int:
 
 def write_privately(path: Path, text: str) -> None:
     """Write a text as UTF-8 into a file that only its owner may read, at every moment."""
-    with whole_file(path, PRIVATE) as file:
+    with open_atomically(path, PRIVATE) as file:
         file.write(text.encode())

@@ -33,7 +33,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
-from calibrant.dsl.atomic_write import read_at, whole_file
+from calibrant.dsl.atomic_write import open_atomically, read_at
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, allowed_values, json_fault, load_json, unique_keys
@@ -482,7 +482,7 @@ def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct])
     """Write a native pool file; it appears complete or not at all."""
     encode = msgspec.json.Encoder(order="deterministic").encode
     try:
-        with whole_file(path) as file:
+        with open_atomically(path) as file:
             file.write(encode(header) + b"\n")
             file.writelines(encode(record) + b"\n" for record in records)
     except OSError as error:

@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from calibrant.audits.causim.verify import minimal_evidence_claim
 from calibrant.audits.claims import Certificate
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import open_atomically
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Task
 from calibrant.dsl.causim.model import ModelError, plain, run
@@ -172,7 +172,7 @@ def write_training(
 ) -> tuple[int, int]:
     """Write training data, whole or not at all; return the numbers of examples and of skipped items."""
     num_written = -1  # the header
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         for line in training_lines(items, order, max_answers):
             file.write(line)
             num_written += 1
@@ -233,7 +233,7 @@ def write_curriculum(folder: Path, items: Sequence[CausimItem], curriculum: Curr
             f"{plural(num_skipped, 'instances')} without a solution"
         )
         previous = f"trained on {name}" if curriculum == "block" else BASE
-    with whole_file(folder / MANIFEST) as file:
+    with open_atomically(folder / MANIFEST) as file:
         file.write(json.dumps({"curriculum": curriculum, "stages": manifest}, indent=1).encode() + b"\n")
     return lines
 

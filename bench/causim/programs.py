@@ -14,7 +14,7 @@ import msgspec
 from calibrant.bench.causim.generation import question_plan, versions_of
 from calibrant.bench.causim.options import ConvertedItems
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import open_atomically
 from calibrant.dsl.causim import records
 from calibrant.dsl.causim.bundle import Bundle, load_bundle, module_text
 from calibrant.dsl.causim.external_programs.sources import (
@@ -384,7 +384,7 @@ def _write_program(folder: Path, item: CausimItem, bundle: Bundle, *, is_latest:
     }
     for suffix in (f"_v{item.version}", *([""] if is_latest else [])):
         for name, text in texts.items():
-            with whole_file(program_folder / name.format(item.scm, suffix)) as file:
+            with open_atomically(program_folder / name.format(item.scm, suffix)) as file:
                 file.write(text)
 
 
@@ -449,5 +449,5 @@ def _json(value: object) -> bytes:
 
 
 def _write_json(path: Path, value: object) -> None:
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         file.write(_json(value))

@@ -313,12 +313,12 @@ def _add_attributions(
 
 def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[str, list[Answer]]:
     """Return the answers, in which noisy readings decide at a posterior of at least `level`, if one is given."""
-    from calibrant.bench.report.pool_attribution import decided_at
+    from calibrant.bench.report.pool_attribution import apply_decision_level
 
     if level is None:
         return answers
     decided: dict[str, list[Answer]] = {name: [] for name in answers}
-    for context, score in decided_at((answer for listed in answers.values() for answer in listed), level):
+    for context, score in apply_decision_level((answer for listed in answers.values() for answer in listed), level):
         decided[context.benchmark].append((context, score))
     return decided
 

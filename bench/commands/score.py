@@ -20,7 +20,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.core.scoring import NO_MODEL
 from calibrant.bench.help import INPUT, OUTPUT
 from calibrant.bench.terminal import json_text
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import open_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.answers import FieldNames, ResponseCounts
-    from calibrant.bench.scoring.lines import CountedVerdict
+    from calibrant.bench.scoring.lines import TableVerdict
     from calibrant.bench.scoring.predictions import PoolItems, Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
     from calibrant.bench.terminal import NextCommand
@@ -164,7 +164,7 @@ def _score_file(
     """Score a file, write its verdicts, print what was recognised in it, and return the table of its rates."""
     from calibrant.bench.commands.options import usable_cores
     from calibrant.bench.report.table import ResultTable
-    from calibrant.bench.scoring.lines import count_on_cluster, score_in_parallel
+    from calibrant.bench.scoring.lines import score_in_parallel, score_on_cluster
     from calibrant.bench.scoring.predictions import NothingRunError
 
     collected = ResultTable(bench.metrics)
@@ -174,7 +174,7 @@ def _score_file(
             scorer, bench.metrics, predictions, with_lines=as_json or out is not None, workers=num_workers
         )
     else:
-        verdicts = count_on_cluster(scorer, bench.metrics, predictions, options.execution(workers, cluster))
+        verdicts = score_on_cluster(scorer, bench.metrics, predictions, options.execution(workers, cluster))
     try:
         _collect_counted(_with_progress(file, verdicts), predictions.counts, collected, out=out, as_json=as_json)
     except NothingRunError:
@@ -236,7 +236,7 @@ def _is_predictions(path: Path) -> bool:
     return False
 
 
-def _with_progress(file: Path, verdicts: Iterable[CountedVerdict]) -> Iterator[CountedVerdict]:
+def _with_progress(file: Path, verdicts: Iterable[TableVerdict]) -> Iterator[TableVerdict]:
     """Yield verdicts; a progress bar appears after the first PROGRESS_STEP, and moves after as many more."""
     from calibrant.bench.commands.options import progress_bar
 
@@ -263,7 +263,7 @@ def _num_lines(file: Path) -> int:
 
 
 def _collect_counted(
-    verdicts: Iterable[CountedVerdict],
+    verdicts: Iterable[TableVerdict],
     counts: ResponseCounts,
     collected: ResultTable,
     *,
@@ -406,5 +406,5 @@ def _output(path: Path | None) -> Iterator[TextIO | None]:
     if path is None:
         yield None
         return
-    with whole_file(path) as file, io.TextIOWrapper(file, encoding="ascii", newline="") as text:
+    with open_atomically(path) as file, io.TextIOWrapper(file, encoding="ascii", newline="") as text:
         yield text

@@ -286,7 +286,7 @@ def print_table(
         level=level,
         handling=InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED)),
         needs_attribution=needs_attribution,
-        check=lambda metrics: _check_columns(metrics, columns),
+        select_metrics=lambda metrics: _check_columns(metrics, columns),
     )
     if collected.tables:
         given.refuse_foreign(collected.tables)

@@ -25,7 +25,7 @@ from calibrant.bench.report.overview.contract import GUIDE, AnswerGuide, Levels,
 from calibrant.bench.report.sources import STEPS
 from calibrant.bench.terminal import HintedError, invocation, pool_beside
 from calibrant.dsl import kernel_cache
-from calibrant.dsl.atomic_write import PRIVATE, whole_file
+from calibrant.dsl.atomic_write import PRIVATE, open_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.records import file_digest, items_by_id
 from calibrant.dsl.text import plural
@@ -158,7 +158,7 @@ class CachedValues:
         if self._path is None or not self._is_changed:
             return
         with suppress(OSError):
-            with whole_file(self._path, PRIVATE) as file:
+            with open_atomically(self._path, PRIVATE) as file:
                 file.write(msgspec.json.encode(self._values))
             by_use = sorted(self._path.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
             for path in by_use[MAX_POOLS:]:
@@ -221,7 +221,7 @@ def _attributed(bench: Benchmark[Any], item: Any, store: CachedValues, score: Ma
     return {**score, KEY: attribution}
 
 
-def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
+def apply_decision_level(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """Yield the answers, with attributions by which noisy readings decide at a posterior of at least `level`.
 
     level: None to leave attributions as they are. `CalibrantError` after the last answer if none has a posterior.

@@ -45,7 +45,7 @@ class Framed(Pictured):
             narwhals = import_module("narwhals.stable.v2")
             types = {str: narwhals.String, int: narwhals.Int64, float: narwhals.Float64}
             type_by_column = self.frame_types
-            # in the order of `columns`, which the frame takes from it
+            # in the order of `columns`: the frame takes its order from the schema
             schema = {name: types[type_by_column[name]] for name in columns if name in type_by_column}
             return narwhals.from_dict(columns, schema or None, backend=backend).to_native()
         except ImportError as error:
@@ -96,7 +96,7 @@ class RateColumns(msgspec.Struct, frozen=True):
     stratum: Annotated[str | None, Meta(description='finer group, with `by="stratum"`')]
     pool: Annotated[str, Meta(description="name of the pool, or how many there are")]
     system: Annotated[str, Meta(description="method or model, with the options in which its rows differ")]
-    group: Annotated[str | None, Meta(description="group of a study that its participants were in")]
+    group: Annotated[str | None, Meta(description="group of the study's participants, for answers of people")]
     items: Annotated[int, Meta(description="number of items")]
     answers: Annotated[int, Meta(description="number of answers")]
     metric: Annotated[str, Meta(description="key of the metric (docs/metrics.md)")]
@@ -203,7 +203,7 @@ class Verdicts(_Answers, Iterator[V], Generic[V]):
         rows, samples = [], Counter[str]()
         for item, verdict in self._scored:
             bench = benchmark_of_item(item)
-            setting = bench.metrics.row_group(item.setting, "")
+            setting = bench.metrics.row_group(item.setting, "")  # "": no digest, the pool is unknown
             context = AnswerContext(
                 system="",
                 pool="",
@@ -247,7 +247,7 @@ class Records(list["Record"], _Answers):
 
 @dataclass(frozen=True)
 class CollectedTables:
-    """Tables by benchmark, in the order of NAMES, and what they do not cover.
+    """Tables by benchmark, in the order of the registry, and what they do not cover.
 
     notes: the posterior at which noisy readings decide, and the error of sampling among equally good answers
     """
@@ -265,24 +265,25 @@ class CollectedTables:
 
 def collect_tables(
     sources: Sequence[Path],
-    embedded: Iterable[Answer] = (),
+    extra_answers: Iterable[Answer] = (),
     *,
     by: Grouping,
     pools: Sequence[Path] = (),
     level: float | None = None,
     handling: InvalidHandling = InvalidHandling.PUBLISHED,
     needs_attribution: bool = False,
-    check: Callable[[MetricSet], MetricSet] = lambda metrics: metrics,
+    select_metrics: Callable[[MetricSet], MetricSet] = lambda metrics: metrics,
 ) -> CollectedTables:
     """Collect the rates of folders of runs and of files of `calibrant score`.
 
-    embedded: further answers, not read from sources; pools: pool files whose answers get attributions
-    level: least posterior at which noisy readings decide
-    check: called before a benchmark's first answer is tabulated: metrics -> metrics to tabulate, or raises
+    extra_answers: further answers, not read from sources; pools: pool files whose answers get attributions
+    level: least posterior at which noisy readings decide; by: how rows are grouped; handling: of invalid answers
+    needs_attribution: whether a shown metric is one of attributions; adds notes on when the readings decide
+    select_metrics: called before a benchmark's first answer is tabulated: metrics -> metrics to tabulate, or raises
     """
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.registry import NAMES, benchmark
-    from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
+    from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, apply_decision_level
     from calibrant.bench.report.rows import with_tie_choice
     from calibrant.bench.report.sources import scored_answers
     from calibrant.bench.report.table import DrawnTies, Excluded, ResultTable, UnansweredCounts
@@ -292,12 +293,13 @@ def collect_tables(
     coverage, notes = AttributionCoverage(), dict[str, None]()
     excluded = Excluded()
     from_sources = scored_answers(sources, with_steps=bool(pools), with_excluded=True)
-    answers = excluded.filter_out(chain(from_sources, embedded))
-    for context, score in decided_at(add_attributions(answers, pools), level):
+    answers = excluded.filter_out(chain(from_sources, extra_answers))
+    for context, score in apply_decision_level(add_attributions(answers, pools), level):
         coverage.count(context, score)
-        notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
+        if needs_attribution:
+            notes |= dict.fromkeys(decision_notes((score,)))  # a dictionary is an ordered set
         if context.benchmark not in tables:
-            metrics = check(benchmark(context.benchmark).metrics)
+            metrics = select_metrics(benchmark(context.benchmark).metrics)
             tables[context.benchmark] = ResultTable(metrics, by=by, handling=handling)
         for answer in with_tie_choice((context, score)):
             tables[context.benchmark].add(*answer)
@@ -313,7 +315,7 @@ def collect_tables(
 class RateTable(Framed):
     """Rates of systems as `calibrant table` prints them.
 
-    tables: benchmark -> table; notes: lines on what they do not cover
+    tables: benchmark -> table; notes: lines on how they were computed, and on what they do not cover
     """
 
     tables: Mapping[str, ResultTable]
@@ -352,7 +354,7 @@ def _rate_rows(benchmark: str, table: ResultTable) -> Iterator[RateColumns]:
     from calibrant.bench.report.table import readers_differ
 
     rows = [row for row, _ in table.read_rows()]
-    # the rate by the chosen reader repeats that of right answers; those by the others do too where no reader differs
+    # the chosen reader's rate is that of right answers; those of the others too if all answers are read alike
     hidden = {"chosen"} if any(map(readers_differ, rows)) else {metric.key for metric in READERS}
     for row in rows:
         for metric in row.columns:

@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from calibrant.bench.protocols import Outcome
 from calibrant.bench.runs.spill_file import StoredLines
-from calibrant.dsl.atomic_write import READABLE, open_appending, read_at, whole_file
+from calibrant.dsl.atomic_write import READABLE, open_appending, open_atomically, read_at
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text, decode_json
@@ -230,7 +230,7 @@ class JsonlFile(Generic[R]):
     def _replace(self, records: Iterable[R]) -> None:
         """Replace the file atomically by one with these records."""
         try:
-            with whole_file(self.path, self.kind.mode) as file:
+            with open_atomically(self.path, self.kind.mode) as file:
                 file.writelines(self._encode(record) + b"\n" for record in records)
                 file.flush()
                 os.fsync(file.fileno())

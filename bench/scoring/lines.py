@@ -83,13 +83,13 @@ def context_of_excluded(line: Mapping[str, Any]) -> AnswerContext | None:
     bench = benchmark(stated_name(line.get("benchmark")))
     fields = msgspec.convert(line, _ExcludedFields)
     return AnswerContext(
-        fields.model or NO_MODEL,
-        fields.pool,
-        fields.pool_digest,
-        fields.pool_size,
-        fields.instance_id,
-        fields.setting,
-        fields.stratum,
+        system=fields.model or NO_MODEL,
+        pool=fields.pool,
+        pool_digest=fields.pool_digest,
+        pool_size=fields.pool_size,
+        instance=fields.instance_id,
+        setting=fields.setting,
+        stratum=fields.stratum,
         benchmark=bench.name,
     )
 
@@ -103,17 +103,17 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
     bench = benchmark(stated_name(line.get("benchmark")))
     if "benchmark" in line:
         msgspec.convert(line, bench.scoring.verdict_record, strict=True)
-        line = {**line, "valid": True}
+        line = {**line, "valid": True}  # a field that `_ContextFields` requires of ReplaySCM's lines
     context = msgspec.convert(line, _ContextFields)
     return AnswerContext(
-        context.model or NO_MODEL,
-        context.pool,
-        context.poolDigest,
-        context.poolSize,
-        context.instanceId,
-        context.setting,
-        context.stratum,
-        template_option(context.template),
+        system=context.model or NO_MODEL,
+        pool=context.pool,
+        pool_digest=context.poolDigest,
+        pool_size=context.poolSize,
+        instance=context.instanceId,
+        setting=context.setting,
+        stratum=context.stratum,
+        config=template_option(context.template),
         seconds=context.seconds,
         sample=context.sample,
         benchmark=bench.name,
@@ -133,7 +133,7 @@ def refuse_verdicts(paths: Iterable[Path]) -> None:
         raise CalibrantError(f"{path}: verdicts of `calibrant score`, without answers; give the predictions it scored")
 
 
-_RECORDS = " but a record of `calibrant run`; give the folder that it stands in, there called records.jsonl"
+_RECORDS = " but a record of `calibrant run`; give the folder of that run, with its file records.jsonl"
 _REMEDY = "; predictions are scored first: calibrant score POOL PREDICTIONS --out VERDICTS"
 
 
@@ -182,9 +182,9 @@ CLUSTER_GROUP_SIZE = 50  # predictions of one job: a verdict takes 1 ms, and sen
 CLUSTER_GROUPS_AHEAD = 100  # groups that are read before they are scored together
 
 
-def count_on_cluster(
+def score_on_cluster(
     scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], execution: Execution
-) -> Iterator[CountedVerdict]:
+) -> Iterator[TableVerdict]:
     """Yield the verdict on each prediction, scored on the cluster of `execution`."""
     judge = _Judge(scorer, metrics.benchmark, with_lines=True)
     remaining = iter(predictions)
@@ -198,9 +198,9 @@ def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
     return [whole[start : start + CLUSTER_GROUP_SIZE] for start in range(0, len(whole), CLUSTER_GROUP_SIZE)]
 
 
-def _score_in_order(executor: Executor, judge: _Judge, groups: list[list[Prediction]]) -> Iterator[CountedVerdict]:
+def _score_in_order(executor: Executor, judge: _Judge, groups: list[list[Prediction]]) -> Iterator[TableVerdict]:
     verdicts_by_group: dict[int, _Group] = {}
-    for group_index, verdicts in executor.as_completed(partial(_judge_list, judge), dict(enumerate(groups))):
+    for group_index, verdicts in executor.as_completed(partial(_judge_with, judge), dict(enumerate(groups))):
         if isinstance(verdicts, Failure):
             first, last = groups[group_index][0].instance, groups[group_index][-1].instance
             raise CalibrantError(f"predictions from {short_repr(first)} to {short_repr(last)}: {verdicts.error}")
@@ -209,7 +209,7 @@ def _score_in_order(executor: Executor, judge: _Judge, groups: list[list[Predict
         yield from judge.unpack(group, verdicts_by_group[group_index])
 
 
-def _judge_list(judge: _Judge, group: list[Prediction]) -> _Group:
+def _judge_with(judge: _Judge, group: list[Prediction]) -> _Group:
     return judge.judge_group(group)
 
 
@@ -221,7 +221,7 @@ def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPredic
         raise CalibrantError(f"{short_repr(prediction.instance)}: {error_line(error)}") from error
 
 
-# --- Predictions scored by several processes: read and counted in this one, in the order of the file ------------------
+# --- Predictions scored by several processes: read and tabulated in this one, in the order of the file ----------------
 # Only long files gain: the first predictions are scored in this process.
 PARALLEL_THRESHOLD = 10_000  # predictions scored in this process first: starting others takes about as long
 GROUP_SIZE = 500  # predictions of one job, on average
@@ -229,15 +229,15 @@ GROUPS_AHEAD = 5  # groups of each process that are submitted ahead
 
 
 ByRule: TypeAlias = tuple[bool | None, bool | None, bool | None]
-_NO_SAMPLE = Sample(False, False, False, False, None)
+_NO_SAMPLE = Sample(valid=False, correct=False, train_exact=False, heldout_exact=False, meaning=None)
 
 
-class CountedVerdict(NamedTuple):
+class TableVerdict(NamedTuple):
     """A prediction's verdict for a table and a file of lines.
 
     values: values of all metrics, None for an excluded response; line: JSON text, None unless lines are requested
     reading: how the response was read
-    by_rule: `correct` by the chosen, the published and the lenient rule; three None if they agree
+    by_rule: `correct` by the chosen, the published and the lenient rule for reading responses; three None if they agree
     place: line and item of the prediction, for messages
     """
 
@@ -252,15 +252,15 @@ class CountedVerdict(NamedTuple):
 
 def score_in_parallel(
     scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
-) -> Iterator[CountedVerdict]:
-    """Yield the verdict on each prediction, in order; an error in a prediction is raised after those before it.
+) -> Iterator[TableVerdict]:
+    """Yield the verdict on each prediction, in order; an error in a prediction is raised after the verdicts before it.
 
     workers: number of processes; if it is above 1, they are started after PARALLEL_THRESHOLD predictions
     """
     judge = _Judge(scorer, metrics.benchmark, with_lines=with_lines)
     remaining = iter(predictions)
     yield from map(judge.judge, islice(remaining, PARALLEL_THRESHOLD) if workers > 1 else remaining)
-    for first in remaining:
+    for first in remaining:  # at most once: start processes only if a prediction remains
         yield from _judge_in_processes(judge, chain((first,), remaining), workers)
 
 
@@ -287,14 +287,14 @@ class _Judge:
     def clear_cache(self) -> None:
         self._scorer.clear_cache()
 
-    def judge(self, prediction: Prediction) -> CountedVerdict:
+    def judge(self, prediction: Prediction) -> TableVerdict:
         context, line = score_prediction(self._scorer, prediction)
         reading = reading_of(prediction, line)
         text = json_line(line) if self._with_lines else None
         if reading.is_excluded:
-            return CountedVerdict(context, None, _NO_SAMPLE, text, reading, place=prediction.place)
+            return TableVerdict(context, None, _NO_SAMPLE, text, reading, place=prediction.place)
         values, sample = self._reader.read_values(context.setting, line)
-        return CountedVerdict(context, values, sample, text, reading, by_rule(line), prediction.place)
+        return TableVerdict(context, values, sample, text, reading, by_rule(line), prediction.place)
 
     def judge_group(self, predictions: Iterable[Prediction]) -> _Group:
         """Return the verdicts on a group, packed for sending: most have equal values, which are sent once."""
@@ -311,15 +311,17 @@ class _Judge:
             readings.append((reading._replace(answer={}, published=None, lenient=None), rules))
         return list(kinds), kind_indices, meanings, lines, readings
 
-    def unpack(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[CountedVerdict]:
+    def unpack(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[TableVerdict]:
         """Yield the verdicts of a packed group of these predictions."""
         kinds, kind_indices, meanings, lines, readings = group
+        # equal values share one tuple in memory
         values = [values and self._values.setdefault(values, values) for values, *_ in kinds]
-        for prediction, kind, meaning, line, read in zip(
+        for prediction, kind_index, meaning, line, (reading, rules) in zip(
             predictions, kind_indices, meanings, lines, readings, strict=True
         ):
-            sample = Sample._make((*kinds[kind][1:], meaning))
-            yield CountedVerdict(self._scorer.context(prediction), values[kind], sample, line, *read, prediction.place)
+            sample = Sample._make((*kinds[kind_index][1:], meaning))
+            context = self._scorer.context(prediction)
+            yield TableVerdict(context, values[kind_index], sample, line, reading, rules, prediction.place)
 
 
 def reading_of(prediction: Prediction, line: Mapping[str, Any]) -> Reading:
@@ -331,7 +333,7 @@ def reading_of(prediction: Prediction, line: Mapping[str, Any]) -> Reading:
 
 
 def by_rule(line: Mapping[str, Any]) -> ByRule:
-    """Return `correct` of a line by each rule; three None if all rules read it alike, without computing the line."""
+    """Return `correct` of a line by each rule; three None, and nothing computed, if all read it alike."""
     if isinstance(line, LazyVerdict) and line.reading.published is SAME and line.reading.lenient is SAME:
         return (None, None, None)
     return line["correct"], line["correctPublished"], line["correctLenient"]
@@ -341,7 +343,7 @@ def _make_judge(scorer: PoolScorer, benchmark_name: str, with_lines: bool) -> _J
     return _Judge(scorer, benchmark_name, with_lines=with_lines)
 
 
-def _judge_in_processes(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[CountedVerdict]:
+def _judge_in_processes(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[TableVerdict]:
     """Yield the verdicts in order; each process scores a shard of the items, so that few evaluators are made twice."""
     judge.clear_cache()  # this process scores no further predictions
     errors: list[CalibrantError] = []
@@ -358,7 +360,9 @@ def _judge_in_processes(judge: _Judge, predictions: Iterator[Prediction], worker
                     break
                 yield from _gather(judge, running.popleft())
         except BrokenProcessPool:
-            raise CalibrantError("a process that scored predictions has been killed; --workers 1 needs none") from None
+            raise CalibrantError(
+                "a process that scored predictions has been killed; --workers 1 scores in this one"
+            ) from None
         finally:
             for block_running in running:
                 for _, future in block_running.parts:
@@ -412,13 +416,13 @@ def _submit(block: list[Prediction], shards: ItemShards, processes: Sequence[Pro
     for prediction, index in zip(block, process_indices, strict=True):
         parts[index].append(prediction)
     jobs = [
-        process.submit(_judge_group, [tuple(prediction) for prediction in part])
+        process.submit(_judge_packed, [tuple(prediction) for prediction in part])
         for process, part in zip(processes, parts, strict=True)
     ]
     return _Block(process_indices, list(zip(parts, jobs, strict=True)))
 
 
-def _gather(judge: _Judge, block: _Block) -> Iterator[CountedVerdict]:
+def _gather(judge: _Judge, block: _Block) -> Iterator[TableVerdict]:
     """Return the verdicts of a block in the order of its predictions."""
     verdicts = [judge.unpack(part, future.result()) for part, future in block.parts]
     return (next(verdicts[index]) for index in block.shards)
@@ -429,7 +433,7 @@ def _blocks(predictions: Iterator[Prediction], size: int, errors: list[Calibrant
     while not errors:
         block: list[Prediction] = []
         try:
-            block.extend(islice(predictions, size))
+            block.extend(islice(predictions, size))  # keeps those before an error: they are still scored
         except CalibrantError as error:
             errors.append(error)
         if not block:
@@ -446,5 +450,5 @@ def _set_up(judge: _Judge) -> None:
     collect_rarely()
 
 
-def _judge_group(group: Sequence[tuple[Any, ...]]) -> _Group:
+def _judge_packed(group: Sequence[tuple[Any, ...]]) -> _Group:
     return _process_judge[0].judge_group(starmap(Prediction, group))

@@ -36,7 +36,7 @@ from calibrant.bench.suites.manifest import Manifest
 from calibrant.bench.suites.rescoring import CellResult
 from calibrant.bench.terminal import making_folder, require_free
 from calibrant.bench.toml_file import read_toml
-from calibrant.dsl.atomic_write import open_unlinked
+from calibrant.dsl.atomic_write import open_no_follow
 from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr, short_repr
 
 # --- Names that look alike, so that no submission passes for another (a part of Unicode Technical Standard 39)
@@ -282,7 +282,7 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
 def copy_file(source: Path, target: Path) -> str:
     """Copy a file and return its SHA-256; `CalibrantError` for a compressed one or one above MAX_FILE_BYTES."""
     digest, size = sha256(), 0
-    with open_unlinked(source) as reading, target.open("xb") as writing:
+    with open_no_follow(source) as reading, target.open("xb") as writing:
         while block := reading.read(_BLOCK):
             if not size and block.startswith(_PACKED):
                 raise CalibrantError(f"{source.name}: compressed; give plain JSON lines")

@@ -1,6 +1,6 @@
 """Files of CauSim questions: our pool format, and the paper's state and query files.
 
-State: {"scms": [{"scm_id", "history": [bundle, ...]}]}, one bundle for each version. Queries:
+State: {"scms": [{"scm_id", "history": [bundle, ...]}]}, one bundle (program and graph) for each version. Queries:
 scm_<id>/causal_queries/<type>/<scenario>/causal_queries_v<v>.json with `meta` and `instances`.
 """
 
@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import open_atomically
 from calibrant.dsl.causim import question as causim_question
 from calibrant.dsl.causim.bundle import Bundle
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task, Vocabulary
@@ -79,6 +79,7 @@ def item_from_record(record: ItemRecord) -> CausimItem:
         record.fixed_exogenous, record.unknown_exogenous, record.do, record.observed_endogenous
     )
     labels = record.labels
+    # parses the program, against whose model the question is then checked
     task = Task(record.program, causim_question.Question(record.type), record.scenario, record.view)
     question = causim_question.question_from_record(
         question_record, record.type, task.model, with_noise=record.with_noise
@@ -87,23 +88,29 @@ def item_from_record(record: ItemRecord) -> CausimItem:
     return CausimItem(
         record.id,
         Task(record.program, question, record.scenario, record.view, record.prose),
-        Labels(labels.size, labels.trivial, _set(labels.effect_all), _set(labels.effect_some), _set(labels.copy)),
+        Labels(
+            labels.size,
+            labels.trivial,
+            effect_all=_none_if_unset(labels.effect_all),
+            effect_some=_none_if_unset(labels.effect_some),
+            copy=_none_if_unset(labels.copy),
+        ),
         Sealed(_world(record, task.model)),
-        record.scm_id,
-        record.v or len(task.model),
-        record.topology,
-        record.vocabulary,
+        scm=record.scm_id,
+        version=record.v or len(task.model),
+        topology=record.topology,
+        vocabulary=record.vocabulary,
     )
 
 
-def _set(value: bool | UnsetType) -> bool | None:
+def _none_if_unset(value: bool | UnsetType) -> bool | None:
     return None if isinstance(value, UnsetType) else value
 
 
 def _world(record: ItemRecord, model: Model) -> dict[str, str]:
     world = symbols(record.world)
     if world and set(world) != set(model.noises):
-        raise ModelError("world: it does not name every noise variable of the program, and nothing else")
+        raise ModelError("world: it must name exactly the noise variables of the program")
     for node in model.nodes:
         if world and world[node.noise] not in node.support:
             raise ModelError(f"world: {node.noise} never has the value {world[node.noise]}")
@@ -127,9 +134,8 @@ def record_of_item(item: CausimItem) -> ItemRecord:
         do=question_record.do,
         observed_endogenous=question_record.observed_endogenous,
         with_noise=item.task.question.with_noise,
-        view="code"
-        if item.task.view == "code"
-        else item.task.view,  # msgspec omits a default by identity, which copies lose
+        # view, prose and vocabulary: msgspec omits a default by identity, which copies lose
+        view="code" if item.task.view == "code" else item.task.view,
         scm_id=item.scm,
         v=item.version,
         topology=item.topology,
@@ -223,8 +229,6 @@ def read_queries(path: Path) -> QueryFile:
     queries = _read_file(path, QueryFile)
     check_id(queries.meta.scm_id, path.name)
     check_version(queries.meta.v, path.name)
-    if queries.meta.type not in causim_question.TYPES:
-        raise PoolError(f"{short_repr(queries.meta.type)} is no type of question", file=path.name, field="meta.type")
     return queries
 
 
@@ -263,7 +267,7 @@ def _read_file(path: Path, kind: type[R]) -> R:
 
 
 def _write(path: Path, record: msgspec.Struct) -> None:
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.runs.records import folder_records
-from calibrant.dsl.atomic_write import open_appending, open_unlinked, read_at
+from calibrant.dsl.atomic_write import open_appending, open_no_follow, read_at
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.commands import CHECKOUT
 
@@ -120,7 +120,7 @@ def test_a_submitted_file_is_never_read_through_a_link(tmp_path: Path, monkeypat
     for has_flag in (True, False):
         if not has_flag:
             monkeypatch.delattr(os, "O_NOFOLLOW")
-        with open_unlinked(tmp_path / "file") as file:
+        with open_no_follow(tmp_path / "file") as file:
             assert file.read() == b"a"
         with pytest.raises(OSError, match="symbolic links"):
-            open_unlinked(tmp_path / "link")
+            open_no_follow(tmp_path / "link")

@@ -18,7 +18,7 @@ from filelock import FileLock
 
 from calibrant.bench.cli import EVERY, CompilingLines
 from calibrant.bench.terminal import refuse_existing
-from calibrant.dsl.atomic_write import whole_file, write_atomically
+from calibrant.dsl.atomic_write import open_atomically, write_atomically
 from calibrant.dsl.kernel_cache import CompileLock, cache_folder, cache_name, is_private, kernel_files, private_folder
 from tests.support.commands import CHECKOUT as SOURCES
 from tests.support.commands import program
@@ -308,7 +308,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old", encoding="utf-8")
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         file.write(b"new")
         file.flush()
         assert path.read_text(encoding="utf-8") == "old"
@@ -320,7 +320,7 @@ def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stopped_by", [KeyboardInterrupt, ValueError])
 def test_what_is_not_finished_leaves_nothing(tmp_path: Path, stopped_by: type[BaseException]) -> None:
     def write_half() -> None:
-        with whole_file(tmp_path / "a.txt") as file:
+        with open_atomically(tmp_path / "a.txt") as file:
             file.write(b"half")
             raise stopped_by
 
@@ -331,7 +331,7 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path, stopped_by: type[Ba
 
 def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    with pytest.raises(OSError, match="No space left") as caught, whole_file(path):
+    with pytest.raises(OSError, match="No space left") as caught, open_atomically(path):
         raise OSError(ENOSPC, os.strerror(ENOSPC))
     assert caught.value.filename == str(path)
     assert list(tmp_path.iterdir()) == []

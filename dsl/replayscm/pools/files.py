@@ -12,7 +12,7 @@ from typing import IO
 
 import msgspec
 
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import open_atomically
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.parse_limits import TooLargeError, load_json
@@ -108,7 +108,7 @@ def write_pool(pool: Pool, path: Path | str) -> None:
     """Write the native format; the file appears complete or not at all."""
     path = Path(path)
     try:
-        with whole_file(path) as file:
+        with open_atomically(path) as file:
             file.writelines(line + b"\n" for line in native_lines(pool))
     except OSError as error:
         raise PoolError(f"cannot be written: {error.strerror or error}", file=path.name) from None

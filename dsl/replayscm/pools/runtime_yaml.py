@@ -14,7 +14,7 @@ from typing import IO, Any
 import msgspec
 import yaml
 
-from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.atomic_write import open_atomically
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.memory import rare_collections
@@ -244,7 +244,7 @@ def write_official(pool: Pool, path: Path) -> None:
     `PoolError` names an instance that official files cannot express, such as one with two results of one model.
     """
     try:
-        with whole_file(path) as file:
+        with open_atomically(path) as file:
             for text in _yaml_texts(pool):
                 file.write(text.encode())
     except OSError as error:
