@@ -1,4 +1,7 @@
-"""Attribution of episodes and of the public text game's runs: whether an answer was earned."""
+"""Attribution of episodes and of the public text game's runs: whether an answer was earned.
+
+Earned: decided by the evidence and right; missed: decided, wrong; lucky: undecided, right; short: undecided, wrong.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from calibrant.solvers.blickets.space import StaticSpace
 class EpisodeAttribution:
     """Attribution of an episode's answer, and when the evidence first decided it.
 
-    attribution: of the answer, from what all readings left
+    attribution: of the answer, given the detectors consistent with all readings
     decided_at: number of moves after which the answer was first decided (a switch or noise may have undone that); None
         if it never was
     submitted_at: number of moves before the submission; None without one
@@ -39,8 +42,9 @@ class EpisodeAttribution:
 class Narrowing:
     """One step and the space before and after it.
 
-    placed: object numbers on the detector after the step, first placed first; moves: their number, this step included
-    before, after: consistent detectors; the same without a reading, unless a rule may switch by moves
+    placed: object numbers on the detector after the step, first placed first
+    moves: number of moves so far, this step included
+    before, after: consistent detectors; equal if the step has no reading, unless a rule may switch by moves
     """
 
     step: Step[str]
@@ -60,7 +64,7 @@ def trace_narrowing(task: Task, steps: Iterable[Step[str]], space: DetectorSpace
 
 
 def best_posterior(item: BlicketItem, space: DetectorSpace) -> float | None:
-    """Return the posterior of the most probable answer; None for a detector without noise."""
+    """Return the posterior of the most probable answer; None for a detector without noise (p = 1)."""
     return max(space.posterior().values(), default=0.0) if item.sealed.p < 1 else None
 
 
@@ -69,8 +73,8 @@ def attribute_episode(
 ) -> EpisodeAttribution:
     """Return the attribution of an episode; `TranscriptError` if the item gives other readings.
 
-    space: the class before any reading, by default that of the item's condition (`class_of`). For a system that does
-        not expect switches, order or noise, pass `StaticSpace.full`.
+    space: consistent detectors before any reading, by default those of the item's condition (`class_of`). For a system
+        that does not expect switches, order or noise, pass `StaticSpace.full`.
     """
     result = grade(item, steps)
     space = class_of(item) if space is None else space
@@ -82,7 +86,7 @@ def attribute_episode(
     answer = None if result.answer is None else result.answer.canonical
     posterior = best_posterior(item, space)
     attribution = attribute_answer(space, answer, correct=bool(result.correct), posterior=posterior)
-    return EpisodeAttribution(attribution, decided_at, None if answer is None else result.steps)
+    return EpisodeAttribution(attribution, decided_at, None if answer is None else result.steps)  # `steps`: moves
 
 
 # --- Attribution of the public text game's question runs: answers beside what the explorer's readings decided ---------
@@ -108,7 +112,7 @@ class PublicRuns:
                 "consistent",
                 status,
                 "all runs",
-                f"the stated rule gives every reading in {self.truth_kept} of {self.runs} runs",
+                f"the true rule gives every reading in {self.truth_kept} of {self.runs} runs",
                 {"runs": self.runs, "truth_kept": self.truth_kept},
             )
         ]
@@ -116,14 +120,13 @@ class PublicRuns:
             decided, missed = counts.earned + counts.missed, counts.missed
             claim = f"{missed} of {decided} runs whose readings decide the blickets were answered wrong"
             figures = {"earned": counts.earned, "missed": missed, "lucky": counts.lucky, "short": counts.short}
-            findings.append(
-                Finding("missed", ClaimStatus.PROVED if missed else ClaimStatus.REFUTED, setting, claim, figures)
-            )
+            status = ClaimStatus.PROVED if missed else ClaimStatus.REFUTED  # REFUTED: no decided run was answered wrong
+            findings.append(Finding("missed", status, setting, claim, figures))
         return findings
 
 
 def attribute_runs(runs: Iterable[TextRun]) -> PublicRuns:
-    """Count attributions by setting; the class is one rule, conjunctive or disjunctive over any set.
+    """Count attributions by setting; hypotheses: one fixed rule, conjunctive or disjunctive over any set of objects.
 
     The question is which objects are blickets, so rules of the same set give the same answer.
     """
@@ -167,4 +170,5 @@ def _blicket_sets(space: StaticSpace) -> set[int]:
 
 
 def _attribution(run: TextRun, space: StaticSpace) -> Attribution:
-    return Attribution(len(_blicket_sets(space)) == 1, run.right, None, space.count, space.in_words)
+    decided = len(_blicket_sets(space)) == 1
+    return Attribution(decided, run.right, fits=None, members=space.count, in_words=space.in_words)

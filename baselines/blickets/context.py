@@ -343,7 +343,7 @@ class EpisodeMemory:
         return set_of(self.placed)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def placed_names(self) -> tuple[str, ...]:
         """Names of the objects on the detector, first placed first."""
         return tuple(self.task.objects[i] for i in self.placed)
 
@@ -411,7 +411,7 @@ def _check_score(behaviour: Behaviour, score: float) -> float:
 
 def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
     """Return behaviour key -> number of moves until it first fires under the deterministic scorer."""
-    memory, watch = EpisodeMemory(task), Watch(BEHAVIOURS, deterministic)
+    memory, watch = EpisodeMemory(task), Watch(BEHAVIOURS, deterministic_scorer)
     fired: dict[str, int] = {}
     for step in steps:
         memory.note(step)
@@ -424,7 +424,7 @@ def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
 # --- deterministic ----------------------------------------------------------------------------------------------------
 
 
-def deterministic(behaviour: Behaviour, situation: Situation) -> float:
+def deterministic_scorer(behaviour: Behaviour, situation: Situation) -> float:
     """Return 10 if the behaviour's condition holds in the readings so far, else 0."""
     memory = situation.memory
     return MAX_SCORE if _CONDITIONS[behaviour.key](memory.observations, memory.task.n) else 0.0

@@ -1,4 +1,6 @@
-"""A blicket episode as a conversation: the paper's three ways of prompting an agent (Base, CG, CG+DB).
+"""A blicket episode as a conversation: the paper's three ways of prompting an agent.
+
+Base; with a context graph (CG); with dynamic behaviours, which extend the graph, too (CG+DB).
 
 A `Dialogue` is driven reply by reply by its caller: a loop, a symbolic policy or a training environment. Source: arXiv
 2604.20039, section 3; a turn without a readable action costs no move, which the paper leaves open, and the number of
@@ -56,7 +58,7 @@ def read_reply(text: object, objects: Sequence[str] = (), thoughts: Thoughts = "
     """Parse a reply; never raises. A transition without an action is a valid reply.
 
     objects: names of the item's objects, matched with case ignored
-    thoughts: how thoughts are recognised; nothing is read in them
+    thoughts: how a model's thinking blocks are recognised; nothing is read in them
     """
     if not isinstance(text, str):
         return Reply(problems=(f"expected text, found {short_repr(text)}",))
@@ -104,15 +106,15 @@ def written_reply(reply: Reply) -> str:
     return "\n".join(lines)
 
 
-Actions: TypeAlias = Literal["named", "numbered"]
+ActionStyle: TypeAlias = Literal["named", "numbered"]
+# `ACTION: 3`, also emphasised or quoted: group 1 is the label, group 2 the number
 _NUMBERED = re.compile(r"^([ \t>*_]*ACTION[*_]*:[*_ \t]*)([0-9]{1,3})(?=[*_ \t.]*$)", re.IGNORECASE | re.MULTILINE)
-TURNS_PER_MOVE = 2
-SPARE_TURNS = 20
+TURNS_PER_MOVE, SPARE_TURNS = 2, 20  # the bound on turns: so many for each move of the budget, and these
 
 
 @dataclass(frozen=True, slots=True)
 class Prompting:
-    """A way of prompting: whether there is a context graph to start in, and which behaviours may extend it."""
+    """A way of prompting: the context graph to start in, if any, and the monitors that may add states to it."""
 
     name: str
     start: context.Context | None = None
@@ -129,7 +131,8 @@ class Turn:
     """Outcome of one reply.
 
     step: None if the reply had no action
-    activations: number of activations after the reply; placed: names of the objects then on, first placed first
+    activations: number of activations after the reply
+    placed: names of the objects on the detector after the reply, first placed first
     state: after the reply's transition; empty without a context graph
     transition: None if the reply requested none
     scores: scores of the behaviours; notice: message to the agent about those that fired
@@ -151,17 +154,17 @@ class Dialogue:
 
     messages: all messages so far; until the dialogue is closed, the last one is to the agent
     turns: the outcome of each reply
-    context: the agent's state in the context graph, None without a graph
+    context: the context graph with the agent's state in it, None without a graph
     actions: if "numbered", the moves are listed after each reading, and `ACTION: 1` means the first of them
-    thoughts: how thoughts in replies are recognised
+    thoughts: how a model's thinking blocks in replies are recognised
     """
 
     def __init__(
         self,
         episode: Episode[Task, str],
         prompting: Prompting,
-        scorer: context.Scorer = context.deterministic,
-        actions: Actions = "named",
+        scorer: context.Scorer = context.deterministic_scorer,
+        actions: ActionStyle = "named",
         thoughts: Thoughts = "strip",
     ) -> None:
         self.episode = episode
@@ -171,12 +174,12 @@ class Dialogue:
         self.actions = actions
         self.memory = context.EpisodeMemory(episode.task)
         self.turns: list[Turn] = []
-        for step in episode.steps:
+        for step in episode.steps:  # a detector may start with objects on it, which gives a first reading
             self.memory.note(step)
         self._watch = context.Watch(prompting.behaviours, scorer)
         self._max_turns = TURNS_PER_MOVE * episode.task.budget + SPARE_TURNS
         opening = [instructions(episode.task)]
-        opening += [observation(step, self.memory.names, episode.left) for step in episode.steps[-1:]]
+        opening += [observation(step, self.memory.placed_names, episode.left) for step in episode.steps[-1:]]
         opening += [*self._shown_moves(), *self._shown_context()]
         self.messages: list[Message] = [{"role": "user", "content": "\n\n".join(opening)}]
 
@@ -193,14 +196,14 @@ class Dialogue:
 
     @property
     def unread_share(self) -> float | None:
-        """Share of the replies without an action, the paper's parse failures; None before any reply."""
+        """Share of the replies without an action, also those with a transition alone; None before any reply."""
         unread = sum(turn.step is None for turn in self.turns)
         return unread / len(self.turns) if self.turns else None
 
     @property
     def moves(self) -> list[str]:
         """The possible moves, in the order of the objects."""
-        placed = self.memory.names
+        placed = self.memory.placed_names
         return [f"{'remove' if name in placed else 'place'} {name}" for name in self.episode.task.objects]
 
     def _named_action(self, text: str) -> str:
@@ -226,20 +229,21 @@ class Dialogue:
         return self._take(reply, written_reply(reply))
 
     def notes(self) -> dict[int, trace.Notes]:
-        """Return index in `episode.steps` -> transitions and behaviours, as traces have them.
+        """Return the transitions and behaviours of each step for a trace, by its index in `episode.steps`.
 
         The transition of a reply without an action is recorded at the next step, unless that has one of its own.
         """
         notes: dict[int, trace.Notes] = {}
         requested: str | None = None
-        number = len(self.episode.steps) - sum(turn.step is not None for turn in self.turns)
+        # steps before the dialogue belong to no turn
+        step_index = len(self.episode.steps) - sum(turn.step is not None for turn in self.turns)
         for turn in self.turns:
             requested = turn.transition.requested if turn.transition else requested
             if turn.step is not None:
                 moved = trace.Transition(requested, turn.state) if self.context else UNSET
                 monitors = tuple(trace.Monitor(s.behaviour.name, s.score, s.fired) for s in turn.scores)
-                notes[number] = trace.Notes(moved, monitors, turn.notice)
-                number, requested = number + 1, None
+                notes[step_index] = trace.Notes(moved, monitors, turn.notice)
+                step_index, requested = step_index + 1, None
         return notes
 
     def _take(self, reply: Reply, text: str) -> Turn:
@@ -247,7 +251,7 @@ class Dialogue:
         if self.closed:
             raise ValueError("the dialogue is closed")
         self.messages.append({"role": "assistant", "content": text})
-        transition = self._move(reply.transition)
+        transition = self._follow_transition(reply.transition)
         state = self.context.state.name if self.context else ""
         step, scores = None, tuple[context.BehaviourScore, ...]()
         if reply.action is not None:
@@ -256,12 +260,14 @@ class Dialogue:
             if not self.episode.closed:
                 scores = self._watch.scores(context.Situation(self.memory, state, self._recent()))
         notice = self._extend_context(scores)
-        turn = Turn(step, self.memory.activations, self.memory.names, state, transition, scores, notice, reply.problems)
+        turn = Turn(
+            step, self.memory.activations, self.memory.placed_names, state, transition, scores, notice, reply.problems
+        )
         self.turns.append(turn)
         self.messages.append({"role": "user", "content": self._answer(turn)})
         return turn
 
-    def _move(self, requested: str) -> context.TransitionOutcome | None:
+    def _follow_transition(self, requested: str) -> context.TransitionOutcome | None:
         if not requested:
             return None
         if self.context is None:

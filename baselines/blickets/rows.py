@@ -112,7 +112,7 @@ class Beliefs:
         self.contradiction: int | None = None
         self.revisions = 0
         self._watch = blickets_context.Watch(
-            blickets_context.BEHAVIOURS if revise is Revise.DB else (), blickets_context.deterministic
+            blickets_context.BEHAVIOURS if revise is Revise.DB else (), blickets_context.deterministic_scorer
         )
         self._fired: set[str] = set()
 

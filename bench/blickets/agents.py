@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from calibrant.baselines.blickets.context import Scorer, deterministic, first_firings
-from calibrant.baselines.blickets.dialogue import BASE, Actions, Dialogue, Prompting
+from calibrant.baselines.blickets.context import Scorer, deterministic_scorer, first_firings
+from calibrant.baselines.blickets.dialogue import BASE, ActionStyle, Dialogue, Prompting
 from calibrant.baselines.blickets.rows import GRID, PRESETS, SIMPLE, ExplorationStrategy, GridAgent, Revise, Stop
 from calibrant.bench.blickets.paper import PlayedEpisode
 from calibrant.bench.blickets.scoring import is_right
@@ -176,8 +176,8 @@ def play_agent(name: str, suite: str, episodes: int, seed: int) -> Iterator[Play
 def text_episode(
     item: BlicketItem,
     prompting: Prompting = BASE,
-    scorer: Scorer = deterministic,
-    actions: Actions = "named",
+    scorer: Scorer = deterministic_scorer,
+    actions: ActionStyle = "named",
     thoughts: Thoughts = "strip",
 ) -> TextEpisode:
     """Return an item as an environment: reward 1 for a correct answer, else 0.
@@ -208,7 +208,7 @@ def reward_of_answer(score: Mapping[str, Any]) -> float:
 class ReplyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of a dialogue that decide the effect of a reply; prompting has none."""
 
-    actions: Actions = "named"
+    actions: ActionStyle = "named"
 
 
 def play_replies(

@@ -276,7 +276,7 @@ def _number(count: int | None) -> Cell:
 
 def share_cell(share: rates.Share | None, *, with_interval: bool = False) -> Cell:
     """Return a share in percent with one decimal; an empty cell without episodes."""
-    if share is None or not share.number:
+    if share is None or not share.total:
         return NOTHING
     return percent_cell(share.rate, share.interval) if with_interval else Cell(f"{100 * share.rate:.1f}")
 
@@ -381,7 +381,8 @@ def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
 
 
 def _detection_cells(detections: rates.Detections, episodes: Sequence[PlayedEpisode] = ()) -> tuple[Cell, ...]:
-    counts = (detections.switched, detections.firings, detections.true, detections.false, detections.missed)
+    positives = detections.true_positives, detections.false_positives
+    counts = (detections.switched, detections.firings, *positives, detections.false_negatives)
     if episodes:
         shares = [_rate_cell(episodes, read) for read in (_detected_if_right, _right_if_fired)]
     else:

@@ -24,20 +24,20 @@ class Graded(Protocol):
 
 
 class Share(NamedTuple):
-    """A share of episodes: `hits` of `number`."""
+    """A share of episodes: `hits` of `total`."""
 
     hits: int
-    number: int
+    total: int
 
     @property
     def rate(self) -> float:
-        """Hits over number; `ZeroDivisionError` without episodes."""
-        return self.hits / self.number
+        """Return `hits / total`; `ZeroDivisionError` without episodes."""
+        return self.hits / self.total
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 % score (Wilson) interval of the rate."""
-        return wilson(self.hits, self.number)
+        return wilson(self.hits, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Counts:
 
     The rule switches after N activations. An episode ends before the switch, at exactly N, or after it.
 
-    episodes: all, also those without an answer; correct: of all
-    eligible: of more than N activations ("reasoning-eligible"); eligible_correct: of these
-    exactly_n: of exactly N activations
-    pre_correct: correct before the switch; None: all of these, as the paper reports without a count
+    episodes: number of all, also those without an answer; correct: number answered right
+    eligible: number with more than N activations ("reasoning-eligible"); eligible_correct: right ones among these
+    exactly_n: number with exactly N activations
+    pre_correct: right ones before the switch; None if not reported, then all of these, as the paper states
     """
 
     episodes: int
@@ -79,7 +79,7 @@ class Counts:
 
     @property
     def switch_rate(self) -> Share | None:
-        """Share of episodes with at least N activations, in which the rule switched."""
+        """Share of all episodes in which the rule switched, those with at least N activations."""
         if self.eligible is None or self.exactly_n is None:
             return None
         return Share(self.eligible + self.exactly_n, self.episodes)
@@ -111,12 +111,12 @@ def count_classes(grades: Iterable[Graded]) -> Counts:
         return Counts(len(episodes), correct)
     eligible = [grade for grade in episodes if grade.exposed is Exposed.RE]
     return Counts(
-        len(episodes),
-        correct,
-        len(eligible),
-        sum(grade.correct is True for grade in eligible),
-        sum(grade.exposed is Exposed.EXACTLY_N for grade in episodes),
-        sum(grade.correct is True for grade in episodes if grade.exposed is Exposed.PRE),
+        episodes=len(episodes),
+        correct=correct,
+        eligible=len(eligible),
+        eligible_correct=sum(grade.correct is True for grade in eligible),
+        exactly_n=sum(grade.exposed is Exposed.EXACTLY_N for grade in episodes),
+        pre_correct=sum(grade.correct is True for grade in episodes if grade.exposed is Exposed.PRE),
     )
 
 
@@ -125,36 +125,36 @@ class Detections:
     """Detection of the change of rule by the firing of a behaviour (the paper's appendix B.2).
 
     switched: episodes in which the rule switched; firings: episodes in which the behaviour fired
-    true: firings in eligible episodes with a correct answer; false: all other firings
-    missed: eligible and correct episodes in which it did not fire
+    true_positives: firings in eligible episodes with a correct answer; false_positives: all other firings
+    false_negatives: eligible and correct episodes in which it did not fire
     """
 
     switched: int
     firings: int
-    true: int
-    false: int
-    missed: int
+    true_positives: int
+    false_positives: int
+    false_negatives: int
 
     @property
     def sensitivity(self) -> Share:
-        return Share(self.true, self.true + self.missed)
+        return Share(self.true_positives, self.true_positives + self.false_negatives)
 
     @property
     def precision(self) -> Share:
-        return Share(self.true, self.firings)
+        return Share(self.true_positives, self.firings)
 
 
 def count_detections(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
     """Count detections; episodes: (grade, whether the behaviour fired). An episode without an answer is not correct."""
     pairs = list(episodes)
-    right = [fired for grade, fired in pairs if grade.exposed is Exposed.RE and grade.correct]
+    fired_when_right = [fired for grade, fired in pairs if grade.exposed is Exposed.RE and grade.correct]
     firings = sum(fired for _, fired in pairs)
     return Detections(
-        sum(grade.exposed in (Exposed.EXACTLY_N, Exposed.RE) for grade, _ in pairs),
-        firings,
-        sum(right),
-        firings - sum(right),
-        len(right) - sum(right),
+        switched=sum(grade.exposed in (Exposed.EXACTLY_N, Exposed.RE) for grade, _ in pairs),
+        firings=firings,
+        true_positives=sum(fired_when_right),
+        false_positives=firings - sum(fired_when_right),
+        false_negatives=len(fired_when_right) - sum(fired_when_right),
     )
 
 

@@ -264,8 +264,8 @@ def difference_of_shares(share: Share, stated: float) -> Iterator[str]:
 
     stated: the printed share, rounded to 1/200
     """
-    pooled = (share.hits + stated * STATED_EPISODES) / (share.number + STATED_EPISODES)
-    error = sqrt(pooled * (1 - pooled) * (1 / share.number + 1 / STATED_EPISODES))
+    pooled = (share.hits + stated * STATED_EPISODES) / (share.total + STATED_EPISODES)
+    error = sqrt(pooled * (1 - pooled) * (1 / share.total + 1 / STATED_EPISODES))
     difference = share.rate - stated
     # 0.005: rounding of the stated share
     if abs(difference) > NORMAL_95 * error + 0.005:
@@ -308,7 +308,7 @@ def paper_findings() -> Iterator[Finding]:
     for first, second in combinations(hard, 2):
         yield printed.self_selection(f"Table 6, {second} against {first}", hard[second], hard[first], source)
     late = _by_agent("11")
-    false = {tuple(labels): detections.false for labels, detections in blickets_paper.printed_detections()}
+    false = {tuple(labels): detections.false_positives for labels, detections in blickets_paper.printed_detections()}
     yield printed.firings_outside_eligible(
         "Tables 9 and 11, CG+DB at N = 5", false["06", "5", "5"], late["CG+DB"], source
     )

@@ -70,6 +70,7 @@ def stated_action(text: str, objects: Sequence[str]) -> Action | None:
     """
     parts = marked_parts(text)
     actions = list(marked_actions(parts, objects))
+    # without marks only one line, JSON or a code block is an action as a whole
     if not any(parts.values()) and ("\n" not in text.strip() or text.strip()[:1] in ("{", "`")):
         actions = _actions(text, objects)
     if any(action != actions[0] for action in actions):
@@ -115,17 +116,17 @@ def _actions(part: str, objects: Sequence[str]) -> list[Action]:
     end = 0
     for match in json_objects(part):
         if match.start >= end:
-            actions.append(loose_action(match.value, objects))
+            actions.append(normalize_action(match.value, objects))
             end = match.end
-    return actions or _in_words(_first_line(part), objects)
+    return actions or _parse_words(_first_line(part), objects)
 
 
-def loose_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
+def normalize_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
     """Return a JSON action in the spelling of the item; a copy of the object if it is no action."""
     if is_rule(action):
-        return {"check": spelled_rule(action, objects)}
+        return {"check": normalize_rule(action, objects)}
     if action.keys() == {"check"} and isinstance(action["check"], Mapping) and is_rule(action["check"]):
-        return {"check": spelled_rule(action["check"], objects)}
+        return {"check": normalize_rule(action["check"], objects)}
     if len(action) == 1:
         ((verb, name),) = action.items()
         if verb in ("place", "remove"):
@@ -133,16 +134,17 @@ def loose_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
     return dict(action)
 
 
-def _in_words(line: str, objects: Sequence[str]) -> list[Action]:
+def _parse_words(line: str, objects: Sequence[str]) -> list[Action]:
     text = _strip_label(line)
     if move := _MOVE.fullmatch(text):
         name = _match_object(move[2].strip(), objects)
+        # an unknown word is passed on, so that the episode refuses it; a phrase is prose
         return [{move[1].lower(): name}] if name in objects or not _has_space(name) else []
-    rule = rule_in_words(line, objects)
+    rule = parse_rule_words(line, objects)
     return [] if rule is None else [{"check": rule}]
 
 
-def rule_in_words(line: str, objects: Sequence[str]) -> dict[str, Any] | None:
+def parse_rule_words(line: str, objects: Sequence[str]) -> dict[str, Any] | None:
     """Return the rule that a line states, such as `check conjunctive A, E`; None if it states none."""
     if len(line) > MAX_LINE_CHARS:
         return None
@@ -165,9 +167,8 @@ def names_in_words(text: str, objects: Sequence[str]) -> list[str]:
     if not objects:
         return _WORD.findall(text[:MAX_LINE_CHARS])
     names: list[str] = []
-    for part in (
-        [text] if _match_object(text.strip(_DECORATION), objects) in objects else _BETWEEN.split(text[:MAX_LINE_CHARS])
-    ):
+    is_name = _match_object(text.strip(_DECORATION), objects) in objects  # a name may have separators in it
+    for part in [text] if is_name else _BETWEEN.split(text[:MAX_LINE_CHARS]):
         exact_name = _match_object(part.strip(_DECORATION), objects)
         words = [exact_name] if exact_name in objects else [word.strip(_DECORATION) for word in part.split()]
         names += [_match_object(word, objects) for word in words if word]
@@ -191,16 +192,17 @@ def _has_space(name: str) -> bool:
 
 def is_rule(value: Mapping[str, Any]) -> bool:
     """Return whether a JSON object has the keys rule and blickets once each, in any spelling; others do not matter."""
-    return len(value) > 1 and sorted(name for key in value if (name := _key(key))) == ["blickets", "rule"]
+    return len(value) > 1 and sorted(name for key in value if (name := _rule_field(key))) == ["blickets", "rule"]
 
 
-def _key(key: object) -> str:
+def _rule_field(key: object) -> str:
+    """Return `rule` or `blickets` for a key in any spelling; empty for others."""
     return _KEYS.get(re.sub(r"[_ -]", "", key.lower()), "") if isinstance(key, str) and len(key) < 20 else ""
 
 
-def spelled_rule(value: Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
+def normalize_rule(value: Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
     """Return {"rule": ..., "blickets": [...]} of an object that `is_rule`, in the spelling of the item."""
-    parts = {name: part for key, part in value.items() if (name := _key(key))}
+    parts = {name: part for key, part in value.items() if (name := _rule_field(key))}
     form, names = parts["rule"], parts["blickets"]
     if isinstance(form, str) and form.strip().lower() in list(Form):
         form = form.strip().lower()
@@ -240,7 +242,7 @@ def _all_stated(response: str | Mapping[str, Any], objects: Sequence[str]) -> It
                 waiting.append(unwrapped)
         elif isinstance(value, Mapping):
             if is_rule(value):
-                yield spelled_rule(value, objects)
+                yield normalize_rule(value, objects)
             else:
                 waiting += [part for part in value.values() if isinstance(part, str | Mapping | list)]
         else:
@@ -262,12 +264,13 @@ def _whole_object(text: str) -> Mapping[str, Any] | None:
 def _stated_in_text(text: str, objects: Sequence[str]) -> Iterator[dict[str, Any]]:
     for match in json_objects(text):
         if is_rule(match.value):
-            yield spelled_rule(match.value, objects)
+            yield normalize_rule(match.value, objects)
     parts = marked_parts(text)
     if parts["RULETYPE"] and parts["BLICKETS"]:
         yield labelled_rule(parts, objects)
     for line in text.splitlines():
-        rule = rule_in_words(line, objects)
+        rule = parse_rule_words(line, objects)
+        # with unknown names only an explicit check is a rule; else it may be prose
         if rule is not None and (set(rule["blickets"]) <= set(objects) or _strip_label(line)[:5].lower() == "check"):
             yield rule
 
@@ -310,6 +313,7 @@ def _rule_of_lines(lines: StatedLines) -> dict[str, Any] | None:
     return answer if answer is not None and _has_rule(answer) else None
 
 
+# layouts of an answer for dsl.lenient_json: an object with keys in any spelling, or lines `key: value`
 SHAPE = Shape(_shaped_rule, _rule_of_lines)
 
 
@@ -382,14 +386,14 @@ def text_runs(lines: Iterable[str], file: str = "") -> Iterator[TextRun]:
         if not line.strip():
             continue
         try:
-            raw = _object(line)
+            raw = _json_object(line)
             if raw.get("metric_type") == "trial":
                 yield text_run(raw)
         except PoolError as error:
             raise error.with_location(file=file, instance=f"line {line_number}") from None
 
 
-def _object(line: str) -> dict[str, Any]:
+def _json_object(line: str) -> dict[str, Any]:
     try:
         raw = load_json(line)
     except TooLargeError as error:
@@ -403,11 +407,11 @@ def _object(line: str) -> dict[str, Any]:
 
 def text_run(raw: Mapping[str, Any]) -> TextRun:
     """Return the trial of a decoded line; `PoolError` names the invalid field."""
-    objects = _objects(raw.get("obj_name_list"))
+    objects = _object_names(raw.get("obj_name_list"))
     explored = _mapping(raw, "expl_cfg", "expl_traj_config")
     settings = _mapping(explored, "env_kwargs")
     if settings.get("transition_noise", 0) != 0:
-        raise PoolError("readings of a noisy machine are not read", field="transition_noise")
+        raise PoolError("noisy machines are not supported: must be 0", field="transition_noise")
     return TextRun(
         objects,
         Rule(_form(settings.get("rule")), _blickets(raw.get("blicket_indices"), len(objects))),
@@ -418,7 +422,7 @@ def text_run(raw: Mapping[str, Any]) -> TextRun:
     )
 
 
-def _objects(names: object) -> tuple[str, ...]:
+def _object_names(names: object) -> tuple[str, ...]:
     are_names = isinstance(names, list) and all(isinstance(name, str) and name.strip() for name in names)
     if not isinstance(names, list) or not are_names or len(set(names)) != len(names):
         raise PoolError(f"expected distinct names, found {short_repr(names)}", field="obj_name_list")
@@ -442,7 +446,9 @@ def _form(named: object) -> Form:
 
 def _blickets(indices: object, n: int) -> int:
     if not isinstance(indices, list) or not indices or any(type(i) is not int or not 0 <= i < n for i in indices):
-        raise PoolError(f"expected numbers of objects, found {short_repr(indices)}", field="blicket_indices")
+        raise PoolError(
+            f"expected a list of object indices from 0 to {n - 1}, found {short_repr(indices)}", field="blicket_indices"
+        )
     return set_of(indices)
 
 
@@ -476,7 +482,7 @@ def _steps(history: object, objects: tuple[str, ...]) -> Iterator[Step[str]]:
     if locations.keys() != set(objects):
         raise PoolError("the first paragraph does not say where each object is", field="history_obs")
     on = [name for name in objects if locations[name] == "on top of the machine"]
-    yield Step({"start": list(on)}, _reading(first, "before the first move"), "", 0)
+    yield Step({"start": list(on)}, _reading(first, "before the first move"), refused="", cost=0)
     for number, move in enumerate(moves, 1):
         yield _step(move, on, objects, f"move {number}")
 
@@ -491,10 +497,13 @@ def _step(move: str, on: list[str], objects: tuple[str, ...], where: str) -> Ste
         name = match[1]
         if name not in objects or (name in on) == (verb == "place"):
             raise PoolError(f"{where} ({short_repr(command)}) cannot have had its effect", field="history_obs")
-        (on.append if verb == "place" else on.remove)(name)
-        return Step({verb: name}, _reading(effect, where), "", 1)
+        if verb == "place":
+            on.append(name)
+        else:
+            on.remove(name)
+        return Step({verb: name}, _reading(effect, where), refused="", cost=1)
     refusal = _LIGHT.split(effect)[0].strip().rstrip(".")
-    return Step(_parse_command(command), None, short_repr(refusal) if refusal else "refused", 1)
+    return Step(_parse_command(command), None, refused=short_repr(refusal) if refusal else "refused", cost=1)
 
 
 def _parse_command(command: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.context import BEHAVIOURS, Behaviour, EpisodeMemory, Situation, deterministic
+from calibrant.baselines.blickets.context import BEHAVIOURS, Behaviour, EpisodeMemory, Situation, deterministic_scorer
 from calibrant.baselines.blickets.dialogue import (
     BASE,
     CG,
@@ -332,7 +332,7 @@ def test_no_reply_breaks_a_dialogue(prompting: Prompting, item: BlicketItem, rep
     history = run(item, [step.action for step in dialogue.episode.steps[opening:]])
     if history.moments:
         assert dialogue.memory.activations == history.moments[-1].activations
-        assert dialogue.memory.names == history.moments[-1].placed
+        assert dialogue.memory.placed_names == history.moments[-1].placed
 
 
 def _while_open(dialogue: Dialogue, replies: Iterable[object]) -> Iterator[object]:
@@ -346,8 +346,8 @@ def _while_open(dialogue: Dialogue, replies: Iterable[object]) -> Iterator[objec
 def test_the_deterministic_scorer_only_says_yes_or_no(item: BlicketItem, toggled: list[str]) -> None:
     episode, memory = BlicketEpisode(item), EpisodeMemory(item.task)
     for name in toggled:
-        memory.note(episode.act({"remove" if name in memory.names else "place": name}))
-        assert {deterministic(b, Situation(memory, "", ())) for b in BEHAVIOURS} <= {0.0, 10.0}
+        memory.note(episode.act({"remove" if name in memory.placed_names else "place": name}))
+        assert {deterministic_scorer(b, Situation(memory, "", ())) for b in BEHAVIOURS} <= {0.0, 10.0}
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------

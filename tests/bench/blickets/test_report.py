@@ -25,7 +25,15 @@ from calibrant.bench.blickets.paper import (
     printed_detections,
     setup_tables,
 )
-from calibrant.bench.blickets.rates import Counts, Graded, Share, count_classes, count_detections, count_errors
+from calibrant.bench.blickets.rates import (
+    Counts,
+    Detections,
+    Graded,
+    Share,
+    count_classes,
+    count_detections,
+    count_errors,
+)
 from calibrant.bench.blickets.report import KINDS, class_plot
 from calibrant.bench.blickets.scoring import METRICS
 from calibrant.bench.cli import main
@@ -373,9 +381,9 @@ def test_over_all_switched_episodes_the_graph_gains_nothing_certain() -> None:
 def test_the_total_of_detections_is_the_sum_of_the_runs() -> None:
     *runs, (labels, total) = printed_detections()
     assert labels[0] == "total"
-    for field in ("switched", "firings", "true", "false", "missed"):
+    for field in ("switched", "firings", "true_positives", "false_positives", "false_negatives"):
         assert sum(getattr(run, field) for _, run in runs) == getattr(total, field)
-    assert all(d.firings == d.true + d.false for _, d in printed_detections())
+    assert all(d.firings == d.true_positives + d.false_positives for _, d in printed_detections())
     assert (total.sensitivity, total.precision) == (Share(132, 132), Share(132, 136))
 
 
@@ -426,9 +434,9 @@ def test_episodes_are_counted_by_class_and_those_without_an_answer_are_not_right
 
 def test_detections_and_errors_are_told_apart() -> None:
     found = count_detections((e.grade, bool(e.fired)) for e in ALL)
-    assert (found.switched, found.firings, found.true, found.false, found.missed) == (6, 3, 1, 2, 0)
+    assert found == Detections(6, 3, true_positives=1, false_positives=2, false_negatives=0)
     silent = count_detections([(ELIGIBLE.grade, False), (PRE.grade, False)])
-    assert (silent.switched, silent.firings, silent.true, silent.false, silent.missed) == (1, 0, 0, 0, 1)
+    assert silent == Detections(1, 0, true_positives=0, false_positives=0, false_negatives=1)
     errors = count_errors(_grades(*ALL))
     assert (errors.errors, errors.exactly_n, errors.eligible) == (4, 2, 2)
     assert errors.detail == "1 over-inclusion, 1 type and mixed"
