@@ -1,6 +1,6 @@
 """Items of CausaLab as pool files, records, prompts and pictures, and statistics of a pool.
 
-The picture of an item, before any step, has what its records prove.
+The picture of an item shows the edges that its records prove before any step.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LabItems(ItemFormats[LabItem]):
         return Header, LabRecord
 
     def read_pool(self, path: Path) -> Pool[LabItem]:
-        """Read a native pool, or a released suite, whose configs get crystals sampled with seed 0."""
+        """Read a native pool, or a released suite, whose configs get new crystals, sampled with seed 0."""
         return suite_pool(path, seed=0) if is_suite(path) else read_pool(path)
 
     def write_pool(self, pool: Pool[LabItem], path: Path) -> None:
@@ -87,7 +87,7 @@ class LabItems(ItemFormats[LabItem]):
 
 PROMPT_FIELDS = PromptFields(
     TEMPLATE_FIELDS,
-    lambda task, phase: template_fields(task, phase),
+    template_fields,
     Path(__file__).parent / "data" / "prompt.j2",
 )
 
@@ -132,6 +132,7 @@ def _motifs(end: int) -> PoolStatistic[LabItem]:
     return PoolStatistic(num_pairs, _mean)
 
 
+# name -> (values of an item, then their summary over the items of a group)
 COLUMNS: Mapping[str, PoolStatistic[LabItem]] = {
     "n": PoolStatistic(lambda item: (True,), len),
     "nodes": PoolStatistic(lambda item: (len(item.task.nodes),), span),
@@ -171,7 +172,7 @@ def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPic
 def item_picture(item: LabItem, *, reveal_sealed: bool) -> GraphPicture:
     """Return the picture of the edges that are certain before any intervention; `BudgetSpent` as for `run_picture`.
 
-    reveal_sealed: whether the true edges are drawn as stated
+    reveal_sealed: whether to draw the true edges, as if a run had stated them
     """
     title = f"{item.id}, {'the true edges' if reveal_sealed else 'edges'} beside what the first measurements prove"
     truth = {"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}
@@ -186,21 +187,21 @@ def lab_picture(title: str, attribution: Mapping[str, Any], nodes: Iterable[str]
     nodes: all nodes if known; else those of the edges are drawn
     """
     graph = attribution[GRAPH]
-    if any(str(kind) not in graph for kind in EdgeStatus):
+    if any(str(status) not in graph for status in EdgeStatus):
         return None
-    edges = {kind: tuple((str(parent), str(child)) for parent, child in graph[str(kind)]) for kind in EdgeStatus}
+    edges = {status: tuple((str(parent), str(child)) for parent, child in graph[str(status)]) for status in EdgeStatus}
     settings = tuple((str(name), float(value)) for name, value in attribution["set"])
     names = {
         *nodes,
         *(name for name, _ in settings),
-        *(end for kind in edges.values() for edge in kind for end in edge),
+        *(end for same_status in edges.values() for edge in same_status for end in edge),
     }
     ordered = (*sorted(names - {FREQUENCY}), FREQUENCY)
     return GraphPicture(title, _remark(attribution, graph), ordered, edges, settings)
 
 
 def _remark(attribution: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
-    members = attribution["members"]
+    members = attribution["members"]  # a decimal text: the count may be arbitrarily large
     count_text = "1 mechanism left" if members == "1" else f"{_shorten_number(members)} mechanisms left"
     foreign = f"; {graph['foreign']} stated edges name something else" if graph["foreign"] else ""
     return f"frequency {attribution['kind']}, graph {graph['kind']}; {count_text}{foreign}"

@@ -34,7 +34,7 @@ RULES = """
 {s} .scroll + p {{ margin-top: 6px; }}
 {s} svg {{ height: auto; }}
 """
-TONES = {"": "depends", "good": "certain", "open": "open", "bad": "inhibits"}
+EDGE_TITLES = {"": "depends", "good": "certain", "open": "open", "bad": "inhibits"}  # tooltips of edges without a label
 _RULE = re.compile(r"^(svg[^{]*)\{", re.MULTILINE)
 
 
@@ -52,15 +52,15 @@ def draw_picture(picture: Picture) -> str:
     elif picture.nodes:
         size = f"{plural(len(picture.nodes), 'nodes')} and {plural(len(picture.edges), 'edges')}"
         notes.append(f"{size}: graphs are drawn up to {MAX_NODES} and {MAX_EDGES}.")
-    cut = [(*names[:MAX_COLUMNS],) for names in (picture.columns, *picture.rows)]
+    header, *rows = ((*cells[:MAX_COLUMNS],) for cells in (picture.columns, *picture.rows))
     lines = picture.code.splitlines()
     if len(lines) > MAX_PICTURE_LINES:
         notes.append(f"{MAX_PICTURE_LINES} of {plural(len(lines), 'lines')}.")
     content = {
         "code": "\n".join(lines[:MAX_PICTURE_LINES]),
         "picture": picture,
-        "columns": cut[0],
-        "rows": cut[1:],
+        "columns": header,
+        "rows": rows,
         "prefix": prefix,
         "drawing": Markup(drawing),
         "more": " ".join(notes),
@@ -70,7 +70,7 @@ def draw_picture(picture: Picture) -> str:
 
 
 def _rules(scope: str) -> str:
-    """Return the design's rules for one element; selecting it by id, they override those of the notebook."""
+    """Return the style sheet of one element; its selectors have the element's id, which overrides the notebook's."""
     drawing = html_page("design/drawing.css", {})
     scoped = _RULE.sub(lambda rule: _scoped(rule[1], scope) + "{", drawing)
     return scoped_token_rules(scope, LIGHT, DARK) + RULES.format(s=scope).strip() + "\n" + scoped
@@ -92,7 +92,7 @@ def _draw_graph(picture: Picture, prefix: str) -> str:
         (svg,) = draw_together([Graph(parents, nodes, label, tones=tones)], prefix)
         return svg
     edges = [
-        GraphEdge(edge.cause, edge.effect, edge.tone, edge.label, edge.label or TONES[edge.tone])
+        GraphEdge(edge.cause, edge.effect, edge.tone, edge.label, title=edge.label or EDGE_TITLES[edge.tone])
         for edge in picture.edges
     ]
     return draw_ring([*nodes.values()], edges, label, prefix)

@@ -38,10 +38,10 @@ __all__ = [
 
 @task
 def replayscm(pool: str, extractor: Extractor = "paper", turns: int = 100, thoughts: Thoughts = "strip") -> Task:
-    """ReplaySCM: one completion is one answer; an agent plays episodes.
+    """ReplaySCM: one completion is one answer; interactive items are played by an agent.
 
     pool: a pool file, native or official; extractor: how a response text becomes an answer
-    turns: replies of the agent that are taken at most; thoughts: what of a response is thoughts, and no answer
+    turns: maximum number of replies of the agent; thoughts: how thinking text is recognised
     """
     return _task("replayscm", pool, player(turns), extractor, thoughts)
 
@@ -50,7 +50,7 @@ def replayscm(pool: str, extractor: Extractor = "paper", turns: int = 100, thoug
 def causim(pool: str, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """CauSim: one completion is one answer.
 
-    pool: a pool file; extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
+    pool: a pool file; extractor: rule that reads a response; thoughts: how thinking text is recognised
     """
     return _task("causim", pool, generate(), extractor, thoughts)
 
@@ -59,7 +59,7 @@ def causim(pool: str, extractor: Extractor = "paper", thoughts: Thoughts = "stri
 def logic(pool: str, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """Evaluate logic models of networks: one completion is one answer.
 
-    pool: a pool file; extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
+    pool: a pool file; extractor: rule that reads a response; thoughts: how thinking text is recognised
     """
     return _task("logic", pool, generate(), extractor, thoughts)
 
@@ -68,8 +68,8 @@ def logic(pool: str, extractor: Extractor = "paper", thoughts: Thoughts = "strip
 def causalab(pool: str, turns: int = 100, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """CausaLab: an agent experiments in a laboratory; `--solver generate` asks for an answer at once.
 
-    pool: a pool file or a released suite; turns: replies of the agent that are taken at most
-    extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
+    pool: a pool file or a released suite; turns: maximum number of replies of the agent
+    extractor: rule that reads a response; thoughts: how thinking text is recognised
     """
     return _task("causalab", pool, experimenter(turns), extractor, thoughts)
 
@@ -78,17 +78,17 @@ def causalab(pool: str, turns: int = 100, extractor: Extractor = "paper", though
 def blickets(pool: str, turns: int = 100, extractor: Extractor = "paper", thoughts: Thoughts = "strip") -> Task:
     """Evaluate extended blickets: an agent experiments at a detector; `--solver generate` asks for an answer at once.
 
-    pool: a pool file; turns: replies of the agent that are taken at most
-    extractor: rule that reads a response; thoughts: what of it is thoughts, and no answer
+    pool: a pool file; turns: maximum number of replies of the agent
+    extractor: rule that reads a response; thoughts: how thinking text is recognised
     """
     return _task("blickets", pool, experimenter(turns), extractor, thoughts)
 
 
-def _task(benchmark: str, pool: str, solved: Solver, extractor: Extractor, thoughts: Thoughts) -> Task:
+def _task(benchmark: str, pool: str, solver: Solver, extractor: Extractor, thoughts: Thoughts) -> Task:
     return Task(
         dataset=pool_dataset(Path(pool), benchmark),
-        setup=experiments(),
-        solver=solved,
+        setup=experiments(),  # does nothing on benchmarks without episodes
+        solver=solver,
         scorer=verdict(extractor, thoughts),
         version=program_version(),
     )

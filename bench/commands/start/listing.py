@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 MAX_CRASH_LINES = 10
-COUNTED = "counted"  # key of a row: hypothesis class of the numbers in Left and Fit, in words
+COUNTED_CLASS = "counted"  # row key: description of the hypothesis class that Left and Fit count
 COLUMNS = {
     "id": "Id",
     "setting": "Setting",
@@ -40,13 +40,13 @@ COLUMNS = {
     "sample": "Sample",
     "class": "Class",
     "moves": "Moves",
-    "left": "Left",
-    "right": "Right",
+    "left": "Left",  # number of remaining hypotheses
+    "right": "Right",  # whether the answer is right
     "fit": "Fit",
     "reason": "Why",
 }
 # columns that a narrow terminal keeps after id and system, in this order; the class of an answer implies `right`
-FIRST = (
+NARROW_COLUMNS = (
     "class",
     "left",
     "sample",
@@ -87,7 +87,7 @@ def list_items(
         str | None, typer.Option("--setting", metavar="NAME", help="Only items of this setting.", rich_help_panel=ITEMS)
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=0, help="So many lines at most; 0 lists all.", rich_help_panel=ITEMS)
+        int, typer.Option("--limit", min=0, help="Maximum number of lines; 0 lists all.", rich_help_panel=ITEMS)
     ] = DEFAULT_LIMIT,
     why: Annotated[
         bool, typer.Option("--why", help="Also how many hypotheses fit, and why an item is open.", rich_help_panel=VIEW)
@@ -119,8 +119,8 @@ def list_items(
     """List the items of a pool in the order of the file: id, setting and suite; with --why the reason of each.
 
     With --scores the answers to them: class (earned, lucky, short, missed or another), moves, how many hypotheses were
-    left, and whether it is right. With --json an object a line. Of more than 2,000 items --limit 0 lists the ids alone;
-    those of a setting, and reasons, take as long as reading the whole pool.
+    left, and whether it is right. With --json an object a line. For a pool of more than 2,000 items --limit 0
+    lists only ids; --setting and --why read the whole pool, which takes longer.
     """
     from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
@@ -130,21 +130,21 @@ def list_items(
         scores, {"--why": why, "--html": html, "--assume": assume}, {"--class": kind, "--system": system}
     )
     benchmark = benchmark_of(pool)
+    # for a large pool alone: of its items only the listed ones are read
     ids = large_pool_ids(pool) if not scores and setting is None and is_native_pool(pool) else None
     if ids is not None and not limit and not why and html is None:
         _print_ids(ids, as_json=as_json)
         return
     items = first_items(benchmark, pool, limit) if ids is not None and limit else benchmark.items.read_pool(pool).items
     refuse_empty(len(items), pool)
-    chosen = _select_setting(items, setting, pool.name)
+    matching_indices = _select_setting(items, setting, pool.name)
     if scores:
-        _list_answers(
-            AnswerFilter(benchmark, pool, items, frozenset(chosen), kind, system), scores, limit, as_json=as_json
-        )
+        answers = AnswerFilter(benchmark, pool, items, frozenset(matching_indices), kind, system)
+        _list_answers(answers, scores, limit, as_json=as_json)
         return
-    indices = chosen[:limit] if limit else chosen
+    indices = matching_indices[:limit] if limit else matching_indices
     conditioned = None if assume is None else _apply_knowledge(benchmark, [items[k] for k in indices], assume)
-    num_matching = len(chosen) if ids is None else len(ids)
+    num_matching = len(matching_indices) if ids is None else len(ids)
     if html is None or why or as_json:
         rows = _item_rows(benchmark, conditioned or (items[k] for k in indices), why=why)
         _print_rows(rows, len(indices), num_matching, "item", as_json=as_json)
@@ -196,7 +196,7 @@ def _select_setting(items: Sequence[Any], setting: str | None, name: str) -> Seq
 def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, as_json: bool) -> None:
     rows = list(answers.rows(scores))
     if not as_json and not any(row["sample"] for row in rows):
-        rows = [{**row, "sample": None} for row in rows]
+        rows = [{**row, "sample": None} for row in rows]  # only first samples: the table leaves the column out
     first = rows[:limit] if limit else rows
     _print_rows(first, len(first), len(rows), "answer", as_json=as_json)
     shares = [row["right_of_ties"] for row in rows if row.get("right_of_ties") is not None]
@@ -216,7 +216,7 @@ def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, 
 
 
 def _item_rows(benchmark: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[dict[str, Any]]:
-    """Yield a row for each item, by keys of COLUMNS, and with `why` COUNTED; an item may have no explanation."""
+    """Yield a row for each item, keyed as COLUMNS; with `why` also COUNTED_CLASS, None without an explanation."""
     from calibrant.bench.core.capabilities import STATISTICS
     from calibrant.bench.runs.audits import explain_item, reason_record
 
@@ -227,7 +227,7 @@ def _item_rows(benchmark: Benchmark[Any], items: Iterable[Any], *, why: bool) ->
             explanation = explain_item(benchmark, item)  # a text where the item cannot be explained
             reason = reason_record(explanation)
             row |= {"fit": reason.fit, "reason": reason.reason}
-            row[COUNTED] = None if isinstance(explanation, str) else explanation.class_in_words
+            row[COUNTED_CLASS] = None if isinstance(explanation, str) else explanation.class_in_words
         yield row
 
 
@@ -243,11 +243,12 @@ def _write_index(benchmark: Benchmark[Any], pool: Path, items: Iterable[Any], ht
     def index_items() -> Iterator[IndexItem]:
         num_pages = 0
         for item in items:
-            why = explain_item(benchmark, item)
-            if isinstance(why, str) or num_pages >= MAX_EMBEDDED:
-                yield IndexItem(item.id, reason_record(why))
+            explanation = explain_item(benchmark, item)
+            if isinstance(explanation, str) or num_pages >= MAX_EMBEDDED:
+                yield IndexItem(item.id, reason_record(explanation))
             else:
-                yield IndexItem(item.id, reason_record(why), with_pool(explanations.body(why, f"i{num_pages}"), pool))
+                body = with_pool(explanations.body(explanation, f"i{num_pages}"), pool)
+                yield IndexItem(item.id, reason_record(explanation), body)
                 num_pages += 1
 
     write_atomically(html, index_page(pool.name, index_items()))
@@ -284,12 +285,12 @@ def _print_rows(
 
 
 def _counted_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each hypothesis class in which Left or Fit counts; it names the items if there are several."""
+    """Yield a line for each hypothesis class that Left or Fit counts; with several classes it names the items."""
     heading = "Left" if any(row.get("left") for row in rows) else "Fit"
     ids: dict[str, list[str]] = {}
     for row in rows:
-        if row.get(COUNTED) and (row.get("left") or row.get("fit")):
-            ids.setdefault(row[COUNTED], []).append(str(row["id"]))
+        if row.get(COUNTED_CLASS) and (row.get("left") or row.get("fit")):
+            ids.setdefault(row[COUNTED_CLASS], []).append(str(row["id"]))
     for class_in_words, class_ids in ids.items():
         first = in_one_line(class_ids[0])
         others = len(set(class_ids)) - 1
@@ -332,7 +333,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Fitted:
     width = width_of(sys.stdout)
     columns = {key: heading for key, heading in COLUMNS.items() if key == "id" or any(row[key] for row in rows)}
     if "reason" not in columns or width < RECORDS_BELOW:
-        return fit_columns(columns, rows, first=FIRST, labels=("id", "system"), width=width)
+        return fit_columns(columns, rows, first=NARROW_COLUMNS, labels=("id", "system"), width=width)
     # the wrapped reason takes the width of setting and suite
     labels = [key for key in columns if key not in ("reason", "setting", "suite")]
     label_width = sum(max(len(columns[key]), *(len(row[key]) for row in rows)) + GAP for key in labels)
@@ -397,6 +398,7 @@ class AnswerFilter:
         index_by_id = {item.id: index for index, item in enumerate(self.items)}
         answers = ((context, score) for context, score in scored_answers(sources) if context.pool_digest == digest)
         num_answers = 0
+        # --class needs attributions; without it recorded ones are listed, and none is computed
         for context, score in add_attributions(answers, [self.pool] if self.kind else [], with_chance=False):
             num_answers += 1
             systems[context.system] = None
@@ -423,7 +425,7 @@ class AnswerFilter:
             "class": share_key(score),
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
-            COUNTED: attribution.get("class"),
+            COUNTED_CLASS: attribution.get("class"),
             "crash": context.reason if context.outcome == "crashed" else None,
             "right": success.judge(score, context.setting),
             **ties,

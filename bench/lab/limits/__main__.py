@@ -15,7 +15,7 @@ from calibrant.dsl.errors import CalibrantError
 
 TOPICS = (  # module:function, below calibrant.bench.lab
     "limits.replayscm:sweeps",
-    "limits.replayscm:row_sweeps",
+    "limits.replayscm:method_sweeps",
     "limits.replayscm:command_sweeps",
     "limits.acyclic_choices:sweeps",
     "speed.blickets:sweeps",

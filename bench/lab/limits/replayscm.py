@@ -31,15 +31,15 @@ from calibrant.solvers.outcome import OutOfBudget
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 
-# --- ReplaySCM: least SCMs, members, engines, formulas, audits and answers against variables, parents and rows --------
+# --- ReplaySCM: least SCMs, counts, engines and formulas against variables, parents and rows --------------------------
 # Problems are those of the strata `large_n12` to `large_n40`, and of sizes between them: three roots, mechanisms of up
-# to four parents, worlds of ten rows, each variable a target as often as in ten variables; in Hidden-order form. An
-# item has MAX_SECONDS.
+# to four parents, worlds of ten rows, each variable intervened on as often as with ten variables; in Hidden-order form.
+# A least SCM has the smallest formulas among the consistent ones; "members" in captions are the consistent SCMs.
 VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
 PARENTS = (1, 2, 3, 4, 5, 6)
-UNITS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
+ROWS_PER_WORLD = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 CANDIDATES = (10, 20, 30, 40, 50)
-AT_PARENTS, AT_VARIABLES = 4, 12
+FIXED_MAX_PARENTS, FIXED_VARIABLES = 4, 12
 NAMES = "ABCDEF"
 
 
@@ -47,7 +47,7 @@ def sweeps() -> tuple[Sweep, ...]:
     return (
         Sweep(
             "least-variables",
-            f"least SCM, up to {AT_PARENTS} parents",
+            f"least SCM, up to {FIXED_MAX_PARENTS} parents",
             "variables",
             [
                 Curve("order hidden", VARIABLES, partial(_ask_least, "hidden-order")),
@@ -56,15 +56,15 @@ def sweeps() -> tuple[Sweep, ...]:
         ),
         Sweep(
             "least-parents",
-            f"least SCM, {AT_VARIABLES} variables, order hidden",
+            f"least SCM, {FIXED_VARIABLES} variables, order hidden",
             "parents, at most",
             [Curve("least SCM", PARENTS, _least_parents), Curve("number of members", PARENTS, _count_parents)],
         ),
         Sweep(
             "least-rows",
-            f"{AT_VARIABLES} variables, order hidden, up to {AT_PARENTS} parents",
+            f"{FIXED_VARIABLES} variables, order hidden, up to {FIXED_MAX_PARENTS} parents",
             "rows of a world",
-            [Curve("least SCM", UNITS, _least_rows), Curve("number of members", UNITS, _count_rows)],
+            [Curve("least SCM", ROWS_PER_WORLD, _least_rows), Curve("number of members", ROWS_PER_WORLD, _count_rows)],
         ),
         Sweep(
             "least-candidates",
@@ -74,13 +74,13 @@ def sweeps() -> tuple[Sweep, ...]:
         ),
         Sweep(
             "engines",
-            f"least SCM by engine, order hidden, up to {AT_PARENTS} parents",
+            f"least SCM by engine, order hidden, up to {FIXED_MAX_PARENTS} parents",
             "variables",
             [Curve(name, VARIABLES, partial(_by_engine, name)) for name in ENGINES],
         ),
         Sweep(
             "count-variables",
-            f"number of members, up to {AT_PARENTS} parents",
+            f"number of members, up to {FIXED_MAX_PARENTS} parents",
             "variables",
             [
                 Curve("order hidden", VARIABLES, _count_variables),
@@ -93,28 +93,28 @@ def sweeps() -> tuple[Sweep, ...]:
 
 
 def _stratum(num_variables: int, num_units: int | None = None) -> Stratum:
-    like = stratum(f"large_n{AT_VARIABLES}")
+    base = stratum(f"large_n{FIXED_VARIABLES}")
     return replace(
-        like,
-        name=f"limits_n{num_variables}_{num_units or like.num_units}",
+        base,
+        name=f"limits_n{num_variables}_{num_units or base.num_units}",
         num_variables=num_variables,
         num_worlds=worlds_for(num_variables),
-        num_units=num_units or like.num_units,
+        num_units=num_units or base.num_units,
     )
 
 
-def sampled(num_variables: int, seed: int, setting: str = "hidden-order") -> Problem:
+def sample_sized_problem(num_variables: int, seed: int, setting: str = "hidden-order") -> Problem:
     """Return a problem with its gold, drawn from the stratum `large_n12` with another number of variables."""
     return disclose_problem(sample_problem(_stratum(num_variables), seed), setting)
 
 
 def _task(num_variables: int, seed: int, setting: str = "hidden-order") -> Task:
-    return sampled(num_variables, seed, setting).task
+    return sample_sized_problem(num_variables, seed, setting).task
 
 
-def _wide(num_units: int, seed: int) -> Task:
-    """Return a problem with that many rows a world; not filtered, because few rows leave shortcuts."""
-    stratum = _stratum(AT_VARIABLES, num_units)
+def _task_with_rows(num_units: int, seed: int) -> Task:
+    """Return a problem with that many rows a world; its shortcuts are not filtered out, because few rows leave some."""
+    stratum = _stratum(FIXED_VARIABLES, num_units)
     rng = Random(f"{stratum.name}:{seed}")
     latent = sample_scm(stratum, rng)
     return problem_of(stratum, stratum.name, seed, latent, sample_evidence(stratum, latent, rng)).task
@@ -129,15 +129,15 @@ def _solving(task: Task, max_parents: int, engine: str = "auto") -> Ask:
 
 
 def _ask_least(setting: str, num_variables: int, seed: int) -> Ask:
-    return _solving(_task(num_variables, seed, setting), AT_PARENTS)
+    return _solving(_task(num_variables, seed, setting), FIXED_MAX_PARENTS)
 
 
 def _by_engine(engine: str, num_variables: int, seed: int) -> Ask:
-    return _solving(_task(num_variables, seed), AT_PARENTS, engine)
+    return _solving(_task(num_variables, seed), FIXED_MAX_PARENTS, engine)
 
 
 def _least_parents(max_parents: int, seed: int) -> Ask:
-    return _solving(_task(AT_VARIABLES, seed), max_parents)
+    return _solving(_task(FIXED_VARIABLES, seed), max_parents)
 
 
 def _least_candidates(max_parents: int, num_variables: int, seed: int) -> Ask:
@@ -145,7 +145,7 @@ def _least_candidates(max_parents: int, num_variables: int, seed: int) -> Ask:
 
 
 def _least_rows(num_units: int, seed: int) -> Ask:
-    return _solving(_wide(num_units, seed), AT_PARENTS)
+    return _solving(_task_with_rows(num_units, seed), FIXED_MAX_PARENTS)
 
 
 def _counting(task: Task, max_parents: int) -> Ask:
@@ -157,23 +157,23 @@ def _counting(task: Task, max_parents: int) -> Ask:
 
 
 def _count_parents(max_parents: int, seed: int) -> Ask:
-    return _counting(_task(AT_VARIABLES, seed), max_parents)
+    return _counting(_task(FIXED_VARIABLES, seed), max_parents)
 
 
 def _count_rows(num_units: int, seed: int) -> Ask:
-    return _counting(_wide(num_units, seed), AT_PARENTS)
+    return _counting(_task_with_rows(num_units, seed), FIXED_MAX_PARENTS)
 
 
 def _count_variables(num_variables: int, seed: int) -> Ask:
-    return _counting(_task(num_variables, seed), AT_PARENTS)
+    return _counting(_task(num_variables, seed), FIXED_MAX_PARENTS)
 
 
 def _shares(num_variables: int, seed: int) -> Ask:
-    """Return a measurement that computes, for each variable, the share of members with each parent set."""
+    """Return a call that computes each variable's distribution over parent sets."""
     task = _task(num_variables, seed)
 
     def ask() -> str | None:
-        space = VersionSpace(task, ModelClass(AT_PARENTS))
+        space = VersionSpace(task, ModelClass(FIXED_MAX_PARENTS))
         for variable in task.variables:
             space.parent_set_marginals(variable)
         return None
@@ -188,14 +188,15 @@ def _estimate(num_variables: int, seed: int) -> Ask:
     fewer = replace(task, training=Panel(task.training.variables, worlds))
 
     def ask() -> str | None:
-        VersionSpace(fewer, ModelClass(AT_PARENTS), terms=1).estimate(seed)
+        # terms=1: no exact sum is within the budget
+        VersionSpace(fewer, ModelClass(FIXED_MAX_PARENTS), terms=1).estimate(seed)
         return None
 
     return ask
 
 
 def _formula(num_parents: int, seed: int) -> Ask:
-    table = planted_tables(num_parents, seed + 1)[seed]
+    *_, table = planted_tables(num_parents, seed + 1)  # of one generator: table `seed` is its last
 
     def ask() -> str | None:
         outcome = least_formula(table, NAMES[:num_parents])
@@ -204,24 +205,24 @@ def _formula(num_parents: int, seed: int) -> Ask:
     return ask
 
 
-# --- ReplaySCM: a whole audit, and answers of rows with budgets or without proof, against variables --------------
-ROW_VARIABLES = (10, 12, 16, 20, 30, 40)
+# --- ReplaySCM: a whole audit, and answers of methods with budgets or without proof, against variables -----------
+METHOD_VARIABLES = (10, 12, 16, 20, 30, 40)
 MAX_SECONDS = 120.0
-PROBLEMS = 3
-ROWS: tuple[Protocol, ...] = (StagedExactSearch(), BnlearnThenFit(), MostPosterior())
+NUM_PROBLEMS = 3
+METHODS: tuple[Protocol, ...] = (StagedExactSearch(), BnlearnThenFit(), MostPosterior())
 
 
-def row_sweeps() -> tuple[Sweep, ...]:
-    rows = [Curve(row.name, ROW_VARIABLES, partial(_answer, row)) for row in ROWS]
-    audit = [Curve("audit", ROW_VARIABLES, _audit)]
+def method_sweeps() -> tuple[Sweep, ...]:
+    methods = [Curve(method.name, METHOD_VARIABLES, partial(_answer, method)) for method in METHODS]
+    audit = [Curve("audit", METHOD_VARIABLES, _audit)]
     return (
-        Sweep("audit", "a whole audit, order hidden", "variables", audit, PROBLEMS, MAX_SECONDS),
-        Sweep("rows", "rows that are not exact, order hidden", "variables", rows, PROBLEMS, MAX_SECONDS),
+        Sweep("audit", "a whole audit, order hidden", "variables", audit, NUM_PROBLEMS, MAX_SECONDS),
+        Sweep("rows", "rows that are not exact, order hidden", "variables", methods, NUM_PROBLEMS, MAX_SECONDS),
     )
 
 
 def _audit(num_variables: int, seed: int) -> Ask:
-    problem = sampled(num_variables, seed)
+    problem = sample_sized_problem(num_variables, seed)
 
     def ask() -> str | None:
         audit_instance(problem, AuditOptions())
@@ -230,11 +231,11 @@ def _audit(num_variables: int, seed: int) -> Ask:
     return ask
 
 
-def _answer(row: Protocol, num_variables: int, seed: int) -> Ask:
-    task = sampled(num_variables, seed).task
+def _answer(method: Protocol, num_variables: int, seed: int) -> Ask:
+    task = sample_sized_problem(num_variables, seed).task
 
     def ask() -> str | None:
-        result = row.answer(task)
+        result = method.answer(task)
         return None if result.answer is not None else result.outcome.replace("_", " ")
 
     return ask
@@ -249,7 +250,7 @@ COMMAND_VARIABLES = (12, 20, 30, 40)
 def command_sweeps() -> tuple[Sweep, ...]:
     curves = [Curve(name, COMMAND_VARIABLES, partial(_ask_on_pool, make)) for name, make in COMMANDS.items()]
     title = "commands on one problem, order hidden"
-    return (Sweep("commands", title, "variables", curves, PROBLEMS, MAX_SECONDS, apart=True),)
+    return (Sweep("commands", title, "variables", curves, NUM_PROBLEMS, MAX_SECONDS, apart=True),)
 
 
 def _show(pool: Path, out: Path) -> list[str]:
@@ -262,11 +263,11 @@ def _run(pool: Path, out: Path) -> list[str]:
 
 
 def _score(pool: Path, out: Path) -> list[str]:
-    records, predictions = _write_answers(pool).read_text(encoding="utf-8").splitlines(), out / "predictions.jsonl"
-    records_read = [json.loads(line) for line in records]
+    predictions = out / "predictions.jsonl"
+    records = [json.loads(line) for line in _write_answers(pool).read_text(encoding="utf-8").splitlines()]
     lines = [
         {"instanceId": entry["instance"], "model": "exact", "response": json.dumps(entry["answer"])}
-        for entry in records_read
+        for entry in records
     ]
     predictions.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return ["score", str(pool), str(predictions), "--workers", "1"]
@@ -302,8 +303,8 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
 
 
 def _ask_on_pool(make: Callable[[Path, Path], list[str]], num_variables: int, seed: int) -> Ask:
-    line = make(_pool(num_variables, seed), Path(mkdtemp(dir=_folder().name)))
-    return lambda: _done(line)
+    arguments = make(_pool(num_variables, seed), Path(mkdtemp(dir=_folder().name)))
+    return lambda: _refusal_of(arguments)
 
 
 @cache
@@ -316,22 +317,22 @@ def _folder() -> TemporaryDirectory[str]:
 def _pool(num_variables: int, seed: int) -> Path:
     pool = Path(mkdtemp(dir=_folder().name)) / "pool.jsonl"
     arguments = ["--strata", f"large_n{num_variables}", "--per-stratum", "1", "--seed", str(seed)]
-    if why := _done(["generate", *arguments, "--out", str(pool), "--workers", "1"]):
+    if why := _refusal_of(["generate", *arguments, "--out", str(pool), "--workers", "1"]):
         raise ValueError(why)
     return pool
 
 
 @cache
 def _write_answers(pool: Path) -> Path:
-    """Return the records of a run on the pool."""
-    if why := _done(_run(pool, pool.parent)):
+    """Run the exact method on the pool; return the path of its records."""
+    if why := _refusal_of(_run(pool, pool.parent)):
         raise ValueError(why)
     return pool.parent / "run" / "records.jsonl"
 
 
-def _done(line: list[str]) -> str | None:
+def _refusal_of(arguments: list[str]) -> str | None:
     """Run a command; return why it refused, or None if it ended with an answer, even one that fails a check."""
     output = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(output):
-        code = main(line)
+        code = main(arguments)
     return output.getvalue().strip().splitlines()[-1] if code >= BAD_INPUT else None

@@ -1,7 +1,7 @@
 """Tables of the paper's appendices, printed on request: `calibrant report --table F.9A`.
 
-Most are contrasts: a row compares answers of one system on several sides (levels of the support-audit ladder,
-disclosures, tasks with and without a reference), over the latent SCMs that all sides share.
+Most are contrasts: a row compares answers of one system on several sides (levels of the support-audit ladder:
+original, Ext, CEx; disclosures; tasks with and without a reference), over the latent SCMs that all sides share.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def is_support_audit(setting: str) -> bool:
 REFERENCE_OVERLAP = TableSpec(
     "G.4",
     "Overlap of alternatives with the reference",
-    "F1, MapExact, LocalMatch: of valid alternatives against the supplied reference. The last three columns are over"
-    " successful alternatives: exactly one variable has another local function, of the same or of other functional"
-    " parents.",
+    "F1, MapExact, LocalMatch: of valid alternatives against the supplied reference. Last three columns: successful"
+    " alternatives in which exactly one variable has a different local function; those with the same functional"
+    " parents; those with different ones.",
     (
         count("num_valid", "Valid", "valid"),
         count("num_success", "Successful", "alt_train_exact"),
@@ -69,13 +69,13 @@ REFERENCE_OVERLAP = TableSpec(
             " one_variable_changed_parents"
         ),
     ),
-    is_alternative,
+    where=is_alternative,
 )
 APPENDIX_SPECS = (
     TableSpec(
         "C.2",
         "Semantic parents and mechanisms, all settings",
-        "Scored: executable answers, of Hidden-roots those with the right root set; the next columns are over them."
+        "Scored: executable answers (Hidden-roots: with the right root set); all further columns are over these."
         " AllMatch: every mechanism means the same as gold. TE|Map: among answers with gold's parents.",
         (
             count("num_structure_scored", "Scored", "parent_f1", count_defined),
@@ -89,16 +89,16 @@ APPENDIX_SPECS = (
         "E.1",
         "Support-audit subsets",
         "Ext: Extra Worlds. CEx: Counterexample Audit, where an invalid answer counts as 0 in TrainWorld and"
-        " HeldoutWorld. A hardened pool given by --pool is a row of its level.",
+        " HeldoutWorld. Answers to a hardened pool (--pool) form a row of its level.",
         (metrics("valid train_exact train_world heldout_world heldout_exact heldout_world_given_train_exact"),),
-        is_support_audit,
+        where=is_support_audit,
     ),
     TableSpec(
         "G.3",
         "Quality of separating interventions",
-        "Optimality: the experiment's disagreement over that of the best experiment, of joint successes.",
+        "Optimality: the experiment's disagreement divided by that of the best one, over joint successes.",
         (metrics("alt_scm_joint experiment_optimality"),),
-        is_alternative,
+        where=is_alternative,
     ),
     REFERENCE_OVERLAP,
     TableSpec(
@@ -107,7 +107,7 @@ APPENDIX_SPECS = (
         "TaskCorrect includes the root set; TrainExact and HeldoutExact are those of the mechanisms, whatever the"
         " roots.",
         (metrics("task_correct root_exact mechanism_train_exact mechanism_heldout_exact"),),
-        is_hidden_roots,
+        where=is_hidden_roots,
     ),
     TableSpec(
         "G.7A",
@@ -118,7 +118,7 @@ APPENDIX_SPECS = (
             count("num_root_exact", "n RootExact", "root_exact"),
             metrics("train_exact_given_root_exact heldout_world_given_root_exact heldout_exact_given_root_exact"),
         ),
-        is_hidden_roots,
+        where=is_hidden_roots,
     ),
     TableSpec(
         "G.7B",
@@ -130,7 +130,7 @@ APPENDIX_SPECS = (
             count("num_train_failures", "Train failures", "train_failure"),
             count("num_heldout_failures", "Held-out failures", "heldout_failure"),
         ),
-        is_hidden_roots,
+        where=is_hidden_roots,
     ),
     TableSpec(
         "G.8A",
@@ -141,20 +141,20 @@ APPENDIX_SPECS = (
             count("num_root_exact_valid", "n RE, valid", "root_exact_valid"),
             metrics("parent_f1_given_root_exact_valid parent_map_exact_given_root_exact_valid"),
         ),
-        is_hidden_roots,
+        where=is_hidden_roots,
     ),
     TableSpec(
         "G.8B",
         "Hidden-roots replay given exact roots",
         "|RE,valid: among valid answers with the right root set; |RE,TE: among those of them that are train-exact.",
         (metrics("train_exact_given_root_exact_valid heldout_world_given_root_exact_train_exact"),),
-        is_hidden_roots,
+        where=is_hidden_roots,
     ),
 )
 
 # --- Contrasts --------------------------------------------------------------------------------------------------------
 Line: TypeAlias = tuple[tuple[str, ...], Sides]
-"""Labels of a row, and its sides: name of a side -> row of answers."""
+"""Labels of a table row, and its sides: name of a side -> a system's answers (a row of the report)."""
 
 BY_SYSTEM = (Heading("system", "System"), Heading("n", "n"))
 PAIR_LABELS = (Heading("pair", "Pair"), *ROW_LABELS[1:])
@@ -219,7 +219,7 @@ def matched_pairs(rows: Sequence[Row], first: str, second: str) -> Iterator[tupl
 # --- Levels of the support-audit ladder: original, with extra worlds, after the audit ---------------------------------
 ORIGINAL, EXTRA, AUDITED = "original", "extra_worlds", "counterexample_audit"
 LEVEL_HEADINGS = {ORIGINAL: "original", EXTRA: "Ext", AUDITED: "CEx"}
-_LEVELS = {
+_LEVELS = {  # setting -> (disclosure, level)
     setting: (disclosure, level)
     for disclosure, short, full in (("Ordered", "Ord", "Ord-Full"), ("Hidden-order", "Hid", "Hid-Full"))
     for level, settings in {
@@ -262,27 +262,27 @@ def _before_and_after(*keys: str) -> tuple[Columns, ...]:
     return (_at_levels((key, level) for key in keys for level in (ORIGINAL, EXTRA)),)
 
 
-_TWO_LEVELS = partial(ladder_lines, (ORIGINAL, EXTRA))
+_original_and_extra_lines = partial(ladder_lines, (ORIGINAL, EXTRA))
 REPLAY_BY_LEVEL = Contrast(
     "F.7",
     "Replay at the three support levels",
-    "The same source problems at each level, over those that all levels of a row have.",
+    "Over the source problems that a system answered at every level of its row.",
     partial(ladder_lines, (ORIGINAL, EXTRA, AUDITED)),
     (_at_levels((k, lv) for lv in (ORIGINAL, EXTRA, AUDITED) for k in ("train_exact", "heldout_world")),),
 )
 PARENTS_BEFORE_AND_AFTER = Contrast(
     "F.9A",
     "Parents before and after added worlds",
-    "Over executable answers. Two printed exact parent maps (Opus 4.6, Grok 4.20 after added worlds) are counts"
-    " over all 100 answers instead.",
-    _TWO_LEVELS,
+    "Over executable answers. Two printed values of MapExact (Opus 4.6, Grok 4.20 after added worlds) are over"
+    " all 100 answers instead.",
+    _original_and_extra_lines,
     _before_and_after("parent_f1", "parent_shd", "parent_map_exact"),
 )
 REPLAY_BEFORE_AND_AFTER = Contrast(
     "F.9B",
     "Mechanisms and replay before and after added worlds",
     "LocalMatch: over executable answers.",
-    _TWO_LEVELS,
+    _original_and_extra_lines,
     _before_and_after("local_match", "train_exact", "heldout_world"),
 )
 
@@ -310,8 +310,8 @@ ALTERNATIVES_BEFORE_AND_AFTER = Contrast(
     "F.13",
     "Alternatives before and after Extra Worlds",
     "Alternatives: train-exact answers that differ in meaning from gold. The difference is that of rates"
-    " per answer, after minus before. What no system found may still be there.",
-    _TWO_LEVELS,
+    " per answer, after minus before. An alternative that no system found may still exist.",
+    _original_and_extra_lines,
     (
         *_alternatives_at(ORIGINAL),
         *_alternatives_at(EXTRA),
@@ -321,7 +321,7 @@ ALTERNATIVES_BEFORE_AND_AFTER = Contrast(
 
 
 def _first_answers(row: Row) -> dict[str, tuple[bool, bool]]:
-    """Return latent SCM -> (whether the first answer to it is train-exact, whether it is an alternative)."""
+    """Return latent SCM (`unit`) -> (whether the first answer to it is train-exact, whether it is an alternative)."""
     train, alternative = row.column_indices["train_exact"], row.column_indices["alternative"]
     outcomes: dict[str, tuple[bool, bool]] = {}
     for o in row.observations:
@@ -331,7 +331,7 @@ def _first_answers(row: Row) -> dict[str, tuple[bool, bool]]:
 
 def _solved_on_both_sides(sides: Sides) -> list[Cell]:
     before, after = (_first_answers(sides[level]) for level in (ORIGINAL, EXTRA))
-    solved = [unit for unit in before if before[unit][0] and after.get(unit, (False,))[0]]  # train-exact in both
+    solved = [unit for unit, (is_exact, _) in before.items() if is_exact and after.get(unit, (False, False))[0]]
     counts = [sum(side[unit][1] for unit in solved) for side in (before, after)]
     num_solved = len(solved)
     mark = UNDEFINED if not num_solved else SUPPRESSED if num_solved <= MAX_SUPPRESSED else ""
@@ -344,7 +344,7 @@ ALTERNATIVES_SOLVED_ON_BOTH_SIDES = Contrast(
     "F.14",
     "Alternatives among problems solved on both sides",
     "Train-exact answers before and after, of the same system to the same problem.",
-    _TWO_LEVELS,
+    _original_and_extra_lines,
     (
         Columns(
             (
@@ -361,7 +361,7 @@ ALTERNATIVES_SOLVED_ON_BOTH_SIDES = Contrast(
 )
 
 # --- Disclosures and settings side by side ----------------------------------------------------------------------------
-_MATRIX = {
+_SETTINGS_OF_COLUMN = {
     "Ord-Match": _ORDERED,
     "Block": ("Block",),
     "Hid-Match": _HIDDEN,
@@ -373,9 +373,9 @@ _MATRIX = {
 def _all_settings(rows: Sequence[Row], _: PoolFacts) -> Iterator[Line]:
     lines: list[tuple[str, dict[str, Row]]] = []  # rows of a system that share latent SCMs, one of each column
     for row in rows:
-        for column in [column for column, names in _MATRIX.items() if row.setting in names]:
+        for column in [column for column, names in _SETTINGS_OF_COLUMN.items() if row.setting in names]:
             free = (line for system, line in lines if system == row.system and column not in line)
-            shared = next((line for line in free if all(row.units & other.units for other in line.values())), {})
+            shared = next((line for line in free if all(row.units & side.units for side in line.values())), {})
             lines += [] if shared else [(row.system, shared)]
             shared[column] = row
     for system, by_column in lines:
@@ -389,7 +389,7 @@ TRAIN_EXACT_MATRIX = Contrast(
     "TrainExact on the common matched pool",
     "TrainExact on the latent SCMs that a system answered under every setting of its row.",
     _all_settings,
-    (rates(*((name, name, "train_exact", name) for name in _MATRIX)),),
+    (rates(*((name, name, "train_exact", name) for name in _SETTINGS_OF_COLUMN)),),
     BY_SYSTEM,
 )
 
@@ -429,7 +429,7 @@ def _structure_differences(panel: str, title: str, *keys: str) -> Contrast:
         f"F.10{panel}",
         title,
         "First minus second, over latent SCMs with a valid answer on both sides; in brackets the 95% percentile"
-        " bootstrap over them, both sides drawn together. The longer prompts after added worlds are part of the"
+        " interval of the paired bootstrap over them. The longer prompts after added worlds are part of the"
         " difference.",
         partial(_differing_settings, keys),
         (Columns(difference_headings(KNOWN[key] for key in keys), cells),),
@@ -446,10 +446,10 @@ MECHANISM_DIFFERENCES = _structure_differences(
 
 # --- Alternative-SCM beside the tasks that it comes from, and by where the alternative is from ------------------------
 _SOURCE_SETTINGS = {
-    "Alt-Ordered": ("Ordered", "Ord-Full"),
-    "Alt-Ord": ("Ord-Full", "Ordered"),
-    "Alt-Hidden-order": ("Hidden-order", "Hid-Full"),
-    "Alt-Hid": ("Hid-Full", "Hidden-order"),
+    "Alt-Ordered": _ORDERED,
+    "Alt-Ord": _ORDERED,
+    "Alt-Hidden-order": _HIDDEN,
+    "Alt-Hid": _HIDDEN,
 }
 KNOWN_PAIRS, OTHER_MODEL, SAME_MODEL, OPEN_ENDED = "KP-all", "OM-src", "SM-src", "OE"
 PAIRED_TASK = ("paired_train_correct", "Paired TrainCorrect", "train_exact", "paired")
@@ -463,10 +463,10 @@ def paired_row(row: Row, rows: Sequence[Row]) -> Row | None:
     )
 
 
-def by_relation(row: Row, facts: PoolFacts) -> Iterator[tuple[str, Row]]:
+def by_origin(row: Row, facts: PoolFacts) -> Iterator[tuple[str, Row]]:
     """Yield (origin of the known alternative, row of the answers to such items); nothing without the pool's file."""
     sources = facts.sources
-    if not any(item in sources or item[0] in facts.pools for item in row.items):
+    if not any((digest, id_) in sources or digest in facts.pools for digest, id_ in row.items):
         return
     tests: dict[str, Callable[[Item], bool]] = {
         KNOWN_PAIRS: lambda item: item in sources,
@@ -482,8 +482,8 @@ def by_relation(row: Row, facts: PoolFacts) -> Iterator[tuple[str, Row]]:
 
 def _with_reference(rows: Sequence[Row], facts: PoolFacts) -> Iterator[Line]:
     for row in (row for row in rows if is_alternative(row.setting)):
-        paired, left_out = paired_row(row, rows), dict(by_relation(row, facts)).get(OTHER_MODEL)
-        sides = {"all": row, "left out": left_out, "paired": paired and paired.restrict_units(row.units)}
+        paired, others_only = paired_row(row, rows), dict(by_origin(row, facts)).get(OTHER_MODEL)
+        sides = {"all": row, "left out": others_only, "paired": paired and paired.restrict_units(row.units)}
         labels = row.setting, row.system, pool_name(row), size_text(row)
         yield labels, {name: side for name, side in sides.items() if side is not None}
 
@@ -508,9 +508,9 @@ SUPPLIED_REFERENCE = Contrast(
 )
 
 
-def _by_source(rows: Sequence[Row], facts: PoolFacts) -> Iterator[Line]:
+def _by_origin(rows: Sequence[Row], facts: PoolFacts) -> Iterator[Line]:
     for row in (row for row in rows if is_alternative(row.setting)):
-        for name, restricted in by_relation(row, facts):
+        for name, restricted in by_origin(row, facts):
             yield (row.setting, row.system, name, pool_name(row), str(restricted.num_items)), {"": restricted}
 
 
@@ -519,7 +519,7 @@ BY_SOURCE = Contrast(
     "Alternative-SCM by where the alternative was found",
     "KP-all: items with a known alternative. OM-src: it is not from an answer of the evaluated system; SM-src: it"
     " is. OE: no alternative is known.",
-    _by_source,
+    _by_origin,
     (
         rates(
             ("joint", "Joint", "alt_scm_joint", ""),

@@ -242,7 +242,7 @@ def test_a_count_names_the_class_that_it_is_of(tmp_path: Path) -> None:
     ("kind", "left", "said"), [("earned", "4", True), ("earned", "1", False), ("lucky", "4", False)]
 )
 def test_an_earned_answer_with_several_worlds_left_is_explained(kind: str, left: str, said: bool) -> None:
-    lines = list(listing._counted_lines([{"id": "i", "class": kind, "left": left, listing.COUNTED: "worlds"}]))
+    lines = list(listing._counted_lines([{"id": "i", "class": kind, "left": left, listing.COUNTED_CLASS: "worlds"}]))
     assert lines[0] == "Left counts worlds"
     explained = ["Earned and missed: what is left decides the answer, though it may be several"]
     assert lines[1:] == (explained if said else [])
