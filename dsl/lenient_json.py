@@ -392,11 +392,11 @@ class StatedLines:
     def bullets(self, start: int) -> list[Any]:
         """Return the values of the bulleted lines from line `start` up to the first other line that is not blank."""
         bullet_values = []
-        for line in self._lines[start:]:
-            match = _BULLET.fullmatch(line)
+        for index in range(start, len(self._lines)):  # a slice would copy all lines below each key
+            match = _BULLET.fullmatch(self._lines[index])
             if match is not None:
                 bullet_values.append(line_value(match[1]))
-            elif line.strip():
+            elif self._lines[index].strip():
                 break
         return bullet_values
 

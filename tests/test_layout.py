@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=264, lines=83526, small_files=11, import_lines=6199),
     "calibrant": Size(files=14, lines=2092, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=372, lines=103068, small_files=17, import_lines=8577),
+    "tests": Size(files=372, lines=103098, small_files=17, import_lines=8585),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -74,7 +74,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     (site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
     rows = root / "rows"
     rows.mkdir()
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    example = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
     (project,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (rows / "my_search.py").write_text(example, encoding="utf-8")
     (rows / "pyproject.toml").write_text(project, encoding="utf-8")
