@@ -253,6 +253,12 @@ def decode_text(content: bytes, file: str) -> str:
 NUM_PROBED_LINES = 50  # lines by which cells between blanks are recognised
 
 
+def stated_delimiter(first_line: str) -> str:
+    """Return the delimiter that a line of Excel above the names states, such as `sep=;`; "" for another line."""
+    match = re.fullmatch(r"sep=([,;\t])", first_line.rstrip("\r\n"))
+    return match[1] if match else ""
+
+
 def describe_blanks(file: Iterable[str]) -> str:
     """Return what to do about cells between blanks, "" without them: all lines have as many words.
 

@@ -38,6 +38,7 @@ from calibrant.dsl.parse_limits import (
     TooLargeError,
     check_json_text,
     quote_deep_members,
+    stated_delimiter,
     unique_keys,
 )
 from calibrant.dsl.text import plural
@@ -490,8 +491,8 @@ def _csv_entries(raw: bytes, delimiter: str) -> Iterator[FileEntry]:
     csv.field_size_limit(MAX_JSON_BYTES)
     first_line = text.partition("\n")[0]
     skipped = 0
-    if stated := re.fullmatch(r"sep=([,;\t])", first_line.rstrip("\r")):  # Excel's line above the names
-        delimiter, skipped = stated[1], 1
+    if stated := stated_delimiter(first_line):
+        delimiter, skipped = stated, 1
         text = text.partition("\n")[2]
     elif delimiter not in first_line:  # spreadsheets write semicolons where the comma is decimal
         delimiter = next((mark for mark in ";\t," if mark in first_line), delimiter)

@@ -35,7 +35,7 @@ from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.remarks import describe_values, refuse_other_files, table_remarks
 from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
-from calibrant.dsl.parse_limits import advise_row, describe_blanks, describe_no_text
+from calibrant.dsl.parse_limits import advise_row, describe_blanks, describe_no_text, stated_delimiter
 from calibrant.dsl.text import known_names, plural
 
 MAX_ROWS = 1_000_000
@@ -533,9 +533,9 @@ def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
             raise CalibrantError(f"{path.name}: {problem}")
         if not first:
             raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
-        stated = re.fullmatch(r"sep=([,;\t])", first.rstrip("\r\n"))  # Excel's line above the names
+        stated = stated_delimiter(first)
         bare = re.sub(r'"[^"]*"', "", first)
-        delimiter = stated[1] if stated else min((c for c in ",;\t" if c in bare), key=bare.index, default=",")
+        delimiter = stated or min((c for c in ",;\t" if c in bare), key=bare.index, default=",")
         file.seek(0)
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         if stated:
