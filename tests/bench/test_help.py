@@ -20,6 +20,7 @@ from calibrant.bench.core.registry import NAMES, benchmarks, bundled_pool, bundl
 from calibrant.bench.help import EXAMPLES, GROUPS, MAX_SHORT_HELP, MIN_GROUPED_OPTIONS, PANELS
 from calibrant.bench.protocols import PROTOCOLS, Protocol, describe_protocol, meanings
 from calibrant.bench.replayscm.fields import VerdictLine
+from calibrant.bench.runs.records import folder_records
 from calibrant.bench.schemas import SCHEMAS, line_schema
 from tests.bench.commands.lines import app
 from tests.bench.pools.sample_suites import SAMPLES
@@ -325,7 +326,12 @@ def test_every_file_of_the_other_benchmarks_holds(of: str, tmp_path: Path) -> No
     assert _all_hold("records", _lines(runs / "records.jsonl"), of)
     line = ["--id-field", "instance", "--model-field", "protocol", "--out", str(out)]
     assert main(["score", str(pool), str(runs / "records.jsonl"), *line]) == 0
-    assert _all_hold("verdicts", _lines(out), of)
+    verdicts = {(line["instanceId"], line["model"]): line for line in _lines(out)}
+    assert _all_hold("verdicts", list(verdicts.values()), of)
+    for record in folder_records(runs):  # of an answer from a file as of the same answer in a run
+        verdict = verdicts[record.instance, record.protocol]
+        assert record.protocol == row or verdict == verdict | record.score
+        assert record.attribution in (msgspec.UNSET, verdict["attribution"])
     certificates, audits = tmp_path / "certificates", tmp_path / "audits"
     assert main(["audit", str(pool), "--certificates", str(certificates), "--out", str(audits)]) == 0
     assert _all_hold("audits", _lines(audits / "audits.jsonl"), of)

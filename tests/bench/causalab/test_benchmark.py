@@ -14,7 +14,6 @@ import pytest
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.dialogues import DialogueOptions, LabChat, text_episode
 from calibrant.bench.cli import main
-from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.lab.causalab import main as causalab
 from calibrant.bench.protocols import protocols_of
@@ -54,13 +53,6 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def items(pool: Path) -> tuple[LabItem, ...]:
     return tuple(BENCHMARK.items.read_pool(pool).items)
-
-
-def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: tuple[LabItem, ...]) -> None:
-    again = tmp_path / "pool.jsonl"
-    assert main([*LINE, "--out", str(again)]) == 0
-    assert again.read_bytes() == pool.read_bytes()
-    assert [(item.id, item.setting) for item in items][::2] == [(f"{suite}/5/0", suite) for suite in DRAWN]
 
 
 def test_a_system_is_told_that_a_try_of_the_reactor_leaves_no_setting(items: tuple[LabItem, ...]) -> None:
@@ -259,55 +251,6 @@ def test_an_episode_that_ends_with_the_input_is_not_right(
     assert main(["play", str(pool)]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "not right; nothing was read"
     assert "no instance 'nobody'" in refused(capsys, "play", pool, "nobody")
-
-
-def test_findings_have_certificates_that_hold_until_they_are_touched(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["audit", str(pool), "--certificates", str(tmp_path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {"vacuous", "trivial"} <= {one["kind"] for one in found if one["verdict"] == "proved"}
-    files = sorted(tmp_path.glob("*.claim.json"))
-    assert len(files) == sum(one["certificate"] is not None for one in found) > 10
-    assert main(["verify", *map(str, files), str(pool)]) == 0
-    forged = json.loads(files[0].read_text(encoding="utf-8"))
-    forged["instance"] = "4nodes_golden/5/1"
-    jsonl(tmp_path / "forged.json", forged)
-    capsys.readouterr()
-    assert main(["verify", str(tmp_path / "forged.json"), str(pool), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert [(one["verified"], one["reason"]) for one in told] == [(False, "made for other evidence")]
-
-
-def test_prompts_and_items_show_nothing_that_is_sealed(
-    pool: Path, items: tuple[LabItem, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["prompts", str(pool)]) == 0
-    prompts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    public = PublicIds.of_pool(pool, items)
-    assert [one["instanceId"] for one in prompts] == [public.public(item.id) for item in items]
-    assert main(["show", str(pool), "3nodes/5/0", "--json"]) == 0
-    assert "sealed" not in json.loads(capsys.readouterr().out)
-    assert main(["show", str(pool), "3nodes/5/0", "--json", "--gold"]) == 0
-    assert json.loads(capsys.readouterr().out)["sealed"]["target"] == items[0].sealed.target
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        ("harden", "POOL", "--out", "OUT", "--seed", "1"),
-        ("score", "POOL", "POOL"),
-        ("separate", "POOL", "3nodes/5/0"),
-        ("run", "static", "POOL", "--out", "OUT"),
-        ("generate", "--benchmark", "causalab", "--seed", "1", "--strata", "9nodes", "--out", "OUT"),
-    ],
-)
-def test_what_is_not_for_laboratories_is_refused_in_one_line(
-    line: tuple[str, ...], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    places = {"POOL": pool, "OUT": tmp_path / "out"}
-    refused(capsys, *(places.get(word, word) for word in line))
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_config_that_cannot_be_meant_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,6 @@ from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.items import question_picture
 from calibrant.bench.causim.pictures import Mark, layered_svg, layered_text
 from calibrant.bench.cli import main
-from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.metrics import ObservationReader
 from calibrant.bench.pages.page import standalone_svg
 from calibrant.bench.protocols import protocols_of
@@ -93,20 +92,6 @@ def wrong(tmp_path: Path) -> Path:
     never = CausimItem("never", Task(PROGRAM, none, "impossible"), Labels(0, False, copy=False))
     write_pool(path, [said, nothing, never], name="wrong")
     return path
-
-
-def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: dict[str, CausimItem]) -> None:
-    again = tmp_path / "pool.jsonl"
-    assert main([*DRAWN, "--out", str(again)]) == 0
-    assert again.read_bytes() == pool.read_bytes()
-    assert [(item.stratum, item.task.question.type) for item in items.values()][7:13] == [
-        ("chain-04", "counterfactual"),
-        ("chain-06", "deduction"),
-        ("chain-06", "intervention"),
-        ("chain-06", "abduction"),
-        ("chain-06", "counterfactual"),
-        ("inverted_star-02", "deduction"),
-    ]
 
 
 def test_an_answer_is_right_exactly_where_some_world_gives_it(
@@ -237,19 +222,6 @@ def test_certificates_hold_until_they_are_touched(
     assert told[0]["reason"] == "made for other evidence"
 
 
-def test_prompts_and_items_show_nothing_that_is_sealed(
-    pool: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["prompts", str(pool)]) == 0
-    prompts = {one["instanceId"]: one["prompt"] for one in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert prompts == {PublicIds(pool).public(name): item.task.prompt for name, item in items.items()}
-    name = next(iter(items))
-    assert main(["show", str(pool), name, "--json"]) == 0
-    assert not {"sealed", "world", "labels"} & json.loads(capsys.readouterr().out).keys()
-    assert main(["show", str(pool), name, "--json", "--gold"]) == 0
-    assert json.loads(capsys.readouterr().out)["sealed"].keys() == {"world", "labels"}
-
-
 def test_hardened_questions_have_one_answer_and_certificates_that_hold(
     pool: Path, tmp_path: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -313,14 +285,9 @@ def test_training_data_are_written_in_the_order_of_the_curriculum(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (
-            ("harden", "POOL", "--out", "OUT", "--goal", "heldout-agreement"),
-            "--goal applies to ReplaySCM, not to CauSim (pool.jsonl)",
-        ),
         (("harden", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
         (("training", "POOL", "--out", "OUT", "--order", "hardest"), "unknown order 'hardest'"),
         (("training", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
-        (("audit", "POOL", "--details"), "--details applies to ReplaySCM, not to CauSim (pool.jsonl)"),
         (("generate", "--benchmark", "causim", "--seed", "1", "--strata", "ring", "--out", "OUT"), "unknown suite"),
         (("run", "exact", "POOL", "--out", "OUT", "-o", "max_worlds=3"), "max_worlds"),
         (("run", "static", "POOL", "--out", "OUT"), "static"),

@@ -59,11 +59,6 @@ def test_show_json_has_no_sealed_part_unless_asked(capsys: pytest.CaptureFixture
         assert "environment" not in json.dumps(shown["training"])
 
 
-def test_show_names_ids_that_are_close(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "show", pool, "1") == "small: no instance '1'; similar: 'I1' (of 3 in all)"
-    assert refused(capsys, "show", pool, "x") == "small: no instance 'x'; known: 'I0', 'I1', 'I2'"
-
-
 def test_convert_keeps_the_problems(tmp_path: Path) -> None:
     source = shared_file("official_sample.runtime.yaml")
     cases: list[tuple[list[str], int]] = [([], 18), (["--drop-results"], 0)]

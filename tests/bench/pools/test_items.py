@@ -308,6 +308,11 @@ def test_records_hold_public_fields_only(name: str, pool: Path) -> None:
     for item in bench.items.read_pool(pool).items:
         printed = json.loads(called("show", pool, item.id, "--json").stdout)
         assert printed.keys() <= set(bench.items.public_fields)
+        with_gold = json.loads(called("show", pool, item.id, "--json", "--gold").stdout)
+        assert (with_gold["id"], with_gold["sealed"]) == (
+            item.id,
+            json.loads(json.dumps(bench.items.record(item)))["sealed"],
+        )
         assert PUBLIC_ID.fullmatch(printed["id"])
         told = json.loads(called("prompts", pool, "--only", item.id).stdout)
         assert told.keys() == PROMPT_FIELDS
