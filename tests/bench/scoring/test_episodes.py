@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.bench.blickets.scoring import BlicketVerdict
 from calibrant.bench.cli import main
-from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.bench.runs.records import step_records
 from calibrant.bench.scoring import files
 from calibrant.dsl.blickets.item import Form, Rule
 from calibrant.dsl.blickets.records import write_pool
@@ -183,21 +183,3 @@ def test_a_line_that_was_changed_is_no_verdict(pool: Path, tmp_path: Path, capsy
     for changes in ({"class": "x"}, {"benchmark": "chess"}, {"attribution": None}, {"errors": 1}):
         changed = jsonl(tmp_path / "changed.jsonl", {**line, **changes})
         assert "line 1: not a line that `calibrant score` wrote" in refused(capsys, "table", changed)
-
-
-def test_records_of_a_run_score_as_they_did(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "run"
-    assert main(["run", "static,copy,random", str(pool), "--out", str(out), "--workers", "1"]) == 0
-    capsys.readouterr()
-    line = ["score", str(pool), str(out / "records.jsonl"), "--id-field", "instance", "--model-field", "protocol"]
-    assert main([*line, "--json"]) == 0
-    lines = {one["model"]: one for one in map(json.loads, capsys.readouterr().out.splitlines())}
-    for record in folder_records(out):
-        assert lines[record.protocol] == {**lines[record.protocol], **record.score}
-        assert lines[record.protocol]["attribution"] == record.attribution
-    assert len(lines) == 3
-
-
-def test_what_is_of_replayscm_only_is_said(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = jsonl(tmp_path / "p.jsonl", {"id": "static", "answer": GOOD})
-    assert "ReplaySCM, not to Extended blickets" in refused(capsys, "score", pool, file, "--structure")

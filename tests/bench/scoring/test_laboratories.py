@@ -11,8 +11,7 @@ import pytest
 
 from calibrant.bench.causalab.scoring import LabVerdict
 from calibrant.bench.cli import main
-from calibrant.bench.runs.records import folder_records, step_records
-from calibrant.bench.schemas import line_schema
+from calibrant.bench.runs.records import step_records
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import BENCHMARK, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, state_mechanism
@@ -182,31 +181,3 @@ def test_what_is_false_is_refused_by_line_and_step(
     assert told in (said := refused(capsys, "score", pool, file, "--out", out))
     assert f"{file}: line 2: " in said
     assert not out.exists()
-
-
-def test_records_of_a_run_score_as_they_did_and_tables_read_the_verdicts(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, verdicts = tmp_path / "run", tmp_path / "verdicts.jsonl"
-    assert main(["run", "exact,total-effects,prior", str(pool), "--out", str(out), "--workers", "1"]) == 0
-    line = ["score", str(pool), str(out / "records.jsonl"), "--id-field", "instance", "--model-field", "protocol"]
-    assert main([*line, "--out", str(verdicts)]) == 0
-    lines = {(one["model"], one["instanceId"]): one for one in map(json.loads, verdicts.read_text().splitlines())}
-    assert len(lines) == 12
-    for record in folder_records(out):
-        found = lines[record.protocol, record.instance]
-        assert found == {**found, **record.score}
-        assert found["attribution"] == (None if record.attribution is msgspec.UNSET else record.attribution)
-    capsys.readouterr()
-    assert main(["table", str(verdicts), "--json"]) == 0
-    rows = {(row["setting"], row["system"]): row for row in json.loads(capsys.readouterr().out)["rows"]}
-    assert len(rows) == 12
-    assert rows["4nodes", "exact"]["edge_f1"] == 1.0
-    changed = jsonl(tmp_path / "changed.jsonl", {**lines["exact", ITEM.id], "shd": "none"})
-    assert "line 1: not a line that `calibrant score` wrote" in refused(capsys, "table", changed)
-
-
-def test_every_field_of_a_verdict_is_described() -> None:
-    for name, part in line_schema("verdict", LabVerdict)["$defs"].items():
-        assert part["description"], name
-        assert [field for field, value in part["properties"].items() if not value.get("description")] == [], name

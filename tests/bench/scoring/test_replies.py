@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +18,7 @@ from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.records import write_pool
 from tests.support.causim.models import bundles, questions, vectors
-from tests.support.commands import jsonl, refused
+from tests.support.commands import jsonl
 
 PROGRAM = """
 import random
@@ -179,25 +178,6 @@ def test_samples_are_counted_by_mean_pass_and_majority(pool: Path, capsys: pytes
     }
 
 
-def test_verdicts_are_tabled_as_runs_are(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = tmp_path / "runs"
-    assert main(["run", "exact", str(pool), "--out", str(runs), "--workers", "1"]) == 0
-    answers = [json.loads(line) for line in (runs / "records.jsonl").read_text(encoding="utf-8").splitlines()]
-    lines = [
-        {"instanceId": one["instance"], "model": "exact", "response": json.dumps(one["answer"])} for one in answers
-    ]
-    out = tmp_path / "verdicts.jsonl"
-    assert main(["score", str(pool), str(jsonl(tmp_path / "in.jsonl", *lines)), "--out", str(out)]) == 0
-    found = []
-    for source in (runs, out):
-        capsys.readouterr()
-        assert main(["table", str(source), "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out)["rows"]
-        found.append([(row["setting"], row["n"], row["accuracy"], row["nodes_ok"], row["copyable"]) for row in rows])
-    assert found[0] == found[1]
-    assert {row[2] for row in found[0]} == {1.0}
-
-
 def test_replies_of_the_vectors_get_their_rewards_from_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,32 +204,3 @@ def test_the_same_answer_is_the_same_typed_values_under_any_names(pool: Path) ->
     assert BENCHMARK.scoring.same_answer(item, {"A": 1, "B": 2}, {"b": 2, "a": 1})
     assert not BENCHMARK.scoring.same_answer(item, {"A": 1, "B": 2}, {"A": True, "B": 2})
     assert not BENCHMARK.scoring.same_answer(item, {"A": 1, "B": 2}, {"A": 1})
-
-
-@pytest.mark.parametrize("option", [["--structure"], ["--regret"]])
-def test_options_of_another_benchmark_are_refused(
-    option: list[str], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = jsonl(tmp_path / "in.jsonl", {"id": "seen", "response": "{}"})
-    assert f"{option[0]} applies to ReplaySCM, not to CauSim (" in refused(capsys, "score", pool, file, *option)
-
-
-def test_a_line_about_no_item_is_refused_by_its_number(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = jsonl(tmp_path / "in.jsonl", {"id": "seen", "response": "{}"}, {"id": "unseen", "response": "{}"})
-    assert "in.jsonl: line 2: by hand has no instance 'unseen'" in refused(capsys, "score", pool, file)
-
-
-def test_a_digest_of_another_prompt_is_refused_in_one_line(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    prompt = next(item.task.prompt for item in BENCHMARK.items.read_pool(pool).items if item.id == "seen")
-    digest = hashlib.sha256(prompt.encode()).hexdigest()
-    line = {"answer": {"A": 2, "B": 2}, "promptDigest": digest}
-    assert scored(capsys, pool, line)[0][0]["correct"] is True
-    other = hashlib.sha256(f"{prompt} ".encode()).hexdigest()
-    file = jsonl(pool.parent / "other.jsonl", {"id": "seen", **line, "promptDigest": other})
-    assert main(["score", str(pool), str(file), "--json"]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "line 1: promptDigest of 'seen' is" in printed.err
-    assert printed.err.count("\n") == 1
