@@ -17,7 +17,7 @@ from calibrant.bench.core.registry import bundled_pool
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.browser import needs_chromium, pressed
-from tests.support.commands import jsonl, program, refused
+from tests.support.commands import jsonl, refused
 from tests.support.replayscm.pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.report_rows import Answers, answer, write_run
 from tests.support.stub_protocols import small_pool
@@ -216,17 +216,6 @@ def test_the_report_of_the_demo_has_plots_beside_it(tmp_path: Path, run: Path) -
     written = written_report(run, tmp_path / "demo")
     assert written == {"report": tmp_path / "demo" / "report.html", "plot": tmp_path / "demo" / "ladder.svg"}
     assert {*written.values()} <= {*(tmp_path / "demo").iterdir()}
-
-
-def test_help_loads_nothing_heavy() -> None:
-    code = (
-        "import sys; from calibrant.bench.cli import main\n"
-        "try: main(['report', '--help'])\n"
-        "except SystemExit: pass\n"
-        "print([name for name in ('numpy', 'numba', 'jinja2') if name in sys.modules])"
-    )
-    done = program("-c", code)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]")
 
 
 @needs_chromium

@@ -449,11 +449,6 @@ def columns_of(block: str) -> dict[str, list[str]]:
     return {heading: [row[index] for row in rows] for index, heading in enumerate(headings)}
 
 
-def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    assert max(map(len, called("--help").stdout.splitlines())) <= 80
-
-
 def on_a_terminal(width: int, *arguments: str) -> str:
     """Return what a process prints on a terminal of that width."""
     controller, terminal = pty.openpty()
