@@ -38,7 +38,7 @@ from calibrant.dsl.causim.model import Assignment, run, symbols
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.errors import CalibrantError
-from tests.oracles.engines import compare_forgeries, compare_items, item_differences
+from tests.oracles.engines import compare_forgeries, compare_items
 from tests.support.commands import called, refused
 from tests.support.effort import cases, effort
 from tests.support.forgery import causim, logic
@@ -145,18 +145,6 @@ def test_engines_agree_on_random_items() -> None:
     assert totals["counts of at most 20, by both engines"] > totals["items"] / 3
 
 
-def test_a_wrong_engine_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs("z3")
-    from tests.support.replayscm.random_problems import Limits, small_problems
-
-    def find_nothing(part: object, budget: object, **limits: object) -> None:
-        return None
-
-    monkeypatch.setattr("calibrant.solvers.acyclic.optimum.least_by_maxsat", find_nothing)
-    problems = small_problems(4600, 12, Limits(variables=5, endogenous=4, rows=20))
-    assert any(list(item_differences(problem.task, 2)) for problem in problems)
-
-
 @pytest.mark.soak
 def test_forged_claims_are_refuted_with_a_counterexample_that_replays() -> None:
     """Of every kind in four benchmarks; `python -m tests.oracles.engines forgeries` has 120."""
@@ -185,7 +173,7 @@ def bundled_certificates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 def test_bundled_certificates_are_proved_again(
     benchmark: str, engine: EngineName, bundled_certificates: Callable[[str], Path]
 ) -> None:
-    files = sorted(bundled_certificates(benchmark).glob("*.json"))[:: effort(3, 1)]
+    files = sorted(bundled_certificates(benchmark).glob("*.json"))[:: effort(6, 1)]
     done = called("verify", *files, bundled_sample(benchmark), "--engine", engine)
     lines = done.stdout.splitlines()
     assert lines

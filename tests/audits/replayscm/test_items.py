@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, PackedPanels, Panel, World, pack_panels
 from calibrant.solvers.outcome import Found
-from calibrant.solvers.replayscm.members import sample_members, smallest_members
+from calibrant.solvers.replayscm.members import sample_members
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace, local_space
 from tests.support.replayscm.brute_force import all_members, assignments, does, member_size, observed, replay
 from tests.support.replayscm.pools import dev_problems
@@ -176,31 +176,11 @@ def test_caps_are_used_only_as_far_as_they_are_complete() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["ordered", "hidden_order"])
-def test_counts_of_the_shared_pools_are_consistent(name: str) -> None:
-    """Larger classes have more members, gold is one, and 15 nodes suffice for every function of four parents."""
-    bites = 0
-    for problem in dev_problems(name)[::16]:
-        found = audit_instance(problem, AuditOptions())
-        number = counts(found)
-        uncapped = [number[k, None] for k in (2, 3, 4, 5)]
-        assert uncapped == sorted(uncapped)
-        assert uncapped[:3] == [number[k, 15] for k in (2, 3, 4)]
-        for k in (2, 3, 4, 5):
-            assert number[k, 9] <= number[k, 11] <= number[k, None]
-        bites += number[4, 9] < number[4, 11] < number[4, None]
-        uniform = found.draws[0].probability
-        assert uniform is not None
-        assert 0 < uniform <= 1
-    assert bites
-
-
 # --- Bounds of the ceiling that reports show: they hold the exact ceiling, and gold's share is not above it -----------
 
 
 @pytest.mark.parametrize("setting", ["ordered", "hidden-roots"])
-@pytest.mark.parametrize("max_counts", [1, 16, 10_000])
-def test_bounds_hold_the_exact_ceiling(setting: str, max_counts: int) -> None:
+def test_bounds_hold_the_exact_ceiling(setting: str) -> None:
     problem = read_pool(bundled_pool(setting)).problems[1]
     space = VersionSpace(problem.task, ModelClass(headline_parents(problem)))
     exact = ceiling(space, problem.sealed.heldout.worlds, Random(1), max_counts=None)
@@ -208,10 +188,11 @@ def test_bounds_hold_the_exact_ceiling(setting: str, max_counts: int) -> None:
     decision = heldout_decision(problem)
     assert decision is not None
     assert decision.agreement is not None
-    bounds = heldout_ceiling(problem, decision.agreement, max_counts)
-    assert bounds[0] <= exact.lower <= bounds[1]
-    assert decision.agreement <= bounds[0]
-    assert (bounds[0] == bounds[1]) == (max_counts == 10_000)
+    for max_counts in (1, 16, 10_000):
+        bounds = heldout_ceiling(problem, decision.agreement, max_counts)
+        assert bounds[0] <= exact.lower <= bounds[1]
+        assert decision.agreement <= bounds[0]
+        assert (bounds[0] == bounds[1]) == (max_counts == 10_000)
 
 
 # --- What bounds an audit's work: at each limit nothing is missing, just under it the findings say what is ------------
@@ -360,7 +341,7 @@ def test_roots_of_survivors(monkeypatch: pytest.MonkeyPatch) -> None:
 @cache
 def unique_instances() -> tuple[Problem, ...]:
     """Hardened shared instances of every small stratum; that they are unique is what hardening proved."""
-    done = [counterexample_worlds(problem, 0) for problem in dev_problems("hidden_order")[:30:5]]
+    done = [counterexample_worlds(problem, 0) for problem in dev_problems("hidden_order")[:30:10]]
     assert all(isinstance(result.outcome, Found) for result in done)
     return tuple(result.problem for result in done)
 
@@ -421,25 +402,7 @@ def test_planted_ambiguity_is_always_found() -> None:
             assert space.agreement(worlds) < 1
             found += 1
         assert PairAudit(gold, second).best is not None
-    assert found >= 20
-
-
-def test_planted_ambiguity_is_closed_again_by_hardening() -> None:
-    """The second SCM is separated whether it is supplied as an alternative or only a member."""
-    for problem, second in list(planted())[::25]:
-        for alternatives in ((), (second,)):
-            result = counterexample_worlds(problem, 1, alternatives=alternatives)
-            assert isinstance(result.outcome, Found)
-            assert not fits(second, result.problem)
-            assert result.unseparated == ()
-
-
-def test_planted_ambiguity_shows_in_audits_and_members() -> None:
-    for problem, second in list(planted())[::15]:
-        assert audit_instance(problem, AuditOptions()).members(4) >= 2
-        members = smallest_members(VersionSpace(problem.task, ModelClass(4, 15)), 200)
-        if not members.more:
-            assert any(model.equivalent(second) for model in members.models)
+    assert found >= 10
 
 
 def fully_shown(seed: int, setting: str, *, endogenous: int) -> Problem:
@@ -457,27 +420,19 @@ def fully_shown(seed: int, setting: str, *, endogenous: int) -> Problem:
 
 
 @pytest.mark.parametrize("setting", SETTINGS[:3])
-@pytest.mark.parametrize("endogenous", [1, 2, 3, 4])
+@pytest.mark.parametrize("endogenous", [2, 4])
 def test_planted_uniqueness_is_never_accused(setting: str, endogenous: int) -> None:
-    for seed in range(2):
-        problem = fully_shown(seed, setting, endogenous=endogenous)
-        gold = latent_scm(problem)
-        widest = max(len(local.parents) for local in gold.local_functions.values())
-        found = audit_instance(problem, AuditOptions())
-        assert all(int(one.members) == (one.max_parents >= widest) for one in found.classes)
-        assert {one.members for one in found.capped} <= {"0", "1"}
-        assert all(draw.probability == 1 for draw in found.draws)
-        space = VersionSpace(problem.task, gold_class(problem))
-        assert sample_members(space, Random(0), 1)[0].equivalent(gold)
-        best = ceiling(space, problem.sealed.heldout.worlds, Random(0))
-        assert best.lower == best.upper == 1
-        result = counterexample_worlds(problem, 0, complete_coverage=False)
-        assert result.added == ()
-        assert isinstance(result.outcome, Found)
-
-
-def test_hardened_uniqueness_survives_more_evidence() -> None:
-    """Held-out worlds are gold's too, so they leave the single member standing."""
-    for problem in unique_instances():
-        more = with_training(problem, problem.worlds)
-        assert VersionSpace(more.task, gold_class(problem)).count == 1
+    problem = fully_shown(0, setting, endogenous=endogenous)
+    gold = latent_scm(problem)
+    widest = max(len(local.parents) for local in gold.local_functions.values())
+    found = audit_instance(problem, AuditOptions())
+    assert all(int(one.members) == (one.max_parents >= widest) for one in found.classes)
+    assert {one.members for one in found.capped} <= {"0", "1"}
+    assert all(draw.probability == 1 for draw in found.draws)
+    space = VersionSpace(problem.task, gold_class(problem))
+    assert sample_members(space, Random(0), 1)[0].equivalent(gold)
+    best = ceiling(space, problem.sealed.heldout.worlds, Random(0))
+    assert best.lower == best.upper == 1
+    result = counterexample_worlds(problem, 0, complete_coverage=False)
+    assert result.added == ()
+    assert isinstance(result.outcome, Found)

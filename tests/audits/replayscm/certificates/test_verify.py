@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable
 from functools import cache
@@ -61,7 +60,7 @@ def as_read(made: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("max_parents", [2, 4])
 def test_certificates_of_counts_hold(setting: str, max_parents: int) -> None:
-    for problem in dev_problems(setting)[:30:9]:
+    for problem in dev_problems(setting)[:30:15]:
         model_class = ModelClass(max_parents, nested_roots=setting == "hidden_roots")
         made = as_read(build_certificate(problem, model_class))
         assert str(VersionSpace(problem.task, model_class).count) in verify(made, problem)
@@ -74,44 +73,17 @@ def test_a_certificate_of_uniqueness_holds_and_carries_a_proof() -> None:
     assert " 1 members " in verify(made, unique_problem())
 
 
+Forge = Callable[[dict[str, Any]], object]
+
+
+def first_counts(made: dict[str, Any]) -> dict[str, str]:
+    counts: dict[str, str] = next(iter(made["functions"].values()))
+    return counts
+
+
 def one_count_off(made: dict[str, Any]) -> None:
-    counts = next(iter(made["functions"].values()))
-    parents = next(iter(counts))
-    counts[parents] = str(int(counts[parents]) + 1)
-
-
-def missing_parent_set(made: dict[str, Any]) -> None:
-    counts = next(iter(made["functions"].values()))
-    del counts[next(iter(counts))]
-
-
-def another_total(made: dict[str, Any]) -> None:
-    made["count"] = "2"
-
-
-def another_sum(made: dict[str, Any]) -> None:
-    made["by_roots"] = dict.fromkeys(made["by_roots"], "2")
-
-
-def wider_class(made: dict[str, Any]) -> None:
-    made["class"]["max_parents"] = 4
-
-
-def claim_without_proof(made: dict[str, Any]) -> None:
-    del made["unique"]
-
-
-def weaker_cnf(made: dict[str, Any]) -> None:
-    made["unique"]["cnf"].pop(0)
-
-
-def added_clause(made: dict[str, Any]) -> None:
-    made["unique"]["cnf"].append([1])
-    made["unique"]["proof"] = ["0"]
-
-
-def garbled_proof(made: dict[str, Any]) -> None:
-    made["unique"]["proof"] = ["1 x 0"]
+    parents, count = next(iter(first_counts(made).items()))
+    first_counts(made)[parents] = str(int(count) + 1)
 
 
 def another_member(made: dict[str, Any]) -> None:
@@ -119,45 +91,37 @@ def another_member(made: dict[str, Any]) -> None:
     made["unique"]["mechanisms"][variable] = f"(not {text})"
 
 
-def empty_proof(made: dict[str, Any]) -> None:
-    made["unique"]["proof"] = []
+FORGERIES: list[tuple[str, Forge, str]] = [
+    ("one count off", one_count_off, "plain counting finds"),
+    ("missing parent set", lambda made: first_counts(made).popitem(), "claims none"),
+    ("another total", lambda made: made.update(count="2"), "claims 2 members; plain counting finds 1"),
+    ("another sum", lambda made: made.update(by_roots=dict.fromkeys(made["by_roots"], "2")), "by_roots"),
+    ("wider class", lambda made: made["class"].update(max_parents=4), "plain counting finds"),
+    ("claim without proof", lambda made: made.pop("unique"), "claim of uniqueness"),
+    ("weaker cnf", lambda made: made["unique"]["cnf"].pop(0), "CNF does not encode"),
+    (
+        "added clause",
+        lambda made: made["unique"].update(cnf=[*made["unique"]["cnf"], [1]], proof=["0"]),
+        "CNF does not encode",
+    ),
+    ("garbled proof", lambda made: made["unique"].update(proof=["1 x 0"]), "not a clause"),
+    ("another member", another_member, "does not replay"),
+    ("empty proof", lambda made: made["unique"].update(proof=[]), "does not end with the empty clause"),
+    (
+        "roots rule for told roots",
+        lambda made: made["class"].update(nested_roots=True),
+        "a rule for root sets, but the instance tells the roots",
+    ),
+    ("version as a fraction", lambda made: made.update(version=2.0), "version is not an integer"),
+    ("malformed", lambda made: made.update(functions=[1, 2]), "malformed"),
+]
 
 
-def roots_rule_for_told_roots(made: dict[str, Any]) -> None:
-    made["class"]["nested_roots"] = True
-
-
-def version_as_a_fraction(made: dict[str, Any]) -> None:
-    made["version"] = 2.0
-
-
-def malformed(made: dict[str, Any]) -> None:
-    made["functions"] = [1, 2]
-
-
-FORGERIES: dict[Callable[[dict[str, Any]], None], str] = {
-    one_count_off: "plain counting finds",
-    missing_parent_set: "claims none",
-    another_total: "claims 2 members; plain counting finds 1",
-    another_sum: "by_roots",
-    wider_class: "plain counting finds",
-    claim_without_proof: "claim of uniqueness",
-    weaker_cnf: "CNF does not encode",
-    added_clause: "CNF does not encode",
-    garbled_proof: "not a clause",
-    another_member: "does not replay",
-    empty_proof: "does not end with the empty clause",
-    roots_rule_for_told_roots: "a rule for root sets, but the instance tells the roots",
-    version_as_a_fraction: "version is not an integer",
-    malformed: "malformed",
-}
-
-
-@pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
-def test_a_forged_certificate_is_refused_with_the_reason(forge: Callable[[dict[str, Any]], None]) -> None:
-    made = copy.deepcopy(as_read(build_certificate(unique_problem(), ModelClass(3))))
+@pytest.mark.parametrize(("forge", "reason"), [entry[1:] for entry in FORGERIES], ids=[entry[0] for entry in FORGERIES])
+def test_a_forged_certificate_is_refused_with_the_reason(forge: Forge, reason: str) -> None:
+    made = as_read(build_certificate(unique_problem(), ModelClass(3)))
     forge(made)
-    with pytest.raises(Refused, match=FORGERIES[forge]):
+    with pytest.raises(Refused, match=reason):
         verify(made, unique_problem())
 
 
@@ -259,7 +223,7 @@ def test_what_is_no_plain_certificate_is_refused_in_one_line(
     text = to_json(build_certificate(unique_problem(), ModelClass(3)))
     twice = '{"count": "9", ' + text.lstrip()[1:]
     assert "key 'count' occurs twice in one object" in verdict_on(tmp_path, twice, capsys)
-    changes: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+    changes: list[tuple[str, Forge]] = [
         ("no field 'claim'", lambda made: made.update(claim="unique among all")),
         ("no field 'note'", lambda made: made["class"].update(note="")),
         ("no field 'note'", lambda made: made["unique"].update(note="")),
@@ -291,11 +255,6 @@ def test_sizes_are_those_of_naive_enumeration(operators: tuple[str, ...], num_va
     assert listed == {t.bits for t in tables if all(depends_on(t, i) for i in range(num_vars))}
 
 
-def capped_as_read(made: dict[str, Any]) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(to_json(made))
-    return read
-
-
 @cache
 def small(operators: tuple[str, ...]) -> tuple[Problem, ...]:
     return tuple(small_problems(9, 40, Limits(operators=operators)))
@@ -307,7 +266,7 @@ def test_counts_of_small_problems_are_those_of_brute_force(index: int) -> None:
     """Two problems of each disclosure, in two sets of operators; ten in a soak."""
     problem = small(OPERATOR_SETS[index % 2])[index]
     for max_size in (1, 3, 5):
-        made = capped_as_read(build_certificate(problem, ModelClass(2, max_size)))
+        made = as_read(build_certificate(problem, ModelClass(2, max_size)))
         assert made["count"] == str(len(all_members(problem.task, 2, max_size)))
         assert f"{problem.id}: {made['count']} members" in verify(made, problem)
 
@@ -324,7 +283,7 @@ def test_counts_of_pools_hold(pool: str, model_class: ModelClass) -> None:
     In a soak also under the largest cap, which lists all functions of four variables of up to twelve nodes.
     """
     for problem in dev_problems(pool)[:: effort(47, 9)]:
-        made = capped_as_read(build_certificate(problem, model_class))
+        made = as_read(build_certificate(problem, model_class))
         assert made["count"] == str(VersionSpace(problem.task, model_class).count)
         assert f"formula size <= {model_class.max_size}" in verify(made, problem)
 
@@ -341,7 +300,7 @@ def unique() -> tuple[Problem, ModelClass]:
 
 def test_a_claim_of_uniqueness_under_a_cap_holds_and_carries_a_proof() -> None:
     problem, model_class = unique()
-    made = capped_as_read(build_certificate(problem, model_class))
+    made = as_read(build_certificate(problem, model_class))
     assert made["unique"]["proof"]
     assert " 1 members " in verify(made, problem)
     made["class"]["max_size"] = model_class.max_size + 1 if model_class.max_size else None
@@ -351,7 +310,7 @@ def test_a_claim_of_uniqueness_under_a_cap_holds_and_carries_a_proof() -> None:
 
 def test_forgeries_are_refused_with_the_reason() -> None:
     problem = dev_problems("ordered")[0]
-    made = capped_as_read(build_certificate(problem, ModelClass(3, 9)))
+    made = as_read(build_certificate(problem, ModelClass(3, 9)))
     variable, counts = next((v, c) for v, c in made["functions"].items() if c)
     parents = next(iter(counts))
     counts[parents] = str(int(counts[parents]) + 1)
@@ -360,11 +319,11 @@ def test_forgeries_are_refused_with_the_reason() -> None:
     del counts[parents]
     with pytest.raises(Refused, match="it claims none"):
         verify(made, problem)
-    uncapped = capped_as_read(build_certificate(problem, ModelClass(3)))
+    uncapped = as_read(build_certificate(problem, ModelClass(3)))
     uncapped["class"]["max_size"] = 4
     with pytest.raises(Refused, match="functions of"):
         verify(uncapped, problem)
-    renamed = capped_as_read(build_certificate(problem, ModelClass(3, 9)))
+    renamed = as_read(build_certificate(problem, ModelClass(3, 9)))
     renamed["class"]["in_words"] = "functional parents <= 3, any formula size, Ordered"
     with pytest.raises(
         Refused, match="its class is called 'functional parents <= 3, any formula size, Ordered', but is"
@@ -375,7 +334,7 @@ def test_forgeries_are_refused_with_the_reason() -> None:
 @pytest.mark.parametrize("claimed", [MAX_CAP[4] + 1, 0, "9", True, 9.0])
 def test_sizes_that_cannot_be_recounted_are_refused_in_one_line(claimed: object) -> None:
     problem = dev_problems("ordered")[0]
-    made = capped_as_read(build_certificate(problem, ModelClass(4, 5)))
+    made = as_read(build_certificate(problem, ModelClass(4, 5)))
     made["class"]["max_size"] = claimed
     with pytest.raises(Refused, match="with 4 parents sizes up to 12 can be recounted"):
         verify(made, problem)
@@ -399,7 +358,7 @@ def three_rows(grammar: Grammar = STANDARD) -> Problem:
 
 def test_a_member_outside_the_cap_is_not_the_unique_one() -> None:
     problem = three_rows()
-    made = capped_as_read(build_certificate(problem, ModelClass(2, 3)))
+    made = as_read(build_certificate(problem, ModelClass(2, 3)))
     assert made["unique"]["mechanisms"] == {"C": "(iff A B)"}
     assert " 1 members " in verify(made, problem)
     made["unique"]["mechanisms"]["C"] = "(not (or A B))"
@@ -410,7 +369,7 @@ def test_a_member_outside_the_cap_is_not_the_unique_one() -> None:
 def test_sizes_are_of_the_operators_that_the_class_names() -> None:
     """Where `if` is allowed no least formulas are made of it, and the class says so."""
     problem = three_rows(Grammar((*STANDARD_OPERATORS, "if"), False))
-    made = capped_as_read(build_certificate(problem, ModelClass(2, 3)))
+    made = as_read(build_certificate(problem, ModelClass(2, 3)))
     words = "functional parents <= 2, formula size <= 3 over not and or xor iff, Ordered"
     assert made["class"]["in_words"] == words
     assert words in verify(made, problem)

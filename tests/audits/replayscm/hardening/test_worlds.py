@@ -177,18 +177,7 @@ def test_no_proof_rests_on_the_thresholds_that_were_drawn() -> None:
     assert any(isinstance(outcome, Found) for outcome in outcomes)
 
 
-def test_what_is_impossible_with_one_seed_is_reached_with_none() -> None:
-    impossible = 0
-    for number in range(12):
-        problem = gold_problem(number, SETTINGS[number % 3], Shape(roots=2, endogenous=2, units=2, training=1))
-        outcomes = [counterexample_worlds(problem, seed, max_targets=0).outcome for seed in range(3)]
-        kinds = {type(outcome) for outcome in outcomes}
-        assert not {Impossible, Found} <= kinds
-        impossible += Impossible in kinds
-    assert impossible >= 3
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_one_member_is_counted_in_the_written_item(seed: int, tmp_path: Path) -> None:
     pool = shared_file("thr.jsonl", part="replayscm/adversarial")
     out, report = tmp_path / "out.jsonl", tmp_path / "report.jsonl"
