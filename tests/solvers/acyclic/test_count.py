@@ -142,18 +142,6 @@ def test_what_can_be_put_in_an_order() -> None:
 # --- Sums in kernels, on numbers of several words, against every choice one by one ------------------------------------
 
 
-def sums_by_enumeration(options: dict[int, dict[int, int]]) -> int:
-    """Add up the products of all choices in which variables can be put in an order behind their parents."""
-    whole = 0
-    for chosen in product(*(own.items() for own in options.values())):
-        parents = dict(zip(options, (mask for mask, _ in chosen), strict=True))
-        while ready := [v for v, mask in parents.items() if not any(mask >> u & 1 for u in parents)]:
-            for v in ready:
-                del parents[v]
-        whole += 0 if parents else prod(weight for _, weight in chosen)
-    return whole
-
-
 @pytest.mark.parametrize(("bits", "words"), [(3, 1), (40, 3), (61, 4)])
 def test_totals_and_layers_are_sums_over_all_choices(bits: int, words: int) -> None:
     rng, largest = Random(bits), 0
@@ -164,7 +152,7 @@ def test_totals_and_layers_are_sums_over_all_choices(bits: int, words: int) -> N
                 for v in sorted(rng.sample(range(6), number))
             }
             weights = Weights(options, sum(1 << v for v in range(6) if v not in options))
-            expected = sums_by_enumeration(options)
+            expected = by_enumeration(options)
             assert total(weights) == Layers(weights).total == expected
             assert weights.words is not None
             largest = max(largest, weights.words.limbs)
@@ -175,7 +163,7 @@ def test_weights_that_are_no_words_are_summed_as_well() -> None:
     options = {0: {0: 1 << 64, 2: 3}, 1: {0: 5, 1: 7}}
     weights = Weights(options, 0)
     assert weights.words is None
-    assert total(weights) == Layers(weights).total == sums_by_enumeration(options)
+    assert total(weights) == Layers(weights).total == by_enumeration(options)
 
 
 # --- Sums by elimination: against all choices, against sums over what can come first, and closed forms at 40 variables
@@ -202,12 +190,6 @@ def near(num_vars: int, reach: int, terms: int | None = None) -> Weights:
         sets = [chosen for k in range(3) for chosen in combinations(others, k)]
         options[v] = {1 | sum(1 << u for u in chosen): 1 + len(chosen) for chosen in sets}
     return Weights(options, 1, terms=terms)
-
-
-@pytest.mark.parametrize("reach", [1, 2])
-def test_the_same_sum_as_over_what_can_come_first(reach: int) -> None:
-    assert near(11, reach).elimination is not None
-    assert total(near(11, reach)) == count._sum_by_sinks(near(11, reach))
 
 
 def test_a_path_of_forty_is_summed_by_a_recurrence() -> None:
@@ -275,26 +257,13 @@ def probabilities(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[tup
 
 def expected(weights: Weights) -> dict[tuple[tuple[int, int], ...], Fraction]:
     """Of every acyclic choice, by going through all choices."""
-    found, whole = {}, 0
+    found = {}
     for choice in product(*(own.items() for own in weights.options)):
         chosen = {v: mask for v, (mask, _) in zip(weights.endogenous, choice, strict=True)}
-        weight = 1
-        for _, own in choice:
-            weight *= own
-        if weight and acyclic(chosen):
+        weight = prod(own for _, own in choice)
+        if weight and is_acyclic(chosen):
             found[tuple(sorted(chosen.items()))] = weight
-            whole += weight
-    return {key: Fraction(weight, whole) for key, weight in found.items()}
-
-
-def acyclic(chosen: dict[int, int]) -> bool:
-    left = set(chosen)
-    while left:
-        ready = {v for v in left if not any(chosen[v] >> u & 1 for u in left)}
-        if not ready:
-            return False
-        left -= ready
-    return True
+    return {key: Fraction(weight, sum(found.values())) for key, weight in found.items()}
 
 
 def problems() -> Iterator[tuple[Weights, Random]]:
@@ -348,7 +317,7 @@ def test_what_elimination_counts_is_drawn(num_vars: int) -> None:
     assert several.total == total(near(num_vars, 2))
     assert drawn[0] == drawn[1] != drawn[2]
     for chosen in drawn:
-        assert acyclic(chosen)
+        assert is_acyclic(chosen)
         assert all(chosen[v] in own for v, own in zip(weights.endogenous, weights.options, strict=True))
         placed = 1
         for v, mask in chosen.items():
@@ -373,7 +342,7 @@ def test_where_only_the_sum_is_in_reach() -> None:
     several = Draws(weights)
     assert {type(part) for part in several._parts} == {draws._SequentialSampler}
     assert several.total == total(dense(8, 10**11, 0))
-    assert acyclic(several.draw(Random(0)))
+    assert is_acyclic(several.draw(Random(0)))
 
 
 def test_too_many_terms_are_refused_in_a_line() -> None:

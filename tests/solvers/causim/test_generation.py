@@ -10,7 +10,6 @@ import sys
 from fractions import Fraction
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,14 +19,14 @@ from calibrant.bench.causim.verdict import METRICS
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import Version, grow
-from calibrant.dsl.causim.item import CausimItem, Labels, Task
+from calibrant.dsl.causim.item import CausimItem, Task
 from calibrant.dsl.causim.model import Model, ModelError, assignment_text, plain, run, symbol
-from calibrant.dsl.causim.question import TYPES, Question, project, record_of
+from calibrant.dsl.causim.question import TYPES, Question, project
 from calibrant.dsl.causim.records import read_pool, record_of_item, write_pool
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.json_objects import without_think_pairs
-from calibrant.solvers.causim.exact import AnswerSet, Judge
+from calibrant.solvers.causim.exact import Judge
 from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.causim.generation import (
     Caps,
@@ -41,6 +40,7 @@ from calibrant.solvers.causim.generation import (
 )
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
 from tests.support.causim.models import bundles, questions, random_graph, random_model, random_question, vectors
+from tests.support.commands import CHECKOUT
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +57,6 @@ def test_labels_are_what_running_every_world_says(items: list[CausimItem]) -> No
         assert (labels.size, labels.trivial) == (len(worked.answers), worked.trivial)
         assert (labels.effect_all, labels.effect_some) == (worked.effect_all, worked.effect_some)
         assert labels.copy is worked.copy
-
-
-def test_every_item_is_answered_right_by_its_own_world_and_by_the_engine(items: list[CausimItem]) -> None:
-    for item in items:
-        members = AnswerSet(item.task.model, item.task.question)
-        picked = members.pick()
-        assert isinstance(picked, Found)
-        assert members.contains(picked.value)
-
-
-def test_pools_are_read_as_they_were_written(items: list[CausimItem], tmp_path: Path) -> None:
-    write_pool(tmp_path / "pool.jsonl", items, name="ours")
-    assert read_pool(tmp_path / "pool.jsonl").items == tuple(items)
 
 
 def test_a_program_depends_on_seed_and_number_alone(tmp_path: Path) -> None:
@@ -122,27 +109,21 @@ def test_changed_lines_are_refused_with_the_file(
 
 
 def test_items_do_not_depend_on_the_hash_seed() -> None:
+    """Of this process, whose seed is another in each run, and of a fresh one."""
     program = (
         "from calibrant.solvers.causim.generation import generated_items\n"
         "from calibrant.solvers.causim.experiments import minimal_evidence\n"
         "for item in generated_items(5, 'layered', 1, nodes=5, num_questions=1):\n"
         "    print(item, minimal_evidence(item.task.model, item.task.question, item.sealed.world))\n"
     )
-    checkout = Path(__file__).resolve().parents[3]
-    printed = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=checkout,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    ]
-    assert printed[0].count("\n") > 15
-    assert printed[0] == printed[1]
+    variables = {**os.environ, "PYTHONHASHSEED": "0"}
+    fresh = subprocess.run(
+        [sys.executable, "-c", program], cwd=CHECKOUT, env=variables, capture_output=True, text=True, check=True
+    )
+    items = list(generated_items(5, "layered", 1, nodes=5, num_questions=1))
+    here = [f"{i} {minimal_evidence(i.task.model, i.task.question, i.sealed.world)}" for i in items]
+    assert len(here) > 15
+    assert fresh.stdout.splitlines() == here
 
 
 def test_a_copied_item_has_the_same_record() -> None:
@@ -247,21 +228,6 @@ def versions() -> list[Version]:
 @pytest.fixture(scope="module")
 def exchanged_items(versions: list[Version]) -> list[CausimItem]:
     return [item for version in versions for item in items_of_version(version, "p", num_questions=3)]
-
-
-def labelled(exchanged_items: list[CausimItem]) -> dict[tuple[int, str, bytes], Labels]:
-    encode = msgspec.json.Encoder(order="deterministic").encode
-    return {
-        (item.version, item.task.question.type, encode(record_of(item.task.question))): item.labels
-        for item in exchanged_items
-    }
-
-
-def repeat_an_answer(file: dict[str, Any]) -> None:
-    """Put a copy of the first answer in the place of the second, of an instance that has two."""
-    supports = [instance["expected_output"]["support"] for instance in file["instances"]]
-    support = next(support for support in supports if len(support) > 1)
-    support[1] = support[0]
 
 
 def test_without_caps_the_pipeline_stores_the_complete_set_and_with_caps_a_part(

@@ -11,7 +11,6 @@ import pytest
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula
 from calibrant.dsl.formulas.text import parse
-from calibrant.solvers.formulas.catalogue import may_be_expressible
 from calibrant.solvers.formulas.sat_synthesis import (
     SYMMETRY_BREAKS,
     SatSynthesis,
@@ -19,7 +18,7 @@ from calibrant.solvers.formulas.sat_synthesis import (
     TreeEncoding,
 )
 from calibrant.solvers.formulas.synthesis import least_formula
-from calibrant.solvers.outcome import Budget, BudgetSpent, Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.outcome import Budget, BudgetSpent, Found
 from calibrant.solvers.sat import Conflicts
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import least_size_by_enumeration
@@ -27,62 +26,30 @@ from tests.support.replayscm.brute_force import least_size_by_enumeration
 NAMES = tuple("abcdefghij")
 
 
-def least_formula_by_sat(
+def least_formula_by_sat(search: SatSynthesis, budget: Budget, at_most: int | None = None) -> Formula | None:
+    """Return a formula of least size, None if that is over `at_most`."""
+    while at_most is None or search.lower_bound <= at_most:
+        if (formula := search.advance(budget)) is not None:
+            return formula
+    return None
+
+
+def sat_size(
     partial: PartialTable,
-    names: Sequence[str],
     *,
     operators: Iterable[str] = STANDARD_OPERATORS,
     at_most: int | None = None,
-    budget: Budget | None = None,
     symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-) -> Outcome[Formula]:
-    """Find a formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
-
-    names: names[i] is variable i of the table
-    """
-    search = SatSynthesis(partial, names, operators=operators, symmetry_breaks=symmetry_breaks)
-    over = f"over {', '.join(names) or 'no variables'}"
-    nothing = Impossible(f"no formula of any size {over} agrees with the table")
-    if partial.num_vars == 0 or not may_be_expressible(partial, search.operators):
-        return nothing
-    largest = largest_least_size(partial.num_vars, search.operators)
-    spending = budget or Budget()
-    while at_most is None or search.lower_bound <= at_most:
-        if largest is not None and search.lower_bound > largest:
-            return nothing
-        try:
-            formula = search.advance(spending)
-        except BudgetSpent:
-            bound = search.lower_bound
-            return OutOfBudget(f"no formula of size < {bound} {over} agrees with the table", bound)
-        if formula is not None:
-            return Found(formula)
-    return Impossible(f"no formula of size <= {at_most} {over} agrees with the table")
-
-
-def largest_least_size(num_vars: int, operators: tuple[str, ...]) -> int | None:
-    """Return a bound on least sizes for the classes where `may_be_expressible` is not final; None for all others."""
-    match operators:
-        case () | ("not",):
-            return 1 + len(operators)
-        case ("and",) | ("or",):
-            return num_vars + 1
-        case ("xor",) | ("not", "xor"):  # all variables under one operator, or (xor a a) for a constant
-            return max(num_vars + 1, 3) + ("not" in operators)
-        case _:
-            return None
-
-
-def sat_size(partial: PartialTable, **options: object) -> int | None:
-    """Return the size found, None for `Impossible`; the formula is checked on every determined row."""
+) -> int | None:
+    """Return the least size, None if it is over `at_most`; the formula is checked on every determined row."""
     names = NAMES[: partial.num_vars]
-    outcome = least_formula_by_sat(partial, names, **options)  # type: ignore[arg-type]
-    if isinstance(outcome, Impossible):
+    search = SatSynthesis(partial, names, operators=operators, symmetry_breaks=symmetry_breaks)
+    formula = least_formula_by_sat(search, Budget(), at_most)
+    if formula is None:
         return None
-    assert isinstance(outcome, Found)
-    assert partial.agrees(from_formula(outcome.value, names))
-    assert outcome.value.mentioned <= set(names)
-    return outcome.value.size
+    assert partial.agrees(from_formula(formula, names))
+    assert formula.mentioned <= set(names)
+    return formula.size
 
 
 def random_formula(random: Random, names: tuple[str, ...]) -> Formula:
@@ -249,39 +216,19 @@ def test_every_formula_of_a_size_is_encoded_once() -> None:
     assert num_trees([]) == trees[5]
 
 
-# --- impossible, and out of budget ----------------------------------------------------------------------------------
-
-
-def test_impossible_says_what_was_exhausted() -> None:
-    parity = complete(from_formula(parse("(xor a b c)"), NAMES[:3]))
-    assert least_formula_by_sat(parity, NAMES[:3], at_most=3) == Impossible(
-        "no formula of size <= 3 over a, b, c agrees with the table"
-    )
-    for operators in (("and", "or"), ("and",), ("not",), ()):
-        assert least_formula_by_sat(parity, NAMES[:3], operators=operators) == Impossible(
-            "no formula of any size over a, b, c agrees with the table"
-        )
-    assert least_formula_by_sat(PartialTable(0, 0, 0), ()) == Impossible(
-        "no formula of any size over no variables agrees with the table"
-    )
+# --- out of budget --------------------------------------------------------------------------------------------------
 
 
 def test_a_budget_ends_the_search_with_what_was_proven() -> None:
     hard = complete(from_formula(parse("(xor c (iff c e a (or b a)) (and (not b) a d) e)"), NAMES[:5]))
-    small, large = Budget(200), Budget(2000)
-    one, other = (least_formula_by_sat(hard, NAMES[:5], budget=budget) for budget in (small, large))
-    assert isinstance(one, OutOfBudget)
-    assert isinstance(other, OutOfBudget)
-    assert one.lower_bound is not None
-    assert other.lower_bound is not None
-    assert 1 < one.lower_bound <= other.lower_bound <= 15
-    assert small.exhausted
-    assert one == least_formula_by_sat(hard, NAMES[:5], budget=Budget(200))
-
-
-def test_the_same_question_has_the_same_answer() -> None:
-    partial = random_partial(Random(8), 6, 12)
-    assert least_formula_by_sat(partial, NAMES[:6]) == least_formula_by_sat(partial, NAMES[:6])
+    bounds = []
+    for conflicts in (200, 200, 2_000):
+        search, budget = SatSynthesis(hard, NAMES[:5]), Budget(conflicts)
+        with pytest.raises(BudgetSpent):
+            least_formula_by_sat(search, budget)
+        assert budget.exhausted
+        bounds.append(search.lower_bound)
+    assert 1 < bounds[0] == bounds[1] <= bounds[2] <= 15
 
 
 def test_rows_are_demanded_only_when_a_candidate_fails() -> None:
@@ -297,8 +244,8 @@ def test_rows_are_demanded_only_when_a_candidate_fails() -> None:
 
 def test_names_and_sizes_have_to_fit() -> None:
     with pytest.raises(ValueError, match="2 names"):
-        least_formula_by_sat(PartialTable(3, 0, 0), ("a", "b"))
+        SatSynthesis(PartialTable(3, 0, 0), ("a", "b"))
     with pytest.raises(ValueError, match="both are 1 or more"):
         TreeEncoding(2, 0, STANDARD_OPERATORS)
     with pytest.raises(ValueError, match="exact synthesis"):
-        least_formula_by_sat(PartialTable(1, 0, 0), ("a",), operators=("if",))
+        SatSynthesis(PartialTable(1, 0, 0), ("a",), operators=("if",))

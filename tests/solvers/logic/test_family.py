@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
 
@@ -178,82 +178,6 @@ def test_families_are_those_of_the_listing(part: int) -> None:
 # --- Properties of families: what must not change a number, what may only fall, uniform draws, budgets ----------------
 
 
-def _shuffled(task: Task, rng: random.Random) -> Task:
-    """Return the task with edges, rows and columns in another order."""
-    rows = rng.sample(range(len(task.experiments)), len(task.experiments))
-    columns = rng.sample(range(len(task.setup.readouts)), len(task.setup.readouts))
-    setup = task.setup
-    return replace(
-        task,
-        prior=tuple(rng.sample(task.prior, len(task.prior))),
-        setup=Setup(
-            tuple(rng.sample(setup.stimuli, len(setup.stimuli))),
-            tuple(rng.sample(setup.inhibitors, len(setup.inhibitors))),
-            tuple(setup.readouts[c] for c in columns),
-        ),
-        experiments=tuple(task.experiments[r] for r in rows),
-        values=tuple(tuple(task.values[r][c] for c in columns) for r in rows),
-    )
-
-
-def test_order_of_edges_rows_and_columns_changes_nothing() -> None:
-    for index, task in enumerate(random_tasks(21, 12)):
-        family, second = _family(task), _family(_shuffled(task, random.Random(index)))
-        assert (family.spectrum, family.clauses(), family.edges()) == (
-            second.spectrum,
-            second.clauses(),
-            second.edges(),
-        )
-        assert list(map(set, family.pairs())) == list(map(set, second.pairs()))
-
-
-def test_names_change_no_count_without_compression() -> None:
-    for index, task in enumerate(random_tasks(22, 12)):
-        task = replace(task, options=replace(task.options, compress=False))
-        names = sorted({n for e in task.prior for n in (e.source, e.target)} | {"absent"} | set(task.setup.stimuli))
-        new = dict(
-            zip(names, random.Random(index).sample([f"x{i}" for i in range(len(names))], len(names)), strict=True)
-        )
-        setup = Setup(
-            *(
-                tuple(new.get(n, n) for n in part)
-                for part in (task.setup.stimuli, task.setup.inhibitors, task.setup.readouts)
-            )
-        )
-        experiments = tuple(
-            Experiment(frozenset(new[n] for n in x.on), frozenset(new.get(n, n) for n in x.inhibited))
-            for x in task.experiments
-        )
-        prior = tuple(Edge(new[e.source], e.sign, new[e.target]) for e in task.prior)
-        renamed = replace(task, prior=prior, setup=setup, experiments=experiments)
-        family, second = _family(task), _family(renamed)
-        assert family.spectrum == second.spectrum
-        assert Counter(family.clauses().values()) == Counter(second.clauses().values())
-
-
-def test_a_duplicate_experiment_doubles_its_costs() -> None:
-    for task in random_tasks(23, 10):
-        twice = replace(task, experiments=task.experiments * 2, values=task.values * 2)
-        family, second = _family(task), _family(twice)
-        assert second.optimum == (2 * family.optimum[0], family.optimum[1])
-        if "." in task.tolerance.fit and family.misfit_limit == 0:
-            assert second.count == family.count
-
-
-def test_families_shrink_with_their_tolerances() -> None:
-    for task in random_tasks(24, 8):
-        counts = [
-            [_family(replace(task, tolerance=Tolerance(fit, size))).count for size in (0, 1, 4, None)]
-            for fit in ("0", "0.3", "1", "any")
-        ]
-        for row, following in pairwise(counts):
-            assert all(a <= b for a, b in zip(row, following, strict=True))
-        assert all(row == sorted(row) for row in counts)
-        total = solve_class(task)
-        assert isinstance(total, Found)
-        assert counts[-1][-1] == total.value.count
-
-
 def test_draws_are_members_and_uniform() -> None:
     """Chi-square with 33 degrees of freedom: 63.9 is exceeded once in a thousand; the seed is fixed."""
     vector = next(iter(vectors_of("family")))
@@ -273,24 +197,6 @@ def test_draws_of_one_size() -> None:
     assert set(outcome.value.draw_sized(3, np.random.default_rng(1), 400)) == models
     with pytest.raises(ValueError, match="no member of size 99"):
         outcome.value.draw_sized(99, np.random.default_rng(1), 1)
-
-
-def test_readings_only_remove_members() -> None:
-    for index, task in enumerate(random_tasks(25, 10)):
-        rng = random.Random(index)
-        family = _family(task)
-        for experiment in rng.sample(candidate_experiments(task.setup), 2):
-            outcomes = family.outcomes(experiment)
-            assert sum(outcomes.values()) == family.count
-            reading = rng.choice(sorted(outcomes))
-            after = family.after(experiment, reading)
-            assert after.count == outcomes[reading]
-            assert all(map(after.fits, after.models()))
-            family = after
-            impossible = family.after(experiment, "".join("1" if c == "0" else "0" for c in reading))
-            assert (impossible.count, list(impossible.models()), impossible.clauses()) == (0, [], {})
-            with pytest.raises(LogicError, match="digits of 0 and 1"):
-                family.after(experiment, "2")
 
 
 def test_verdicts_are_tables_of_the_questions() -> None:

@@ -95,19 +95,6 @@ def test_order_and_spelling_change_nothing(format_name: str) -> None:
         assert plain.compare(twisted).is_equal
 
 
-def test_renaming_translates_every_answer() -> None:
-    for formulas, _ in _networks(3):
-        text = text_of(formulas, "bnet")
-        translated = parse_network(text.replace("n", "Z.").encode())
-        network = _read(formulas)
-        expected = {name.replace("n", "Z."): f for name, f in network.to_dict()["functions"].items()}
-        for function in expected.values():
-            function["inputs"] = [name.replace("n", "Z.") for name in function["inputs"]]
-        assert translated.to_dict()["functions"] == expected
-        assert translated.fixed_points() == network.fixed_points()
-        assert translated.attractors() == network.attractors()
-
-
 def test_written_networks_are_read_as_the_same() -> None:
     for formulas, _ in _networks(4):
         network = _read(formulas)
