@@ -21,6 +21,7 @@ import yaml
 
 from tests.support import effort, soak
 from tests.support.commands import CHECKOUT
+from tests.support.packages import needs
 
 
 # --- The tasks of tasks.py: what each runs, where, and all that continuous integration runs ---------------------------
@@ -357,30 +358,43 @@ UPDATE = "apt-get update -qq [noninteractive]"
 INSTALL = "apt-get install -y -qq --no-install-recommends chromium [noninteractive]"
 
 
-def test_a_missing_browser_is_installed_before_the_tests(machine: BareMachine) -> None:
-    machine.stub("id", "echo 0")
-    machine.stub("apt-get")
-    code, said, calls = machine.run(CI="true")
-    assert (code, calls) == (0, ["id -u []", UPDATE, INSTALL, *TESTS])
-    assert said == "chromium is missing: installing it from the distribution's packages\n"
+ASKED = ["id -u []"]
+BARE: dict[str, tuple[dict[str, str], dict[str, str], list[str], list[str]]] = {
+    # stubs beside python3, variables, calls before the tests, lines of standard error
+    "as root": (
+        {"id": "echo 0", "apt-get": ""},
+        {"CI": "true"},
+        [*ASKED, UPDATE, INSTALL],
+        ["chromium is missing: installing it from the distribution's packages"],
+    ),
+    "without rights": (
+        {"id": "echo 1000", "sudo": "exit 1", "apt-get": ""},
+        {"CI": "true"},
+        [*ASKED, "sudo -n true []"],
+        ["only root can install it", "the browser tests will fail"],
+    ),
+    "where the installation fails": (
+        {"id": "echo 0", "apt-get": "exit 100"},
+        {"CI": "true"},
+        [*ASKED, UPDATE],
+        ["chromium could not be installed: the browser tests will fail"],
+    ),
+    "with a browser": ({"chromium-browser": ""}, {"CI": "true"}, [], []),
+    "without continuous integration": ({}, {}, [], []),
+}
 
 
-def test_without_rights_it_says_what_will_fail_and_goes_on(machine: BareMachine) -> None:
-    machine.stub("id", "echo 1000")
-    machine.stub("sudo", "exit 1")
-    machine.stub("apt-get")
-    code, said, calls = machine.run(CI="true")
-    assert (code, calls) == (0, ["id -u []", "sudo -n true []", *TESTS])
-    assert "only root can install it" in said
-    assert "the browser tests will fail" in said
-
-
-def test_an_installation_that_fails_is_said(machine: BareMachine) -> None:
-    machine.stub("id", "echo 0")
-    machine.stub("apt-get", "exit 100")
-    code, said, calls = machine.run(CI="true")
-    assert (code, calls) == (0, ["id -u []", UPDATE, *TESTS])
-    assert said.endswith("chromium could not be installed: the browser tests will fail\n")
+@pytest.mark.parametrize("name", BARE)
+def test_a_missing_browser_is_installed_before_the_tests_or_what_will_fail_is_said(
+    machine: BareMachine, name: str
+) -> None:
+    stubs, variables, expected, lines = BARE[name]
+    for command, more in stubs.items():
+        machine.stub(command, more)
+    code, said, calls = machine.run(**variables)
+    assert (code, calls) == (0, [*expected, *TESTS])
+    assert all(line in said for line in lines)
+    assert bool(said) == bool(lines)
 
 
 def test_what_fails_ends_the_run(machine: BareMachine) -> None:
@@ -388,32 +402,16 @@ def test_what_fails_ends_the_run(machine: BareMachine) -> None:
     assert machine.run() == (3, "", [*TESTS])
 
 
-@pytest.mark.parametrize(("browser", "environment"), [("chromium-browser", {"CI": "true"}), (None, {})])
-def test_nothing_is_installed_where_it_is_not_needed(
-    machine: BareMachine, browser: str | None, environment: dict[str, str]
-) -> None:
-    if browser:
-        machine.stub(browser)
-    assert machine.run(**environment) == (0, "", [*TESTS])
-
-
-@pytest.mark.parametrize(("ci", "outcome"), [("true", "1 failed"), ("", "1 skipped")])
-def test_browser_tests_are_required_in_continuous_integration(tmp_path: Path, ci: str, outcome: str) -> None:
-    test = tmp_path / "test_page.py"
-    test.write_text(
+def test_browser_tests_are_required_in_continuous_integration(tmp_path: Path) -> None:
+    (tmp_path / "test_page.py").write_text(
         "from tests.support.browser import needs_chromium, pressed\n"
         "@needs_chromium\n"
         "def test_page(tmp_path):\n"
         "    pressed('<body></body>', '', tmp_path)\n",
         encoding="utf-8",
     )
-    environment = {**_inherited(), "PATH": str(tmp_path), "CI": ci, "PYTHONPATH": str(CHECKOUT)}
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(tmp_path), _temporary(tmp_path)]
-    line = [sys.executable, "-m", "pytest", *options, str(test)]
-    done = subprocess.run(
-        line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
-    )
-    assert f"{outcome} in" in done.stdout
+    for ci, outcome in (("true", "1 failed"), ("", "1 skipped")):
+        assert f"{outcome} in" in _pytest(tmp_path, "test_page.py", CI=ci, PATH=str(tmp_path))
 
 
 def _temporary(folder: Path) -> str:
@@ -453,13 +451,13 @@ def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("ci", "outcome"), [("true", "1 error in"), ("", "1 skipped in")])
-def test_packages_are_required_in_continuous_integration(tmp_path: Path, ci: str, outcome: str) -> None:
-    needing = "from tests.support.packages import needs\nneeds('no_such_package')\nimport no_such_package\n"
-    (tmp_path / "test_adapter.py").write_text(needing, encoding="utf-8")
-    said = _pytest(tmp_path, "test_adapter.py", CI=ci)
-    assert "no no_such_package in this environment" in said
-    assert outcome in said
+def test_packages_are_required_in_continuous_integration(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = {"true": pytest.fail.Exception, "": pytest.skip.Exception}
+    for ci, outcome in outcomes.items():
+        monkeypatch.setenv("CI", ci)
+        with pytest.raises(outcome, match="no no_such_package in this environment"):
+            needs("no_such_package")
+        needs("json")
 
 
 def test_integrations_are_collected_only_where_they_are_named(tmp_path: Path) -> None:

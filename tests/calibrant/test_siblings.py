@@ -100,15 +100,17 @@ def test_a_pool_of_a_named_benchmark_has_its_type(tmp_path: Path) -> None:
     assert_type(calibrant.load_pool(_pool("causim", tmp_path), of="causim"), calibrant.Pool[CausimItem])
 
 
-@pytest.mark.parametrize("of", SIBLINGS)
+@pytest.mark.parametrize("of", [*SIBLINGS, "replayscm"])
 def test_scoring_imports_no_audit_no_yaml_and_no_solver_but_that_of_the_answer_set(of: str, tmp_path: Path) -> None:
+    pool = bundled_pool("ordered") if of == "replayscm" else _pool(of, tmp_path)
+    compiler = () if of == "replayscm" else ("numba",)
     source = f"""
 import sys
 import calibrant
-pool = calibrant.load_pool({str(_pool(of, tmp_path))!r})
+pool = calibrant.load_pool({str(pool)!r})
 calibrant.score(pool[0], "{{}}")
 solvers = [f"solvers.{{of}}" for of in ("replayscm", "blickets", "causalab")]
-heavy = ("yaml", "numba", *(f"calibrant.{{package}}" for package in ("audits", "baselines", *solvers)))
+heavy = ("yaml", *{compiler}, *(f"calibrant.{{package}}" for package in ("audits", "baselines", *solvers)))
 print(sorted(name for name in sys.modules if name.startswith(heavy)))
 """
     assert program("-c", source).stdout == "[]\n"
