@@ -99,14 +99,15 @@ ENTRY, ARROW = (
 LEGEND = SPACING.margin + 36  # x of the texts of the legend
 
 
-def layered_svg(picture: LayeredPicture, meanings: Mapping[Mark, str] = MEANINGS) -> str:
+def layered_svg(picture: LayeredPicture, meanings: Mapping[Mark, str] = MEANINGS, prefix: str = "") -> str:
     """Return one SVG in the design's colour tokens; all texts are escaped.
 
-    meanings: texts of the legend by mark
+    meanings: texts of the legend by mark; prefix: of ids, unique in a page with several drawings
     """
     layout = Layers({node.name: node.parents for node in picture.nodes}, _widths(picture), SPACING)
-    marks = [arrow_heads(("", "cut"), "tip-")]
-    marks += [_edge(parent, node, layout) for node in picture.nodes for parent in node.parents]
+    heads = f"{prefix}tip-"
+    marks = [arrow_heads(("", "cut"), heads)]
+    marks += [_edge(parent, node, layout, heads) for node in picture.nodes for parent in node.parents]
     marks += [_node(node, layout) for node in picture.nodes]
     marks += [
         _legend_line(mark, meanings[mark], layout.height + LINE * (k + 0.5)) for k, mark in enumerate(picture.marks)
@@ -130,11 +131,11 @@ def _chip_width(node: LayeredNode) -> float:
     return text_width(node.noise, 12, "mono") + 10
 
 
-def _edge(parent: str, child: LayeredNode, layout: Layers) -> str:
+def _edge(parent: str, child: LayeredNode, layout: Layers, heads: str) -> str:
     share = ENTRY * (child.parents.index(parent) + 0.5) / len(child.parents)
     is_cut = Mark.SET in child.marks
     title = f"{parent} -> {child.name}" + (", cut by do" if is_cut else "")
-    return arrow(curve_path(layout.route(parent, child.name, share)), "cut" if is_cut else "", "tip-", title)
+    return arrow(curve_path(layout.route(parent, child.name, share)), "cut" if is_cut else "", heads, title)
 
 
 def _node(node: LayeredNode, layout: Layers) -> str:

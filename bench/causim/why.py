@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from shlex import quote
 from typing import Any
+from zlib import crc32
 
 from markupsafe import Markup
 
@@ -69,7 +70,8 @@ def graph(why: QuestionWhy) -> str:
     for node in why.nodes:
         marks = {Mark.SET} if node.do is not None else {Mark.CHANGED} if is_open[node.name] else set()
         nodes.append(LayeredNode(node.name, node.parents, noise_words(node), value_words(node), frozenset(marks)))
-    return layered_svg(LayeredPicture("", "", tuple(nodes)), meanings=MEANINGS)
+    prefix = f"q{crc32(why.item.encode('utf-8', 'surrogatepass')):08x}-"  # ids hold no spaces, as names of items may
+    return layered_svg(LayeredPicture("", "", tuple(nodes)), MEANINGS, prefix)
 
 
 MEANINGS = {

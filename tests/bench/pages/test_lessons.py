@@ -357,3 +357,11 @@ def test_an_equation_names_its_causes_and_not_the_words_of_its_base() -> None:
     member = LabMember({"y": "2 * base + room heat + its base", "z": "its base"}, "")
     named = {(cause, effect) for cause in ("base", "room heat", "heat", "its") for effect in "yz"}
     assert {edge for edge in named if depends(member, edge)} == {("base", "y"), ("room heat", "y")}
+
+
+def test_no_id_stands_twice_on_a_page_of_several_items(tmp_path: Path) -> None:
+    page = tmp_path / "list.html"
+    assert called("list", bundled_sample("causim"), "--html", page).returncode == 0
+    ids = re.findall(r' id="([^"]*)"', page.read_text(encoding="utf-8"))
+    assert sum(name.endswith("tip-plain") for name in ids) > 1  # of arrow heads: every drawing defines its own
+    assert len(ids) == len({*ids})
