@@ -6,6 +6,7 @@ original, Ext, CEx; disclosures; tasks with and without a reference), over the l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -177,9 +178,10 @@ class Contrast:
 
     def make(self, rows: Sequence[Row], facts: PoolFacts | None = None, *, with_paper: bool) -> Table | None:
         """Return the table; None if no row of the report is in it."""
+        sided = [*self.lines(rows, facts or PoolFacts())]
         lines = [
             TableRow(labels, tuple(cell for column in self.columns for cell in column.cells(sides)))
-            for labels, sides in self.lines(rows, facts or PoolFacts())
+            for labels, sides in (_with_pools(sided) if self.labels == BY_SYSTEM else sided)
         ]
         headings = tuple(heading for column in self.columns for heading in column.headings)
         if self.labels != BY_SYSTEM:
@@ -191,6 +193,14 @@ class Contrast:
         printed = printed_rows(self.id, keys, ("system", "n")) if with_paper else []
         notes = (f"The last {len(printed)} rows are printed in the paper's Table {self.id}.",) if printed else ()
         return Table(self.id, self.title, self.caption, self.labels, headings, (*lines, *printed), notes)
+
+
+def _with_pools(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines, with the pools behind the name of a system that has several."""
+    num_lines = Counter(system for (system, *_), _ in lines)
+    for (system, *others), sides in lines:
+        pools = ", ".join(dict.fromkeys(map(pool_name, sides.values())))
+        yield (f"{system} ({pools})" if num_lines[system] > 1 else system, *others), sides
 
 
 def rates(*columns: tuple[str, str, str, str]) -> Columns:

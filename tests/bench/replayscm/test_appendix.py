@@ -122,6 +122,17 @@ def test_the_matrix_has_a_row_for_each_group_of_pools_about_the_same_problems() 
         assert (figures["n"], figures["Ord-Match"]) == (str(NUM), "0.875")
 
 
+def test_lines_of_one_system_name_their_pools() -> None:
+    gold = structured(1, 1, 1, 0, 1)
+    sides = (("Ordered", "r"), ("Ord-Ext", "s"))
+    others = rows_of(
+        *(Answers("m", [gold] * 3, setting, pool, is_run=False, suffix="-other") for setting, pool in sides)
+    )
+    one = rows_of(*(Answers("n", [gold] * 3, setting, pool, is_run=False, suffix="-other") for setting, pool in sides))
+    lines = ours(appendix.TRAIN_EXACT_MATRIX.make([*levels_of(), *others, *one], with_paper=False))
+    assert [(line["system"], line["n"]) for line in lines] == [("m (p, q)", str(NUM)), ("m (r, s)", "3"), ("n", "3")]
+
+
 def test_differences_are_over_problems_with_a_valid_answer_on_both_sides() -> None:
     (figures,) = ours(appendix.PARENT_DIFFERENCES.make(levels_of(), with_paper=False))
     assert (figures["pair"], figures["n"]) == ("Ord-Ext - Ordered", "7")
