@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import combinations
 from math import comb
 from random import Random
@@ -42,10 +43,10 @@ from calibrant.audits.replayscm.why.parts import (
 )
 from calibrant.audits.why import Count, State, spans
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.item import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Panel
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.exact import unsatisfied_words
@@ -225,6 +226,43 @@ def count_fitting(task: Task, max_parents: int, limits: Limits) -> Parts:
     return Parts(space, choices, count, state, limits)
 
 
+MAX_FACTORS = 3  # variables of `count_factors`: each costs about the count of the whole task
+
+
+def count_factors(task: Task, why: ReplayWhy, names: Sequence[str], limits: Limits) -> dict[str, Fraction]:
+    """Return variable -> SCMs that fit by SCMs that fit without it; {} for more than MAX_FACTORS variables.
+
+    why: of the task, without an assumption, under the same limits; a variable is left out if a count is not exact
+    """
+    factors = {}
+    for name in names if len(names) <= MAX_FACTORS and why.count.is_exact else ():
+        with suppress(BudgetSpent):
+            without = count_fitting(_without(task, name), why.max_parents, limits).count
+            if without.is_exact and without.lower != "0":
+                factors[name] = Fraction(int(why.count.lower), int(without.lower))
+    return factors
+
+
+def _without(task: Task, name: str) -> Task:
+    """Return the task without a variable that is in no knowledge of order; interventions on it are none."""
+
+    def others(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(other for other in names if other != name)
+
+    disclosed, names = task.disclosure, others(task.variables)
+    if isinstance(disclosed, HiddenRoots):
+        disclosed = replace(disclosed, variables=names, certain=others(disclosed.certain))
+    elif isinstance(disclosed, HiddenOrder):
+        disclosed = replace(disclosed, variables=names, roots=others(disclosed.roots))
+    worlds = []
+    for world in task.training.worlds:
+        done = world.intervention
+        kept = {variable: bit for variable, bit in done.constants.items() if variable != name}
+        columns = tuple(map(world.column, names))
+        worlds.append(World(world.id, Intervention(kept, others(done.assigned)), names, world.units, columns))
+    return replace(task, disclosure=disclosed, training=Panel(names, tuple(worlds)))
+
+
 def _require_few_sets(choices: smallest_pair.Choices, max_sets: int | None) -> None:
     """Raise `BudgetSpent` if parent sets times root sets are more than `max_sets`."""
     num_sets = choices.num_parent_sets * len(choices.root_sets)
@@ -382,8 +420,6 @@ def _open_variable(parts: Parts, name: str) -> OpenVariable:
 
 def _without_each_world(parts: Parts) -> Iterator[WithoutWorld]:
     """Yield how many SCMs fit without each training world; nothing beyond MAX_WORLDS_LEFT_OUT worlds."""
-    from dataclasses import replace
-
     task = parts.space.task
     worlds = task.training.worlds
     if not 1 < len(worlds) <= MAX_WORLDS_LEFT_OUT:

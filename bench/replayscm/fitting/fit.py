@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from calibrant.audits.replayscm.why.explanation import Limits, explain, smallest_contradiction
+from calibrant.audits.replayscm.why.explanation import Limits, count_factors, explain, smallest_contradiction
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.audits.replayscm.why.smallest_pair import Choices
 from calibrant.bench.core.capabilities import Fittable, FormulaQuestion, NetworkQuestion, Steps, Suggestion
@@ -34,12 +34,11 @@ from calibrant.bench.replayscm.fitting.table import (
     problem_of,
     require_size,
     task_of,
-    why_of_table,
 )
 from calibrant.bench.replayscm.why.page import lines as why_lines
 from calibrant.bench.report.tidy import Framed
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import CalibrantError, in_one_line, readable_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.knowledge import Knowledge
@@ -70,7 +69,7 @@ MAX_ROOT_CONFLICTS = 20_000  # of the search for fewest roots
 MAX_STATES = 40_000_000  # states of the least SCM: 2,000 conflicts of MaxSAT, two seconds
 LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=100_000, pair_sets=8_000)  # half a second each
 _SPENT = "more parent sets than are gone through; name the roots, leave out columns, or lower max_parents"
-AS_READ = ("target", "coding", "notes", "rows")  # keys of JSON with the user's names already
+AS_READ = ("target", "coding", "notes", "constants", "rows")  # keys of JSON with the user's names already
 
 
 @dataclass(frozen=True)
@@ -166,6 +165,7 @@ class Fit(Framed):
             "rows": self.table.num_rows,
             "coding": self.table.coding,
             "notes": list(self.table.notes),
+            "constants": {name: float(factor) for name, factor in self.table.factors.items()},
             "roots": None if answer is None else list(answer.model.roots),
             "mechanisms": None if answer is None else {v: str(f) for v, f in answer.model.mechanisms.items()},
             "size": None if answer is None else answer.size,
@@ -393,7 +393,7 @@ def fit_in_steps(
         return judge_graph(table, options)
     naming = table.naming
     listed = split_names(roots, table.names) if isinstance(roots, str) else roots
-    _require_columns(table, [target] if target is not None else listed or ())
+    table.require_columns([target] if target is not None else listed or ())
     free = [name for name in table.names if name != target] if target is not None else listed
     if options.consistency is not None:
         from calibrant.bench.replayscm.fitting.forms import fit_configurations
@@ -437,12 +437,6 @@ def fit_in_steps(
         outcome = fitting_target.advise_networks(outcome)
     fitted = replace(fitted, target=target, outcome=outcome, best_formula=best or fitted.best_formula, needs=needs)
     return replace(fitted, fronts=fronts, rates=posterior)
-
-
-def _require_columns(table: Table, names: Iterable[str]) -> None:
-    for name in names:
-        if name not in table.names:
-            raise table.unknown_column(str(name), table.source, f"has no column {readable_repr(name)}")
 
 
 def _fit_wide(table: Table, needs: fitting_target.TargetNeeds, max_parents: int, listen: Steps) -> Fit:
@@ -554,7 +548,10 @@ def _fit_under(
         why = explain(task, ITEM, max_parents=max_parents, columns=table.legal_names, limits=LIMITS)
     except (BudgetSpent, ValueError) as spent:
         return Fit(problem, target, outcome, None, table, uncounted=str(spent) or _SPENT)
-    return Fit(problem, target, outcome, why_of_table(why, table, target), table)
+    constants = [n for raw, n in zip(table.names, table.legal_names, strict=True) if f"constant {raw}" in table.notes]
+    factors = {} if task.assumption is not None else count_factors(task, why, constants, LIMITS)
+    named = {table.naming.to_raw(name): factor for name, factor in factors.items()}
+    return Fit(problem, target, outcome, results.why_of_table(why, table, target), replace(table, factors=named))
 
 
 # --- Fitting of a CSV file as `calibrant fit` asks for it -------------------------------------------------------------

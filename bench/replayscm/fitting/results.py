@@ -19,6 +19,7 @@ from calibrant.audits.replayscm.fits import formulas, networks
 from calibrant.audits.replayscm.fits.catalogue import NUM_COLUMNS
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidence
 from calibrant.audits.replayscm.fits.formulas import MAX_SCM_COLUMNS
+from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
 from calibrant.bench.core.capabilities import Suggestion
 from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.page import design_page, html_page
@@ -43,7 +44,6 @@ from calibrant.solvers.formulas.least_formulas import Tree, infix_text
 from calibrant.solvers.outcome import Impossible
 
 if TYPE_CHECKING:
-    from calibrant.audits.replayscm.why.parts import ReplayWhy
     from calibrant.bench.pools.capabilities import CertificateCheck
 
 # Claims about fits of tables, and their verifiers: no solver, and no word of the certificate is taken on trust
@@ -556,3 +556,33 @@ def page_in_steps(table: Table, target: str | None, why: ReplayWhy | None, name:
     read = tuple(table.reading_lines(every=True, target=target))
     page = steps_page([replace(lesson(why), item=target or name, intro=read)], "fit", name)
     return table.naming.markup(page)
+
+
+def why_of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
+    """Return the reason with a title for the table, its columns in order, and lines to add that would decide it.
+
+    target: the column to explain, which comes last; None if all are
+    """
+    evidence = why.evidence
+    legal = None if target is None else table.naming.to_legal(target)
+    names = (*(name for name in table.legal_names if name != legal), *([] if legal is None else [legal]))
+    indices = [evidence.variables.index(name) for name in names]
+    worlds = tuple(
+        msgspec.structs.replace(world, rows=tuple("".join(row[k] for k in indices) for row in world.rows))
+        for world in evidence.worlds
+    )
+    deciders = tuple(_with_line(decider, table) for decider in why.deciders)
+    return msgspec.structs.replace(
+        why,
+        title=title(table.source, why.state) if legal is None else target_title(legal, why.state),
+        evidence=msgspec.structs.replace(evidence, variables=names, worlds=worlds),
+        deciders=deciders,
+    )
+
+
+def _with_line(decider: Decider, table: Table) -> Decider:
+    """Return a deciding world of one row, with the line that a user would add to the table for it."""
+    naming = table.naming
+    set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
+    line, hint = table.row_line(decider.world["rows"][0], set_names)
+    return msgspec.structs.replace(decider, table_line=line, table_hint=hint)

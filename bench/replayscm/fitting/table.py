@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from io import StringIO
 from math import comb
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from markupsafe import escape
 
 from calibrant.audits.replayscm.fits.evidence import ReadingRecord, TableEvidence
-from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, target_title, title
+from calibrant.audits.why import expected_text
 from calibrant.bench.replayscm.fitting.columns import (
     GAP,
     I64,
@@ -109,6 +110,7 @@ class Table(Framed):
     outputs: columns that are outputs of a PLA file; all others are their inputs
     reading: how it was read, as certificates state it; None of a PLA file
     left_out: why a column of the file is not among `used`, a clause each
+    factors: constant column -> SCMs that fit by SCMs that fit without it, where `fit` counted both
     """
 
     source: str
@@ -127,6 +129,7 @@ class Table(Framed):
     outputs: tuple[str, ...] = ()
     reading: ReadingRecord | None = None
     left_out: Mapping[str, str] = field(default_factory=dict, repr=False)
+    factors: Mapping[str, Fraction] = field(default_factory=dict, repr=False)
 
     @cached_property
     def used(self) -> tuple[Column, ...]:
@@ -190,6 +193,12 @@ class Table(Framed):
             return CalibrantError(f"{where}: {self.left_out[name]}")
         return CalibrantError(f"{where} {problem}; {known_names(name, self.names)}")
 
+    def require_columns(self, names: Iterable[str]) -> None:
+        """Raise `CalibrantError` for a name that is no used column."""
+        for name in names:
+            if name not in self.names:
+                raise self.unknown_column(str(name), self.source, f"has no column {readable_repr(name)}")
+
     def position(self, name: str) -> int:
         """Return the position of a used column."""
         return self.names.index(name)
@@ -244,7 +253,7 @@ class Table(Framed):
         coded = {f"constant {c.name}": f"{c.words[0]} is coded {c.value}; " for c in self.used
                  if c.kind == "constant" and not networks and number_of(c.words[0]) != c.value}  # fmt: skip
         notes = [
-            f"note: {note}: {coded.get(note, '')}{_consequence(note, networks=networks, target=target)}"
+            f"note: {note}: {coded.get(note, '')}{_consequence(note, networks, target, self.factors)}"
             for note in self.notes
             if not note.startswith(("id ", "empty ")) and not _is_on_target(note, target)
         ]
@@ -378,13 +387,15 @@ def _is_on_target(note: str, target: str | None) -> bool:
     return target in (subject, others) or (kind == "determined" and target in others.split(", "))
 
 
-def _consequence(note: str, *, networks: bool, target: str | None) -> str:
+def _consequence(note: str, networks: bool, target: str | None, factors: Mapping[str, Fraction]) -> str:
     """Return what follows from a note on a column, with the options that change it."""
     kind, _, rest = note.partition(" ")
     if kind == "constant" and rest == target:
         return "the column to explain has one value, so nothing is learned of it"
     if kind == "constant":
         effect = "arcs from a constant gain score without information" if networks else "an SCM may use it as a parent"
+        if (factor := factors.get(rest)) is not None and factor != 1:
+            effect += f": {expected_text(float(factor))} times as many SCMs fit with it as without"
         return f"{effect} (--drop {_option(rest)})"
     if kind == "determined":
         name, _, others = rest.partition(" by ")
@@ -568,33 +579,3 @@ def require_size(table: Table, task: Task, max_parents: int) -> None:
             f"{table.source}: {len(table.used)} columns have {sets:,} sets of at most {max_parents} parents; at most"
             f" {MAX_PARENT_SETS:,} are gone through: leave out columns, or lower max_parents (--max-parents)"
         )
-
-
-def why_of_table(why: ReplayWhy, table: Table, target: str | None) -> ReplayWhy:
-    """Return the reason with a title for the table, its columns in order, and lines to add that would decide it.
-
-    target: the column to explain, which comes last; None if all are
-    """
-    evidence = why.evidence
-    legal = None if target is None else table.naming.to_legal(target)
-    names = (*(name for name in table.legal_names if name != legal), *([] if legal is None else [legal]))
-    indices = [evidence.variables.index(name) for name in names]
-    worlds = tuple(
-        msgspec.structs.replace(world, rows=tuple("".join(row[k] for k in indices) for row in world.rows))
-        for world in evidence.worlds
-    )
-    deciders = tuple(_with_line(decider, table) for decider in why.deciders)
-    return msgspec.structs.replace(
-        why,
-        title=title(table.source, why.state) if legal is None else target_title(legal, why.state),
-        evidence=msgspec.structs.replace(evidence, variables=names, worlds=worlds),
-        deciders=deciders,
-    )
-
-
-def _with_line(decider: Decider, table: Table) -> Decider:
-    """Return a deciding world of one row, with the line that a user would add to the table for it."""
-    naming = table.naming
-    set_names = list(map(naming.to_raw, decider.world.get("constants", ())))
-    line, hint = table.row_line(decider.world["rows"][0], set_names)
-    return msgspec.structs.replace(decider, table_line=line, table_hint=hint)

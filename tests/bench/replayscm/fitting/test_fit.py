@@ -65,7 +65,10 @@ def test_a_column_without_variation_is_a_constant_in_all_that_is_printed(tmp_pat
     notes, _, result = done.stdout.partition("roots: y\n")
     assert result.startswith("a = 0\nb = 0\n")
     assert notes.splitlines() == [
-        f"note: constant {name}: an SCM may use it as a parent (--drop {name})" for name in "ab"
+        # without a: b = 0; with it: both 0, or one is the other, alone or with y or not y
+        f"note: constant {name}: an SCM may use it as a parent: 7 times as many SCMs fit with it as without"
+        f" (--drop {name})"
+        for name in "ab"
     ]
     printed = called("fit", tmp_path / "still.csv").stdout
     assert "\nA  a = 0\nB  a = b\n" in printed
@@ -390,7 +393,11 @@ def test_a_constant_column_is_named_before_the_result_on_terminal_page_and_in_js
     file.write_text("A,B,C,K\n0,0,0,1\n1,1,1,1\n0,0,0,1\n1,1,1,1\n", encoding="utf-8")
     page = tmp_path / "why.html"
     printed = called("fit", file, "--html", page).stdout
-    assert printed.startswith("note: constant K: an SCM may use it as a parent (--drop K)\nnote: duplicate B of A: ")
+    # without K: each of three is the root, one other is its copy, the last one of 4 functions of both, all alike: 3 * 7
+    times = f"{3891 / 21:.1f} times as many SCMs fit with it as without"
+    assert printed.startswith(
+        f"note: constant K: an SCM may use it as a parent: {times} (--drop K)\nnote: duplicate B "
+    )
     body = page.read_text("utf-8")
     assert body.index("<h1>") < body.index("note: constant K") < body.index("3,891 SCMs fit")
     answer = [line for line in printed.splitlines() if line.startswith(("A = ", "B = ", "C = ", "K = "))]
@@ -398,7 +405,8 @@ def test_a_constant_column_is_named_before_the_result_on_terminal_page_and_in_js
     assert "\n".join(answer) in top  # the formulas of the terminal, before how the table was read
     assert "total size 3, proven least" in top
     expected = ["constant K", "duplicate B of A", "duplicate C of A"]
-    assert json.loads(called("fit", file, "--json").stdout)["notes"] == expected
+    stated = json.loads(called("fit", file, "--json").stdout)
+    assert (stated["notes"], stated["constants"]) == (expected, {"K": pytest.approx(3891 / 21)})
     scored = called("fit", file, "--score", "bde")
     assert scored.stdout.startswith("note: constant K: arcs from a constant gain score without information (--drop K)")
     assert json.loads(called("fit", file, "--score", "bic", "--json").stdout)["notes"] == expected
