@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -266,6 +267,16 @@ ALONE = ""  # name of the only side of a row that compares nothing
 KNOWN = {column.key: column for column in (*METRICS.columns, *METRICS.hidden)}
 Sides: TypeAlias = Mapping[str, Row]
 """Name of a side -> its row of answers; a table row that contrasts two has several sides."""
+Line: TypeAlias = tuple[tuple[str, ...], Sides]
+"""Labels of a table row, and its sides: name of a side -> a system's answers (a row of the report)."""
+
+
+def with_pools(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines, with the pools behind the name of a system that has several."""
+    num_lines = Counter(system for (system, *_), _ in lines)
+    for (system, *others), sides in lines:
+        pools = ", ".join(dict.fromkeys(map(pool_name, sides.values())))
+        yield (f"{system} ({pools})" if num_lines[system] > 1 else system, *others), sides
 
 
 class Columns(NamedTuple):

@@ -6,7 +6,6 @@ original, Ext, CEx; disclosures; tasks with and without a reference), over the l
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ from calibrant.bench.replayscm.paper import (
     PAIR,
     ROW_LABELS,
     Columns,
+    Line,
     Sides,
     TableSpec,
     count,
@@ -42,6 +42,7 @@ from calibrant.bench.replayscm.paper import (
     pool_name,
     printed_rows,
     size_text,
+    with_pools,
 )
 from calibrant.bench.report.comparisons import difference_cell, difference_headings, differences
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow
@@ -154,9 +155,6 @@ APPENDIX_SPECS = (
 )
 
 # --- Contrasts --------------------------------------------------------------------------------------------------------
-Line: TypeAlias = tuple[tuple[str, ...], Sides]
-"""Labels of a table row, and its sides: name of a side -> a system's answers (a row of the report)."""
-
 BY_SYSTEM = (Heading("system", "System"), Heading("n", "n"))
 PAIR_LABELS = (Heading("pair", "Pair"), *ROW_LABELS[1:])
 
@@ -181,7 +179,7 @@ class Contrast:
         sided = [*self.lines(rows, facts or PoolFacts())]
         lines = [
             TableRow(labels, tuple(cell for column in self.columns for cell in column.cells(sides)))
-            for labels, sides in (_with_pools(sided) if self.labels == BY_SYSTEM else sided)
+            for labels, sides in (with_pools(sided) if self.labels == BY_SYSTEM else sided)
         ]
         headings = tuple(heading for column in self.columns for heading in column.headings)
         if self.labels != BY_SYSTEM:
@@ -193,14 +191,6 @@ class Contrast:
         printed = printed_rows(self.id, keys, ("system", "n")) if with_paper else []
         notes = (f"The last {len(printed)} rows are printed in the paper's Table {self.id}.",) if printed else ()
         return Table(self.id, self.title, self.caption, self.labels, headings, (*lines, *printed), notes)
-
-
-def _with_pools(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines, with the pools behind the name of a system that has several."""
-    num_lines = Counter(system for (system, *_), _ in lines)
-    for (system, *others), sides in lines:
-        pools = ", ".join(dict.fromkeys(map(pool_name, sides.values())))
-        yield (f"{system} ({pools})" if num_lines[system] > 1 else system, *others), sides
 
 
 def rates(*columns: tuple[str, str, str, str]) -> Columns:

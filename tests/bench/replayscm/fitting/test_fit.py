@@ -388,30 +388,6 @@ def test_a_column_that_two_others_determine_is_noted() -> None:
     assert {"determined C by A, B", "duplicate D of A", "complement E of B"} <= expected
 
 
-def test_a_constant_column_is_named_before_the_result_on_terminal_page_and_in_json(tmp_path: Path) -> None:
-    file = tmp_path / "data.csv"
-    file.write_text("A,B,C,K\n0,0,0,1\n1,1,1,1\n0,0,0,1\n1,1,1,1\n", encoding="utf-8")
-    page = tmp_path / "why.html"
-    printed = called("fit", file, "--html", page).stdout
-    # without K: each of three is the root, one other is its copy, the last one of 4 functions of both, all alike: 3 * 7
-    times = f"{3891 / 21:.1f} times as many SCMs fit with it as without"
-    assert printed.startswith(
-        f"note: constant K: an SCM may use it as a parent: {times} (--drop K)\nnote: duplicate B "
-    )
-    body = page.read_text("utf-8")
-    assert body.index("<h1>") < body.index("note: constant K") < body.index("3,891 SCMs fit")
-    answer = [line for line in printed.splitlines() if line.startswith(("A = ", "B = ", "C = ", "K = "))]
-    top = body[body.index("<h1>") : body.index("note: constant K")]
-    assert "\n".join(answer) in top  # the formulas of the terminal, before how the table was read
-    assert "total size 3, proven least" in top
-    expected = ["constant K", "duplicate B of A", "duplicate C of A"]
-    stated = json.loads(called("fit", file, "--json").stdout)
-    assert (stated["notes"], stated["constants"]) == (expected, {"K": pytest.approx(3891 / 21)})
-    scored = called("fit", file, "--score", "bde")
-    assert scored.stdout.startswith("note: constant K: arcs from a constant gain score without information (--drop K)")
-    assert json.loads(called("fit", file, "--score", "bic", "--json").stdout)["notes"] == expected
-
-
 def random_table(seed: int, num_columns: int, num_rows: int) -> dict[str, list[int]]:
     generator = np.random.default_rng(seed)
     return {f"c{k}": generator.integers(0, 2, num_rows).tolist() for k in range(num_columns)}
