@@ -66,7 +66,7 @@ class Size(NamedTuple):
 SIZES = {
     "dsl": Size(files=100, lines=32166, small_files=2, import_lines=1454),
     "solvers": Size(files=92, lines=30137, small_files=5, import_lines=1492),
-    "audits": Size(files=58, lines=19837, small_files=1, import_lines=1103),
+    "audits": Size(files=58, lines=19839, small_files=1, import_lines=1103),
     "baselines": Size(files=28, lines=10052, small_files=2, import_lines=445),
     "bench": Size(files=264, lines=83564, small_files=11, import_lines=6204),
     "calibrant": Size(files=14, lines=2125, small_files=3, import_lines=300),

@@ -237,30 +237,32 @@ def count_factors(task: Task, why: ReplayWhy, names: Sequence[str], limits: Limi
     factors = {}
     for name in names if len(names) <= MAX_FACTORS and why.count.is_exact else ():
         with suppress(BudgetSpent):
-            without = count_fitting(_without(task, name), why.max_parents, limits).count
-            if without.is_exact and without.lower != "0":
-                factors[name] = Fraction(int(why.count.lower), int(without.lower))
+            reduced_count = count_fitting(_drop_variable(task, name), why.max_parents, limits).count
+            if reduced_count.is_exact and reduced_count.lower != "0":
+                factors[name] = Fraction(int(why.count.lower), int(reduced_count.lower))
     return factors
 
 
-def _without(task: Task, name: str) -> Task:
+def _drop_variable(task: Task, name: str) -> Task:
     """Return the task without a variable that is in no knowledge of order; interventions on it are none."""
 
-    def others(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(other for other in names if other != name)
+    def drop_name(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(variable for variable in names if variable != name)
 
-    disclosed, names = task.disclosure, others(task.variables)
-    if isinstance(disclosed, HiddenRoots):
-        disclosed = replace(disclosed, variables=names, certain=others(disclosed.certain))
-    elif isinstance(disclosed, HiddenOrder):
-        disclosed = replace(disclosed, variables=names, roots=others(disclosed.roots))
+    disclosure, names = task.disclosure, drop_name(task.variables)
+    if isinstance(disclosure, HiddenRoots):
+        disclosure = replace(disclosure, variables=names, certain=drop_name(disclosure.certain))
+    elif isinstance(disclosure, HiddenOrder):
+        disclosure = replace(disclosure, variables=names, roots=drop_name(disclosure.roots))
     worlds = []
     for world in task.training.worlds:
-        done = world.intervention
-        kept = {variable: bit for variable, bit in done.constants.items() if variable != name}
+        intervention = world.intervention
+        constants = {variable: bit for variable, bit in intervention.constants.items() if variable != name}
         columns = tuple(map(world.column, names))
-        worlds.append(World(world.id, Intervention(kept, others(done.assigned)), names, world.units, columns))
-    return replace(task, disclosure=disclosed, training=Panel(names, tuple(worlds)))
+        worlds.append(
+            World(world.id, Intervention(constants, drop_name(intervention.assigned)), names, world.units, columns)
+        )
+    return replace(task, disclosure=disclosure, training=Panel(names, tuple(worlds)))
 
 
 def _require_few_sets(choices: smallest_pair.Choices, max_sets: int | None) -> None:
