@@ -116,13 +116,6 @@ def test_every_kernel_of_the_project_counts() -> None:
     assert known >= {name for name in listed.stdout.split() if not name.startswith("tests/")}
 
 
-def test_the_same_private_folder_is_found_again(tmp_path: Path) -> None:
-    folder = private_folder(tmp_path, "kernels")
-    assert folder.parent == tmp_path
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert private_folder(tmp_path, "kernels") == folder
-
-
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
     first = private_folder(tmp_path, "kernels")
     first.chmod(0o777)
@@ -137,14 +130,6 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     planted.rmdir()
     planted.symlink_to(tmp_path / "elsewhere")
     assert private_folder(tmp_path, "kernels") != planted
-
-
-def test_a_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    planted = private_folder(tmp_path, "kernels")
-    real = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: real + 1)
-    planted.rename(tmp_path / f"kernels-{real + 1}")
-    assert private_folder(tmp_path, "kernels") != tmp_path / f"kernels-{real + 1}"
 
 
 def test_without_a_writable_home_the_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,11 +268,6 @@ def test_who_has_to_compile_waits_for_who_does(tmp_path: Path) -> None:
         pass
 
 
-def test_where_nothing_can_be_locked_nobody_waits(tmp_path: Path) -> None:
-    with CompileLock(tmp_path / "missing" / "file") as turn:
-        turn.wait()
-
-
 def test_a_line_at_once_and_then_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     times = iter([10.0, 11.0, *(10.0 + factor * EVERY for factor in (1, 1.9, 2.5, 4.9, 5))])
     lines = CompilingLines(lambda: next(times))
@@ -315,18 +295,6 @@ def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "new"
     assert path.stat().st_mode & 0o777 == 0o644
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
-
-
-@pytest.mark.parametrize("stopped_by", [KeyboardInterrupt, ValueError])
-def test_what_is_not_finished_leaves_nothing(tmp_path: Path, stopped_by: type[BaseException]) -> None:
-    def write_half() -> None:
-        with open_atomically(tmp_path / "a.txt") as file:
-            file.write(b"half")
-            raise stopped_by
-
-    with pytest.raises(stopped_by):
-        write_half()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
@@ -370,13 +338,3 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     reader.join(timeout=10)
     assert read == ["é\n"]
     assert pipe.is_fifo()
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError):
-        write_atomically(tmp_path, "text")
-
-
-def test_missing_folders_are_made_for_texts(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "missing" / "a.txt", "text")
-    assert (tmp_path / "missing" / "a.txt").read_bytes() == b"text"

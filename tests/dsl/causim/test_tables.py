@@ -18,71 +18,15 @@ from calibrant.dsl.causim.bundle import load_bundle, load_source, module_text, t
 from calibrant.dsl.causim.generated_functions import TOPOLOGIES
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language import execution_limits as work
-from calibrant.dsl.causim.language.driver import parse, statements
-from calibrant.dsl.causim.language.execution_limits import StepBudget
+from calibrant.dsl.causim.language.driver import statements
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.model import run, symbol, value_of
+from calibrant.dsl.causim.model import symbol, value_of
 from calibrant.dsl.causim.networks import nihss
 from calibrant.dsl.causim.prompt import same_model
 from tests.dsl.causim.test_language import MODULE, returned
 from tests.support.effort import examples
 
 # --- Tables of mechanisms against Python itself, which runs our own generated programs; and what they may cost --------
-HAND = """
-def f_A(p, q, u):
-    seen = []
-    for x in (p, u):
-        seen.append(x)
-    other = seen
-    other += [q]
-    if len(seen) == 3 and p == 'a':
-        return str(seen)
-    d = {'k': seen}
-    d['k'].append(q)
-    return len(other)
-def f_B(p, q, u):
-    table = {('a', 1): 'x'}
-    if u:
-        table[(p, q)] = 'y'
-    keys = sorted(str(k) for k in table)
-    n = 0
-    for k in keys:
-        n += len(k)
-    return table.get((p, 2), n)
-def f_C(p, q, u):
-    t = (p, q)
-    s = [c for c in str(p)]
-    r = reversed(s)
-    first = [x for x in r]
-    again = [x for x in r]
-    if t == ('b', 2):
-        return 'pair'
-    return ''.join(first) + str(len(again))
-def f_D(p, q, u):
-    c = 0
-    if p == 'a':
-        c += 1
-    if q in (1, True):
-        c += 1
-    if u:
-        c += 2
-    if c > 2:
-        return 'high'
-    if c == 0:
-        return
-    return c
-def f_E(p, q, u):
-    p = 'same'
-    x = None
-    if q == 2:
-        x = [1]
-    if u and x is not None:
-        x.append(p)
-        return len(x)
-    return x is None
-"""
-VALUES: list[list[Any]] = [["a", "b"], [1, 2, True, None], [0, 1.5, ""]]
 
 
 def native(source: str) -> dict[str, Any]:
@@ -90,20 +34,6 @@ def native(source: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
     exec(compile(source, "<ours>", "exec"), names)
     return names
-
-
-@pytest.mark.parametrize("name", ["f_A", "f_B", "f_C", "f_D", "f_E"])
-def test_hand_written_mechanisms_have_the_tables_that_python_gives(name: str) -> None:
-    header = "import random\ndef U_X():\n    return 1\n"
-    lone = HAND[HAND.index(f"def {name}") :].split("\ndef ")[0]
-    driver = "\ndef run_once():\n    u = U_X()\n    v = U_Y()\n    w = U_Z()\n"
-    source = f"{header}def U_Y():\n    return 1\ndef U_Z():\n    return 1\n{lone}{driver}"
-    source += f"    x = {name}(u, v, w)\n    return {{'{name[2:]}': x}}\n"
-    called, python = parse(source).functions[name], native(HAND)[name]
-    codes, symbols = table(called, VALUES, symbol, StepBudget())
-    for row in product(*(range(len(own)) for own in VALUES)):
-        arguments = [own[k] for k, own in zip(row, VALUES, strict=True)]
-        assert symbols[codes[row]] == symbol(python(*arguments)) == symbol(called.call(arguments))
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
@@ -120,17 +50,6 @@ def test_generated_programs_have_the_tables_and_supports_that_python_gives(topol
             drawn = {symbol(names[node.noise]()) for _ in range(600)}
             assert drawn <= set(node.support)
             assert {value for value, weight in zip(node.support, node.weights, strict=True) if weight > 1 / 20} <= drawn
-
-
-def test_a_run_of_the_driver_is_a_world_of_the_model() -> None:
-    version = grow(52, "d", "layered", 7)[-1]
-    names, model = native(module_text(version.bundle)), version.model
-    for seed in range(30):
-        random.seed(seed)
-        noise = {node.noise: symbol(names[node.noise]()) for node in model.nodes}
-        random.seed(seed)
-        outputs = names["run_once"](seed)
-        assert run(model, noise, {}) == {name: symbol(value) for name, value in outputs.items()}
 
 
 def _wide(parents: int, body: str) -> str:
@@ -298,12 +217,6 @@ def test_comments_blank_lines_and_form_feeds_are_where_python_has_them(
         lines.insert(place, empty)
     source = "\n".join([*first, *lines])
     assert [ast.dump(node) for node in statements(source)] == [ast.dump(node) for node in ast.parse(source).body]
-
-
-@pytest.mark.parametrize("before", EMPTY)
-def test_a_module_loads_whatever_empty_line_is_before_it(before: str) -> None:
-    source = f"{before}\n{SOURCE}"
-    assert [ast.dump(node) for node in statements(source)] == [ast.dump(node) for node in ast.parse(SOURCE).body]
 
 
 @pytest.mark.parametrize(

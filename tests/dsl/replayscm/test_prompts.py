@@ -16,14 +16,12 @@ from hypothesis import given, settings
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.benchmark import PublicIds
-from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
-from calibrant.dsl.replayscm.item import Pool, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.item import Pool, Problem, Task, TaskKind
 from calibrant.dsl.replayscm.pools.files import record_from_problem, write_pool
 from calibrant.dsl.replayscm.pools.records import SealedRecord
 from calibrant.dsl.replayscm.prompt import prompt
 from calibrant.dsl.replayscm.world import Intervention, World
-from tests.support.commands import refused
 from tests.support.effort import examples
 from tests.support.replayscm.pools import shared_problems
 from tests.support.replayscm.records import POOLS, Record, official_records, read_records
@@ -118,15 +116,6 @@ def test_prompts_of_the_shared_pools(setting: str) -> None:
         assert not any(world.id in prompt(problem.task) for world in problem.sealed.heldout.worlds)
 
 
-def test_the_reference_of_an_alternative_task_is_in_its_prompt() -> None:
-    for problem in shared_problems(POOLS["Alt-Ordered"]):
-        reference = problem.task.reference
-        assert reference is not None
-        head = prompt(problem.task).split("Reference model:\n")[1].split("\n\n")[0]
-        read = {v: parse(text) for v, text in (line.split(" = ") for line in head.split("\n"))}
-        assert read == dict(reference.mechanisms)
-
-
 def test_the_order_in_which_a_file_names_targets_is_not_told() -> None:
     """It may be the latent order."""
     problem = small_pool(["good"]).problems[0]
@@ -156,12 +145,6 @@ def test_the_command_writes_one_object_a_line(tmp_path: Path, capsys: pytest.Cap
         printed = capsys.readouterr().out
         assert printed.startswith(f"# {ids[1]}\n\n")
         assert printed.endswith(prompt(made.problems[1].task))
-
-
-def test_an_unknown_instance_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pool = tmp_path / "pool.jsonl"
-    write_pool(small_pool(["good"]), pool)
-    assert refused(capsys, "prompts", pool, "--only", "I9") == "small: no instance 'I9'; known: 'I0'"
 
 
 # --- Nothing that docs/semantics.md, "Official records", seals reaches a solver: scrambling it leaves the task as
@@ -411,27 +394,6 @@ def test_a_hidden_field_does_not_reach_the_task(
     after = read_records(records, tmp_path)
     for one, other in zip(before.problems, after.problems, strict=True):
         assert _changed(one, other) == []
-
-
-def test_all_hidden_fields_together_do_not_reach_the_task(untouched: tuple[str, Pool], tmp_path: Path) -> None:
-    setting, before = untouched
-    for seed in range(3):
-        records = official_records(setting, 2)
-        for index, record in enumerate(records):
-            rng = random.Random(10 * seed + index)
-            for scramble in SCRAMBLES:
-                scramble(record, rng)
-        after = read_records(records, tmp_path)
-        for one, other in zip(before.problems, after.problems, strict=True):
-            assert _changed(one, other) == []
-            disclosed = {"seed", "rates", "renaming"}  # of extended items, which official files do not have
-            if isinstance(one.task.disclosure, Ordered):
-                disclosed.add("latent_order")
-            assert _same_parts(one.sealed, other.sealed) == disclosed  # the two files do differ
-
-
-def _same_parts(one: Sealed, other: Sealed) -> set[str]:
-    return {f.name for f in dataclasses.fields(one) if getattr(one, f.name) == getattr(other, f.name)}
 
 
 DISCLOSED: dict[str, Callable[[Record], Any]] = {

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, permutations
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.errors import CycleError
-from calibrant.dsl.formulas.formula import Formula, apply, var
-from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.formulas.formula import Formula, var
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.alternatives import Experiment, MenuResponses, PairwiseExperiments, witness_for
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
@@ -24,7 +23,6 @@ from calibrant.dsl.replayscm.scm import (
     local_function,
     scm,
     structure_metrics,
-    topological_order,
 )
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention
@@ -36,7 +34,6 @@ from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, legal_m
 from tests.support.replayscm.written import map_of, own_rows, pair_problem, written_scm
 
 # --- Structural causal models: local functions, orders, equivalence, against definitions checked by enumeration -------
-SYMMETRIC = ("and", "or", "xor", "iff")
 MODELS = scms()
 
 # --- what a mechanism computes -----------------------------------------------------------------------------------
@@ -62,63 +59,7 @@ def test_functional_parents_are_those_whose_flip_changes_the_value(tree: Tree) -
     assert local.table.num_vars == len(local.parents)
 
 
-@pytest.mark.parametrize(
-    ("text", "parents", "table"),
-    [
-        ("(xor X1 X5 X5)", ("X1",), TruthTable(1, 0b10)),
-        ("(or X1 (and X1 X5))", ("X1",), TruthTable(1, 0b10)),
-        ("(iff X5 X5)", (), TruthTable(0, 1)),
-        ("(and X10 (not X2))", ("X2", "X10"), TruthTable(2, 0x4)),
-        ("(or (and a b) (and a c) (and b c))", ("a", "b", "c"), TruthTable(3, 0xE8)),
-    ],
-)
-def test_inert_mentions_are_no_parents(text: str, parents: tuple[str, ...], table: TruthTable) -> None:
-    assert local_function(parse(text)) == (parents, table)
-
-
 # --- orders ------------------------------------------------------------------------------------------------------
-
-Mentions = Mapping[str, frozenset[str]]
-ENDOGENOUS = ("X1", "X2", "X3", "X10", "Y")
-
-
-def _mechanisms(mentions: Mentions) -> dict[str, Formula]:
-    return {v: apply("iff", [var(u) for u in ("R", *sorted(parents))] * 2) for v, parents in mentions.items()}
-
-
-@st.composite
-def mention_graphs(draw: st.DrawFn) -> Mentions:
-    """Who mentions whom, circles and self-mentions included, in any order of declaration."""
-    nodes = draw(st.permutations(ENDOGENOUS))[: draw(st.integers(1, len(ENDOGENOUS)))]
-    arcs = draw(st.sets(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes)), max_size=7))
-    return {v: frozenset(parent for parent, child in arcs if child == v) for v in nodes}
-
-
-def _sorts(mentions: Mentions) -> list[tuple[str, ...]]:
-    """Every topological sort, by trying all orders."""
-    return [o for o in permutations(mentions) if all(mentions[v] <= set(o[: o.index(v)]) for v in o)]
-
-
-def _on_or_below_a_cycle(mentions: Mentions) -> set[str]:
-    """Variables from which one can walk to mentions for ever: more steps than there are variables."""
-    walking = set(mentions)
-    for _ in mentions:
-        walking = {v for v in walking if mentions[v] & walking}
-    return walking
-
-
-@given(mention_graphs(), st.permutations(ENDOGENOUS))
-@settings(deadline=None, max_examples=examples(200))
-def test_the_order_is_the_smallest_sort_or_the_cycle_is_named(mentions: Mentions, latent: list[str]) -> None:
-    for key in (natural_key, latent.index):
-        stuck = _on_or_below_a_cycle(mentions)
-        if stuck:
-            with pytest.raises(CycleError) as caught:
-                topological_order(_mechanisms(mentions), key)
-            assert caught.value.variables == tuple(sorted(stuck, key=natural_key))
-        else:
-            smallest = min(_sorts(mentions), key=lambda order: [key(v) for v in order])
-            assert topological_order(_mechanisms(mentions), key) == smallest
 
 
 @pytest.mark.parametrize(
@@ -139,7 +80,7 @@ def test_a_cycle_of_mentions_is_no_model(mechanisms: dict[str, str], variables: 
 
 
 @given(MODELS)
-@settings(deadline=None, max_examples=examples(80))
+@settings(deadline=None, max_examples=examples(40))
 def test_a_model_lists_what_it_consists_of(model: Scm) -> None:
     assert sorted(model.order) == sorted(model.mechanisms)
     assert model.variables == tuple(f"X{i + 1}" for i in range(len(model.variables)))
@@ -176,67 +117,6 @@ def test_a_model_survives_pickling_and_copying(model: Scm) -> None:
         assert twin == model
         assert (twin.order, twin.signature) == (model.order, signature)
         assert twin.equivalent(model)
-
-
-# --- equivalence -------------------------------------------------------------------------------------------------
-
-
-def _rewritten(draw: st.DrawFn, tree: Tree, legal: Sequence[str]) -> Tree:
-    """Return the same function written otherwise, by rules that hold for every formula."""
-    if isinstance(tree, tuple):
-        operator, arguments = tree
-        parts = [_rewritten(draw, argument, legal) for argument in arguments]
-        tree = (operator, tuple(draw(st.permutations(parts)) if operator in SYMMETRIC else parts))
-    inert = draw(st.sampled_from(legal))
-    match draw(st.sampled_from(["as it is", "double negation", "parity", "absorption"])):
-        case "double negation":
-            return ("not", (("not", (tree,)),))
-        case "parity":
-            return ("xor", (tree, inert, inert))
-        case "absorption":
-            return ("or", (tree, ("and", (inert, tree))))
-    return tree
-
-
-def _earlier(model: Scm, variable: str) -> list[str]:
-    """List the variables that a mechanism may mention without a cycle, whatever the others mention."""
-    return [*model.roots, *model.order[: model.order.index(variable)]]
-
-
-def _with(model: Scm, mechanisms: Mapping[str, Formula]) -> Scm:
-    return scm(model.roots, {**model.mechanisms, **mechanisms})
-
-
-@given(MODELS, st.data())
-@settings(deadline=None, max_examples=examples(80))
-def test_rewriting_mechanisms_keeps_the_meaning(model: Scm, data: st.DataObject) -> None:
-    @st.composite
-    def rewritten(draw: st.DrawFn) -> dict[str, Formula]:
-        return {v: formula_of(_rewritten(draw, tree_of(model.mechanisms[v]), _earlier(model, v))) for v in model.order}
-
-    other = _with(model, data.draw(rewritten()))
-    assert model.equivalent(other)
-    assert other.equivalent(model)
-    assert (model.signature, model.functional_edges) == (other.signature, other.functional_edges)
-
-
-@given(MODELS, st.data())
-@settings(deadline=None, max_examples=examples(80))
-def test_flipping_one_entry_of_one_mechanism_changes_the_meaning(model: Scm, data: st.DataObject) -> None:
-    variable = data.draw(st.sampled_from(model.order))
-    row = {name: data.draw(st.booleans()) for name in _earlier(model, variable)}
-    literals = [var(name) if bit else apply("not", [var(name)]) for name, bit in row.items()]
-    this_row = apply("and", literals) if len(literals) > 1 else literals[0]
-    other = _with(model, {variable: apply("xor", [model.mechanisms[variable], this_row])})
-    assert not model.equivalent(other)
-    assert not other.equivalent(model)
-    assert [v for v in model.order if model.local_functions[v] != other.local_functions[v]] == [variable]
-
-
-def test_a_root_is_no_mechanism() -> None:
-    one = scm(["X1", "X2"], {"X3": var("X1")})
-    assert not one.equivalent(scm(["X1"], {"X2": var("X1"), "X3": var("X1")}))
-    assert not one.equivalent(scm(["X1"], {"X3": var("X1")}))
 
 
 # --- Structure metrics against their definitions, by enumeration of graphs and functions ------------------------------
@@ -303,12 +183,6 @@ def test_metrics_are_their_definitions(pair: tuple[Scm, Scm]) -> None:
     assert metrics.local_match == sum(same) / len(same)
 
 
-@given(scms())
-@settings(deadline=None, max_examples=examples(40))
-def test_gold_matches_itself(gold: Scm) -> None:
-    assert structure_metrics(gold, gold) == StructureMetrics(1.0, 1.0, 1.0, 0, 1.0, True, 1.0)
-
-
 GOLD = written_scm("A B", C="(and A B)", D="(or C A)")
 
 
@@ -330,11 +204,6 @@ GOLD = written_scm("A B", C="(and A B)", D="(or C A)")
 def test_worked_by_hand(mechanisms: dict[str, str], expected: tuple[float, ...]) -> None:
     found = structure_metrics(GOLD, written_scm("A B", **mechanisms))
     assert found == StructureMetrics(*expected)  # type: ignore[arg-type]
-
-
-def test_two_empty_graphs_are_the_same_graph() -> None:
-    gold, model = written_scm("A", B="(xor A A)"), written_scm("A", B="(iff A A)")
-    assert structure_metrics(gold, model) == StructureMetrics(1.0, 1.0, 1.0, 0, 1.0, True, 0.0)
 
 
 def test_another_root_set_has_no_metrics() -> None:
@@ -409,26 +278,6 @@ def test_rates_and_the_best_experiment_are_those_of_enumeration(pair: tuple[Scm,
     first = next(experiment for experiment in menu if rates[experiment] == max(rates.values()))
     for best in (experiments.best(), MenuResponses(one).best(MenuResponses(other))):
         assert (best.experiment, (best.disagreement_rate, best.cell_rate)) == (first, rates[first])
-
-
-@given(separable_pairs(), st.data())
-@settings(deadline=None, max_examples=examples(80))
-def test_a_witness_is_the_first_difference_that_enumeration_finds(pair: tuple[Scm, Scm], data: st.DataObject) -> None:
-    one, other = pair
-    experiment = data.draw(st.sampled_from(PairwiseExperiments(one, other).menu()))
-    witness = witness_for(PairwiseExperiments(one, other), experiment)
-    real = [(roots, differing) for roots, differing in _differences(one, other, experiment) if differing]
-    if not real:
-        assert witness is None
-        return
-    assert witness is not None
-    roots, differing = real[0]
-    assert witness["rootAssignment"] == roots
-    assert {claim["variable"] for claim in witness["differences"]} == {*differing}
-    intervention = Intervention({experiment.variable: experiment.value})
-    for claim in witness["differences"]:
-        values = [replay(model, intervention, roots.__getitem__)[claim["variable"]] for model in (one, other)]
-        assert values == [claim["reference"], claim["alternative"]]
 
 
 def _mean_the_same(one: Scm, other: Scm) -> bool:

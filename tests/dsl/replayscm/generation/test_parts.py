@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cache
-from math import comb
 from random import Random
 from typing import Any
 
@@ -20,15 +18,11 @@ from calibrant.dsl.formulas.text import canonical_formula, parse
 from calibrant.dsl.replayscm.generation.problems import (
     Population,
     sample_assigned,
-    sample_environment,
-    sample_intervention,
-    sample_population,
 )
 from calibrant.dsl.replayscm.generation.scms import (
     LatentScm,
     has_equivalent_shortcut,
     published_sizes,
-    sample_mechanism,
     sample_scm,
     shortest_sizes,
 )
@@ -40,7 +34,6 @@ from calibrant.dsl.replayscm.generation.strata import (
     SHORTCUT_CAP,
     STRATA,
     T1_CLEAN_HARD,
-    Stratum,
     stratum,
 )
 from calibrant.dsl.replayscm.item import Problem
@@ -55,21 +48,6 @@ from tests.support.shared import shared_file, shared_json
 NUM_SCMS = 60  # per stratum: 180 to 420 mechanisms
 NAMES = [s.name for s in STRATA]
 POOLS = ("pool_dev_ordered.runtime.yaml", "pool_dev_t1_ordered.runtime.yaml")
-
-
-def tail(successes: int, trials: int, probability: Fraction) -> float:
-    """Exact binomial probability of a count at least as far out on the same side, doubled."""
-    terms = [
-        comb(trials, k) * probability**k * (1 - probability) ** (trials - k)
-        for k in (range(successes + 1) if successes < trials * probability else range(successes, trials + 1))
-    ]
-    return float(2 * sum(terms))
-
-
-def assert_binomial(successes: int, trials: int, probability: float) -> None:
-    """Assert that a number of successes is not far beyond the level; seeds are fixed, so no run differs."""
-    exact = Fraction(probability).limit_denominator(1000)
-    assert tail(successes, trials, exact) > 1e-3, (successes, trials, probability)
 
 
 @cache
@@ -128,12 +106,6 @@ def test_a_stratum_is_what_the_generator_was_configured_with(name: str) -> None:
     assert (knobs["k"], knobs["heldout_k"], knobs["scm_root_count"]) == (NUM_WORLDS, NUM_WORLDS, NUM_ROOTS)
     assert list(ENVIRONMENT_LEVELS) == knobs["scm_env_levels"]
     assert knobs["shortcut_ast_cap"] == SHORTCUT_CAP
-
-
-def test_probabilities_of_target_counts_are_complete() -> None:
-    assert [sum(map(Fraction, map(str, s.target_probabilities))) for s in STRATA] == [1] * 9
-    assert len(NAMED_STRATA) == 8
-    assert len({s.name for s in STRATA}) == 9
 
 
 def test_an_unknown_stratum_is_named_together_with_the_known_ones() -> None:
@@ -200,13 +172,6 @@ def test_what_the_published_table_does_not_know(text: str, exact: int, published
     assert published_sizes(2, 9)[bits] == published
 
 
-def test_no_two_parent_formula_of_seven_nodes_is_accepted() -> None:
-    """With smallest size 7 every two-parent mechanism is the fallback: docs/semantics.md, "The published generator"."""
-    sizes = published_sizes(2, 9)
-    assert len(sizes) == 16
-    assert max(sizes.values()) == 6
-
-
 POOL_BOUNDS = {2: 9, 3: 10, 4: 11, 5: 8}  # by number of parents, how far it reached when the pools were drawn
 
 
@@ -228,7 +193,7 @@ def test_the_generator_drew_nothing_that_the_published_table_knows_to_be_redunda
 def test_every_mechanism_obeys_algorithm_1(name: str) -> None:
     known = stratum(name)
     low, high = known.sizes
-    for model, order in sampled(name)[:25]:
+    for model, order in sampled(name)[:10]:
         assert sorted(order) == sorted(f"X{i + 1}" for i in range(known.num_variables))
         assert order != model.variables
         assert set(order[:3]) == set(model.roots)
@@ -249,35 +214,6 @@ def test_equivalent_shortcuts() -> None:
     assert not has_equivalent_shortcut(easy, parse("(and X1 (not X2))"))  # cap 3
     assert has_equivalent_shortcut(bridge, parse("(iff (not X1) (or X1 X3))"))  # = (and X3 (not X1))
     assert not has_equivalent_shortcut(bridge, parse("(xor X1 X2)"))  # cap 2 lies below the floor
-
-
-def test_two_parents_in_a_stratum_of_long_formulas_give_the_fallback() -> None:
-    rng = Random(3)
-    extreme = stratum("vhs_n10_extreme_near_impossible")
-    assert {str(sample_mechanism(extreme, ("X10", "X9"), rng)) for _ in range(20)} == {"(xor X9 X10)"}
-
-
-@pytest.mark.parametrize("name", ["vhs_n9_dense_strict", "vhs_n10_anchor_m10", "vhs_n10_extreme_near_impossible"])
-def test_parents_are_uniform_over_the_window(name: str) -> None:
-    """Of the two-parent mechanisms with a full window of c, each window position is in a share of 2 / c."""
-    length = stratum(name).max_parents
-    positions: Counter[int] = Counter()
-    trials = 0
-    for model, order in sampled(name):
-        for slot in range(length, len(order)):
-            parents = model.mechanisms[order[slot]].variables if order[slot] in model.mechanisms else ()
-            if len(parents) == 2:
-                trials += 1
-                positions.update(slot - order.index(parent) for parent in parents)
-    assert trials > 50
-    for position in range(1, length + 1):
-        assert_binomial(positions[position], trials, 2 / length)
-
-
-def test_labels_are_uniform_over_slots() -> None:
-    first = Counter(order[0] for _, order in sampled("hs_n7_anchor_plus"))
-    for label in (f"X{i + 1}" for i in range(7)):
-        assert_binomial(first[label], NUM_SCMS, 1 / 7)
 
 
 # In the published pools worlds were accepted as well, which favours short formulas a little: they mimic others less.
@@ -302,44 +238,6 @@ def test_mechanisms_resemble_those_of_the_published_generator(name: str) -> None
 
 # interventions and worlds
 
-VARIABLES = tuple(f"X{i + 1}" for i in range(8))
-
-
-@pytest.mark.parametrize("known", STRATA, ids=NAMES)
-def test_interventions_have_the_probabilities_of_the_stratum(known: Stratum) -> None:
-    rng, trials = Random(5), 300
-    drawn = [sample_intervention(known, VARIABLES, rng) for _ in range(trials)]
-    counts = Counter(len(intervention.targets) for intervention in drawn)
-    for count, probability in zip((1, 2, 3), known.target_probabilities, strict=True):
-        assert_binomial(counts[count], trials, probability)
-    modes = Counter(intervention.mode for intervention in drawn)
-    assert_binomial(modes["hard_assigned"], trials, known.assigned_probability)
-    assert modes["hard_assigned"] + modes["hard_constant"] == trials
-    pairs = [intervention.targets for intervention in drawn if len(intervention.targets) == 2]
-    for variable in VARIABLES:
-        assert_binomial(sum(variable in pair for pair in pairs), len(pairs), 1 / 4)
-    constants = [bit for intervention in drawn for bit in intervention.constants.values()]
-    assert_binomial(sum(constants), len(constants), 1 / 2)
-
-
-def test_environment_levels_are_uniform() -> None:
-    rng = Random(5)
-    levels = Counter(level for _ in range(300) for level in sample_environment(("X1", "X2", "X3"), rng).values())
-    assert levels.keys() == {0.2, 0.35, 0.5, 0.65, 0.8}
-    for level in levels:
-        assert_binomial(levels[level], 900, 1 / 5)
-
-
-def test_one_bias_a_world() -> None:
-    """With 4,000 rows the share of ones tells the bias: 0.04 is five standard errors."""
-    rng, worlds, biases = Random(5), 150, Counter[float]()
-    for _ in range(worlds):
-        shares = [column.bit_count() / 4000 for column in sample_assigned(("X1", "X2"), 4000, rng).values()]
-        (bias,) = {bias for bias in (0.3, 0.5, 0.7) if all(abs(share - bias) < 0.04 for share in shares)}
-        biases[bias] += 1
-    for bias in (0.3, 0.5, 0.7):
-        assert_binomial(biases[bias], worlds, 1 / 3)
-
 
 class Constant(Random):
     """Draws the same number every time."""
@@ -357,17 +255,6 @@ def test_an_all_equal_column_is_repaired_in_its_first_two_rows(number: float, ro
     """The string shows row 0 first."""
     columns = sample_assigned(("X1", "X4"), 10, Constant(number))
     assert [f"{column:010b}"[::-1] for column in columns.values()] == [rows, rows]
-
-
-def test_thresholds_are_uniform_and_the_units_named() -> None:
-    model = sampled("vhs_n9_dense_strict")[0].model
-    populations = [sample_population(stratum("vhs_n9_dense_strict"), model, Random(seed)) for seed in range(30)]
-    assert populations[0].units[:2] == ("u00", "u01")
-    thresholds = [t for p in populations for root in model.roots for t in p.thresholds[root]]
-    assert len(thresholds) == 30 * 3 * 11
-    assert all(0 <= threshold < 1 for threshold in thresholds)
-    for level in (0.2, 0.35, 0.5, 0.65, 0.8):
-        assert_binomial(sum(threshold < level for threshold in thresholds), len(thresholds), level)
 
 
 @given(scms(), st.data())

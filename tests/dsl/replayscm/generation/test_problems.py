@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.generation.problems import (
 from calibrant.dsl.replayscm.generation.scms import LatentScm, sample_scm
 from calibrant.dsl.replayscm.generation.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.item import Problem, TaskKind
-from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
@@ -68,14 +68,6 @@ def test_gold_replays_its_own_worlds(known: Stratum, seed: int) -> None:
 
 
 @EVERY_PROBLEM
-def test_no_two_worlds_share_their_intervention(known: Stratum, seed: int) -> None:
-    signatures = [world.intervention.signature for world in sampled(known, seed).worlds]
-    assert len(set(signatures)) == 16
-    assert signatures[0] == Intervention().signature
-    assert [world.intervention.mode for world in sampled(known, seed).worlds].count("none") == 1
-
-
-@EVERY_PROBLEM
 def test_roots_are_nested_over_the_worlds_that_leave_them_alone(known: Stratum, seed: int) -> None:
     """PanelSemantics: one threshold a unit, so a higher level only adds ones."""
     problem = sampled(known, seed)
@@ -88,24 +80,6 @@ def test_roots_are_nested_over_the_worlds_that_leave_them_alone(known: Stratum, 
             assert below & ~above == 0
             if levels[one.id][root] == levels[other.id][root]:
                 assert below == above
-
-
-@EVERY_PROBLEM
-def test_clamped_columns(known: Stratum, seed: int) -> None:
-    rows = (1 << known.num_units) - 1
-    for world in sampled(known, seed).worlds:
-        for target, bit in world.intervention.constants.items():
-            assert world.column(target) == rows * bit
-        for target in world.intervention.assigned:
-            assert world.column(target) not in (0, rows)
-
-
-@EVERY_PROBLEM
-def test_every_endogenous_variable_varies_where_it_is_scored(known: Stratum, seed: int) -> None:
-    problem = sampled(known, seed)
-    for variable in gold_of(problem).endogenous:
-        bits = {row[variable] for world in scored_worlds(problem, variable) for row in world.rows()}
-        assert bits == {0, 1}
 
 
 def short_formulas(names: tuple[str, ...], max_size: int) -> list[str]:
@@ -122,11 +96,10 @@ def short_formulas(names: tuple[str, ...], max_size: int) -> list[str]:
     return [text for level in levels for text in level]
 
 
-@pytest.mark.parametrize(("name", "seed"), [("hs_n6_easy_calibration", 0), ("hs_n7_anchor_plus", 1)])
-def test_no_shortcut_is_left(name: str, seed: int) -> None:
+def test_no_shortcut_is_left() -> None:
     """No formula of at most min(5, gold - 1) nodes over the true window fits the rows (paper, B.2.3)."""
-    known = stratum(name)
-    problem = sampled(known, seed)
+    known = stratum("hs_n6_easy_calibration")
+    problem = sampled(known, 0)
     order, survivors = problem.sealed.latent_order, 0
     for variable, mechanism in gold_of(problem).mechanisms.items():
         slot = order.index(variable)
@@ -252,11 +225,6 @@ def test_reasons_for_rejection() -> None:
     ]
 
 
-def test_a_variable_must_vary_where_it_is_no_target() -> None:
-    both = world("000010 000100", intervention=Intervention(assigned=("X4",)), index=1)
-    assert "X4 does not vary over its scored training rows" in reasons(world("110010 100010"), both)
-
-
 def test_a_shift_needs_another_count() -> None:
     same = world(EVERY_CONTEXT, intervention=Intervention(assigned=("X1",)), index=1)
     other = world("100010 101001 110010 111001", intervention=Intervention({"X1": 1}), index=1)
@@ -280,17 +248,6 @@ def test_exposure_of_the_stratum_that_asks_for_it() -> None:
     assert "0 training worlds are hard_assigned, fewer than 4" in found
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_exposure_of_accepted_problems(seed: int) -> None:
-    problem = sampled(T1_CLEAN_HARD, seed)
-    modes = [w.intervention.mode for w in problem.task.training.worlds]
-    assert modes.count("hard_assigned") >= 4
-    assert modes.count("hard_constant") >= 1
-    for variable in gold_of(problem).endogenous:
-        assert len(scored_worlds(problem, variable)) >= 3
-        assert sum(variable not in w.intervention.targets for w in problem.sealed.heldout.worlds) >= 2
-
-
 # pools and determinism
 
 
@@ -305,18 +262,6 @@ def test_a_problem_depends_on_its_stratum_and_seed_only() -> None:
     for problem in reversed(pool.problems):
         assert sample_problem(stratum(problem.stratum), int(problem.sealed.labels["seed"])) == problem
     assert len({gold_of(p).signature for p in pool.problems}) == 4
-
-
-def test_a_larger_pool_extends_a_smaller_one() -> None:
-    small, large = (sample_pool(NAMED_STRATA[1:2], count, 4, "ordered") for count in (2, 3))
-    assert large.problems[:2] == small.problems
-
-
-def test_a_sampled_pool_survives_its_file(tmp_path: Path) -> None:
-    for setting in SETTINGS:
-        pool = sample_pool((T1_CLEAN_HARD,), 2, 1, setting)
-        write_pool(pool, tmp_path / "pool.jsonl")
-        assert read_pool(tmp_path / "pool.jsonl") == pool
 
 
 # the bundled files

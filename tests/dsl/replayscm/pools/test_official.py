@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
@@ -23,7 +21,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pools
 from calibrant.bench.replayscm.pools.check import count_unused_fields
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
+from calibrant.dsl.parse_limits import check_nesting
 from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.item import ModelResult, Pool, Problem
 from calibrant.dsl.replayscm.pools import runtime_yaml
@@ -32,7 +30,6 @@ from calibrant.dsl.replayscm.pools.runtime_yaml import read_official, read_offic
 from calibrant.dsl.yaml_text import load_whole
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.fuzz.pools import TOKENS
-from tests.support.commands import CHECKOUT, refused
 from tests.support.effort import effort, examples
 from tests.support.replayscm.records import (
     HEADER,
@@ -107,11 +104,6 @@ def require_same(data: bytes, monkeypatch: pytest.MonkeyPatch) -> bool:
                 patched.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", kept)
                 assert outcome(read_official, data, keep_results=keep_results) == expected
     return not isinstance(expected, str)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_each_layout(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert require_same(text_in(layout).encode(), monkeypatch)
 
 
 @pytest.mark.soak
@@ -195,11 +187,6 @@ def _check_lazy(path: Path) -> Pool:
     assert [pickle.loads(pickle.dumps(problem)).results() for problem in pool.problems] == expected
     assert [problem.results() for problem in read_pool(path, keep_results=False).problems] == [()] * len(records)
     return pool
-
-
-def test_results_of_the_sample_are_those_of_the_whole_file() -> None:
-    pool = _check_lazy(shared_file(POOLS["Alt-Ordered"]))
-    assert [len(problem.results()) for problem in pool.problems] == [9, 9]
 
 
 def _with_results(*results: Any) -> list[Record]:
@@ -310,13 +297,6 @@ def test_official_pools_come_back_equal_through_both_formats(name: str, tmp_path
     assert after.metadata == before.metadata
 
 
-@pytest.mark.parametrize("setting", ["Ordered", "Block", "Hidden-order", "Hidden-roots"])
-def test_records_of_the_development_pools_come_back_equal(setting: str, tmp_path: Path) -> None:
-    before = read_records(official_records(setting, 3), tmp_path)
-    write_official(before, tmp_path / "again.yaml")
-    assert read_pool(tmp_path / "again.yaml").problems == before.problems
-
-
 def shared_fields(ours: Any, official: Any, where: str = "") -> Iterator[str]:
     """Fields of ours that official records have too and fill otherwise; worlds by their names."""
     if isinstance(ours, dict) and isinstance(official, dict):
@@ -363,17 +343,6 @@ def test_hardened_generated_and_bundled_pools_go_back_to_the_official_form(tmp_p
         assert read_pool(converted).problems == read_pool(pool).problems
 
 
-def test_the_same_pool_gives_the_same_bytes_and_an_input_is_not_overwritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pool = bundled_pools()[0]
-    for name in ("a.yaml", "b.yaml"):
-        assert main(["pool", "convert", str(pool), str(tmp_path / name)]) == 0
-    assert (tmp_path / "a.yaml").read_bytes() == (tmp_path / "b.yaml").read_bytes()
-    capsys.readouterr()
-    assert "is the input" in refused(capsys, "pool", "convert", tmp_path / "a.yaml", tmp_path / "a.yaml")
-
-
 def test_several_results_of_one_model_have_no_place(tmp_path: Path) -> None:
     problem = read_pool(bundled_pools()[0]).problems[0]
     twice = Problem(problem.id, problem.task, problem.sealed, lambda: (ModelResult("m", "", None, {}),) * 2)
@@ -404,13 +373,9 @@ HOSTILE = {
     "brackets": "problems: " + "[" * DEEP + "]" * DEEP,
     "braces": "problems: " + "{a: " * DEEP + "}" * DEEP,
     "brackets that quoted ones seem to close": "problems: " + "[']', " * DEEP + "]" * DEEP,
-    "brackets after a text that seems to close them": f"a: '{']' * DEEP}'\nproblems: " + "[" * DEEP + "]" * DEEP,
-    "braces that begin the file": "{" * DEEP,
     "sequences in one line": "- " * DEEP + "x",
     "sequences in one line, tabs between": "-\t" * DEEP + "x",
-    "sequences in the line after a mark": "\ufeff" + "- " * DEEP + "x",
     "sequences after another line break": "a: b\u2028" + "- " * DEEP + "x",
-    "keys in one line": "? " * DEEP + "x",
     "keys and sequences": "? - " * DEEP + "x",
     "blocks in blocks": "".join(" " * i + "a:\n" for i in range(1_500)),
     "a list of itself": "problems: &a [*a]",
@@ -418,17 +383,12 @@ HOSTILE = {
     "billion laughs": LAUGHS + "problems: *l59",
     "billion laughs elsewhere": LAUGHS + "problems: []",
     "a tagged number without digits": "problems: !!int ''",
-    "a tagged fraction without digits": "problems: !!float ''",
-    "a tagged truth value": "problems: !!bool maybe",
-    "a tagged time": "problems: !!timestamp now",
     "a tagged object": "problems: !!python/object/apply:os.getcwd []",
     "a date that is none": "problems: 2024-13-45",
     "a key that is a list": "problems: {[a]: b}",
-    "a mark without name": "problems: *",
     "a null character": "problems: \0",
     "a number without end": "problems: " + "9" * DEEP,
     "nested lists of a native file": HEADER + "\n" + "[" * DEEP,
-    "nested objects of a native file": HEADER + "\n" + '{"id":' * DEEP,
     "a closed nest in a native file": HEADER + '\n{"id":' + "[" * 500 + "]" * 500 + "}",
     "a nest in the header": '{"format":"calibrant-pool","version":1,"metadata":{"a":' + "[" * 300 + "]" * 300 + "}}",
     "a number without end in a native file": HEADER + '\n{"id":' + "9" * DEEP + "}",
@@ -445,57 +405,23 @@ def test_a_hostile_text_is_refused_in_one_line(what: str, tmp_path: Path) -> Non
     assert len(str(caught.value)) <= 1_000
 
 
-PROGRAM = """
-import sys
-from calibrant.dsl.errors import PoolError
-from calibrant.dsl.replayscm.pools.files import read_pool
-try:
-    read_pool(sys.argv[1])
-except PoolError:
-    print("refused")
-"""
-
-
-@pytest.mark.parametrize(
-    "what", ["sequences in one line", "keys and sequences", "brackets that quoted ones seem to close"]
-)
-def test_no_nesting_ends_the_interpreter(what: str, tmp_path: Path) -> None:
-    """Depth is checked before libyaml, which recurses in C: a segmentation fault would end this process too."""
-    path = tmp_path / "pool.yaml"
-    path.write_text(HOSTILE[what], encoding="utf-8")
-    command = [sys.executable, "-c", PROGRAM, str(path)]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "refused\n")
-
-
 FIELDS = [
     "modelResults",
     "problemDescription.seed",
-    "problemDescription",
     "subslice",
-    "problem.instanceId",
     "problem.panelUnits",
-    "problem.panelUnits.0",
     "problem.worlds",
-    "problem.worlds.0",
     "problem.worlds.0.worldId",
-    "problem.worlds.0.split",
     "problem.worlds.0.rows",
-    "problem.worlds.0.rows.0",
     "problem.worlds.0.domain",
     "problem.worlds.0.domainSize",
     "problem.worlds.0.envProfile.X1",
-    "problem.worlds.0.interventionSummary.InterventionMode",
     "problem.worlds.2.interventionSummary.InterventionTargetsConstant.X1",
     "problem.signature.domains",
     "problem.signature.variables.0",
-    "problem.task.taskName",
     "problem.task.parameters.scmPromptVariant",
-    "problem.task.parameters.allowConstants",
     "problem.task.parameters.allowedOperators.0",
-    "problem.task.parameters.difficulty",
     "problem.task.parameters.rootVariables.0",
-    "problem.task.parameters.maxPredecessorsPerMechanism",
     "problem.goldAnswer.scm.totalAst",
     "problem.goldAnswer.scm.mechanisms.X3",
 ]
@@ -504,7 +430,7 @@ FIELDS = [
 ENDLESS = "0x" + "f" * 5_000  # hexadecimal digits are read; the interpreter refuses to write so many decimal ones
 
 
-@pytest.mark.parametrize("value", [ENDLESS, ".nan", "~", "[]", "{}", "[[]]", "2001-01-01", "!!set {a}"])
+@pytest.mark.parametrize("value", [ENDLESS, ".nan", "~", "{}", "[[]]"])
 @pytest.mark.parametrize("field", FIELDS)
 def test_any_value_anywhere_is_read_or_refused(field: str, value: str, tmp_path: Path) -> None:
     record = official_record()
@@ -546,18 +472,6 @@ def test_metadata_that_does_not_fit_json_is_told_when_written(metadata: Any, tmp
     with pytest.raises(PoolError, match="does not fit JSON"):
         write_pool(Pool("p", (), metadata), tmp_path / "pool.jsonl")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("depth", "fits"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False)])
-def test_the_depth_that_is_read(depth: int, fits: bool) -> None:
-    value: Any = []
-    for number in range(depth - 1):
-        value = [value] if number % 2 else {"a": value, "b": 1}
-    if fits:
-        check_nesting(value, max_items=10_000)
-        return
-    with pytest.raises(PoolError, match="nested more than"):
-        check_nesting(value, max_items=10_000)
 
 
 def test_shared_parts_count_wherever_they_occur() -> None:

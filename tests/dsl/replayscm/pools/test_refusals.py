@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -30,15 +29,10 @@ BLOCKS = put(f"{P}.scmPromptVariant", "partial_order")
 OLDER = drop(f"{W}.0.interventionSummary")
 
 OFFICIAL: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the field that is named, words of the reason)
-    "a row is missing": (drop(f"{W}.0.rows.1"), f"{BUILT0}.rows", "1 rows for 2 units"),
-    "a short row": (put(f"{W}.0.rows.1", "100"), f"{BUILT0}.rows", "row 1 is '100'"),
-    "a row of other characters": (put(f"{W}.0.rows.0", "11x0"), f"{BUILT0}.rows", "row 0 is '11x0'"),
     "a row without quotes": (put(f"{W}.0.rows.1", 1001), f"{W0}.rows", "row 1 is 1001, not a quoted string"),
     "rows that are no list": (put(f"{W}.0.rows", "1110"), f"{W0}.rows", "expected a list"),
     "no rows": (drop(f"{W}.0.rows"), f"{W0}.rows", "exactly one"),
     "rows twice": (put(f"{W}.0.extra", {"rows": []}), f"{W0}.rows", "exactly one"),
-    "rows that contradict a constant": (put(f"{W}.2.rows.0", "1011"), f"{BUILT2}.rows", "contradict the clamp X1=0"),
-    "two worlds of one id": (put(f"{W}.1.worldId", "train_00"), BUILT0, "a second world"),
     "a world without id": (drop(f"{W}.1.worldId"), "worldId", "missing"),
     "an unknown field of a world": (put(f"{W}.1.weight", 2), "worlds", "unknown field 'weight'"),
     "an unknown split": (put(f"{W}.1.split", "validation"), f"{W1}.split", "'validation'"),
@@ -52,17 +46,8 @@ OFFICIAL: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the fie
     "no intervention with targets": (
         put(f"{SUMMARY}.InterventionMode", "none"), f"{W1}.InterventionMode", "does not go with targets X3"
     ),
-    "constants that are assigned": (
-        put(f"{SUMMARY}.InterventionMode", "hard_constant"), f"{W1}.InterventionMode", "does not go with targets X3"
-    ),
     "a target that is neither": (
         put(f"{SUMMARY}.InterventionTargetsAll", ["X3", "X4"]), f"{W1}.InterventionTargetsAll", "constant ones plus"
-    ),
-    "a target that is not listed": (
-        put(f"{SUMMARY}.InterventionTargetsAll", []), f"{W1}.InterventionTargetsAll", "constant ones plus"
-    ),
-    "a target listed twice": (
-        put(f"{SUMMARY}.InterventionTargetsAll", ["X3", "X3"]), f"{W1}.InterventionTargetsAll", "constant ones plus"
     ),
     "a constant that is not listed": (
         put(f"{W}.2.interventionSummary.InterventionTargetsAll", ["X3"]), f"{W2}.InterventionTargetsAll", "constant"
@@ -75,10 +60,6 @@ OFFICIAL: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the fie
         put(f"{W}.2.interventionSummary.InterventionTargetsConstant", {"X1": "0"}),
         f"{W2}.InterventionTargetsConstant", "'X1': '0'",
     ),
-    "a constant that is a truth value": (
-        put(f"{W}.2.interventionSummary.InterventionTargetsConstant", {"X1": False}),
-        f"{W2}.InterventionTargetsConstant", "'X1': False",
-    ),
     "two older interventions": (both(OLDER, put(f"{W}.0.interventions", [{}, {}])), f"{W0}.interventions", "2 int"),
     "an older intervention of another type": (
         both(OLDER, put(f"{W}.0.interventions", [{"type": "soft_do"}])), f"{W0}.intervention.type", "'soft_do'"
@@ -86,16 +67,11 @@ OFFICIAL: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the fie
     "an older intervention that is no mapping": (
         both(OLDER, put(f"{W}.0.intervention", "do(X1=1)")), f"{W0}.intervention", "expected a mapping"
     ),
-    "a level that is no number": (put(f"{W}.0.envProfile.X1", "high"), f"{W0}.envProfile", "from 0 to 1"),
     "a level that is not a number": (put(f"{W}.0.envProfile.X1", float("nan")), f"{W0}.envProfile", "from 0 to 1"),
-    "a level beyond any float": (put(f"{W}.0.envProfile.X1", 10**400), f"{W0}.envProfile", "from 0 to 1"),
-    "two units of one id": (put("problem.panelUnits", ["u", "u"]), "units", "'u' is listed twice"),
     "units that are no texts": (put("problem.panelUnits", [0, 1]), "panelUnits", "expected names, found 0"),
     "units that are no list": (put("problem.panelUnits", None), "panelUnits", "expected a list"),
-    "own units of another number": (put(f"{W}.0.domain", ["a"]), f"{BUILT0}.rows", "2 rows for 1 units"),
     "own units that are no list": (put(f"{W}.0.domain", "ab"), f"{W0}.domain", "expected a list"),
     "a number of units that is wrong": (put(f"{W}.0.domainSize", 3), f"{W0}.domainSize", "differs from the 2 units"),
-    "no world": (put("problem.worlds", []), "training", "at least one"),
     "worlds that are no list": (put("problem.worlds", {}), "worlds", "expected a list"),
     "a world that is no mapping": (put(f"{W}.0", "train_00"), "worlds", "expected a mapping"),
     "a variable that repeats": (
@@ -108,13 +84,8 @@ OFFICIAL: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the fie
     "a root that is endogenous": (
         put(f"{P}.endogenousVariables", ["X2", "X3", "X4"]), "rootVariables", "do not partition"
     ),
-    "a variable that is neither": (put(f"{P}.endogenousVariables", ["X3"]), "rootVariables", "do not partition"),
-    "an order that leaves out": (drop(f"{P}.topologicalOrder.0"), "disclosure.order", "does not list X2"),
-    "an order that repeats": (put(f"{P}.topologicalOrder.0", "X1"), "disclosure.order", "'X1' is listed twice"),
     "an unknown variant": (put(f"{P}.scmPromptVariant", "secret"), "scmPromptVariant", "unknown variant 'secret'"),
-    "an unknown task": (put("problem.task.taskName", "CIND_B"), "kind", "unknown task 'CIND_B'"),
     "no task": (drop("problem.task.taskName"), "taskName", "missing"),
-    "an unknown operator": (put(f"{P}.allowedOperators", ["nand"]), "operators", "unknown operator 'nand'"),
     "operators that are no list": (put(f"{P}.allowedOperators", "not"), "allowedOperators", "expected a list"),
     "constants neither allowed nor not": (put(f"{P}.allowConstants", 0), "allowConstants", "true or false"),
     "slacks that are no numbers": (put(f"{P}.budgetDeltas", ["0"]), "budgetDeltas", "expected integers"),
@@ -122,20 +93,8 @@ OFFICIAL: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the fie
     "blocks that are no lists": (
         both(BLOCKS, put(f"{P}.topologicalLayers", ["X1"])), "topologicalLayers", "expected lists"
     ),
-    "an empty block": (
-        both(BLOCKS, put(f"{P}.topologicalLayers", [["X1", "X2", "X3", "X4"], []])), "disclosure.blocks", "empty"
-    ),
-    "blocks that overlap": (
-        both(BLOCKS, put(f"{P}.topologicalLayers", [["X1", "X2", "X3"], ["X3", "X4"]])), "disclosure.blocks", "twice"
-    ),
-    "gold that does not parse": (put("problem.goldAnswer.scm.mechanisms.X3", "(X1"), "sealed.gold.X3", "missing ')'"),
-    "cyclic gold": (
-        put("problem.goldAnswer.scm.mechanisms.X3", "(and X1 X4)"), "sealed.gold", "X3, X4 mention each other"
-    ),
-    "gold with other roots": (drop("problem.goldAnswer.scm.mechanisms.X4"), "sealed.gold", "leave the roots"),
     "gold that is no mapping": (put("problem.goldAnswer.scm.mechanisms", ["X3"]), "mechanisms", "expected a mapping"),
     "gold of a size that is a text": (put("problem.goldAnswer.scm.totalAst", "6"), "totalAst", "expected an integer"),
-    "no reference": (put("problem.task.taskName", "CIND_A_SCM_ALT_EXP"), "reference", "has a reference SCM"),
     "results that are no mapping": (put("modelResults", ["m"]), "modelResults", "expected a mapping"),
 }  # fmt: skip
 
@@ -191,14 +150,6 @@ def test_a_key_that_occurs_twice_in_a_record_is_refused(tmp_path: Path) -> None:
     assert number == 1
     with pytest.raises(Exception, match="a key occurs twice below line"):
         read_text(doubled, tmp_path)
-
-
-def test_every_case_changes_a_record_that_can_be_read(tmp_path: Path) -> None:
-    assert len(read_pool(official_file([official_record()], tmp_path))) == 1
-    for what, (change, *_) in OFFICIAL.items():
-        record = official_record()
-        change(record)
-        assert json.dumps(record) != json.dumps(official_record()), what
 
 
 def test_a_window_of_a_million_digits_is_one_line(tmp_path: Path) -> None:
