@@ -106,13 +106,6 @@ def test_levels_stand_side_by_side_over_the_problems_that_all_have() -> None:
     assert appendix.REPLAY_BY_LEVEL.make(levels_of()[:1], with_paper=False) is None
 
 
-def test_before_and_after_and_the_matrix_have_the_rates_of_their_levels() -> None:
-    (figures,) = ours(appendix.PARENTS_BEFORE_AND_AFTER.make(levels_of(), with_paper=False))
-    assert (figures["parent_shd_original"], figures["parent_shd_extra_worlds"]) == ("2.25", "0.57")  # 18 / 8, 4 / 7
-    (figures,) = ours(appendix.TRAIN_EXACT_MATRIX.make(levels_of(), with_paper=False))
-    assert (figures["Ord-Match"], figures["Ord-Ext"], figures["Block"]) == ("0.875", "0.875", DASH)
-
-
 def test_the_matrix_has_a_row_for_each_group_of_pools_about_the_same_problems() -> None:
     """Two pools of one setting: the other's problems are no problems of Ord-Ext."""
     gold = structured(1, 1, 1, 0, 1)
