@@ -135,6 +135,9 @@ def base_line(command: str, files: Files, out: Path) -> list[object]:
     pool, one, new = files.pool, files.ids[0], ["--out", out / "new.jsonl"]
     certificates = files.certificates[:1] or [files.predictions]
     scored = [files.scored] if files.benchmark == "replayscm" else []
+    run = files.run
+    if command == "alternatives":  # a sweep adds to it
+        run = shutil.copytree(run, out.parent / "run", dirs_exist_ok=True)
     lines: dict[str, list[object]] = {
         "run": [PROTOCOLS[files.benchmark], pool, "--out", out / "run"],
         "protocols": [],
@@ -147,7 +150,7 @@ def base_line(command: str, files: Files, out: Path) -> list[object]:
         "prompts": [pool],
         "sample": ["--seed", 1, "--per-stratum", 1, "--strata", SUITES["replayscm"], *new],
         "audit": [pool],
-        "alternatives": [files.run, *new],
+        "alternatives": [run, *new],
         "harden": [pool, *new],
         "separate": [pool, one],
         "verify": [*certificates, pool],

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -121,9 +122,7 @@ def test_a_name_whose_end_was_left_away_is_offered_first() -> None:
             assert near[0] == min(begun, key=lambda other: (len(other), names.index(other)))
 
 
-def test_the_page_of_a_question_has_a_command_that_works_when_it_is_pasted(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_of_a_question_has_a_command_that_works_when_it_is_pasted(folder: Path) -> None:
     """With the path of its pool, and the id by which the page calls the item."""
     name = "chain-0000-s20-v02-deduction-000"
     assert main(["show", "causim.jsonl", name, "--html", "why.html"]) == 0
@@ -139,9 +138,9 @@ def test_the_page_of_a_question_has_a_command_that_works_when_it_is_pasted(
 HINT = re.compile(r"`(calibrant [^`]+)`")
 
 
-@pytest.fixture(scope="module", params=BENCHMARKS)
-def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Files:
-    return Files.made(request.param, tmp_path_factory.mktemp(request.param))
+@pytest.fixture(params=BENCHMARKS)
+def files(request: pytest.FixtureRequest, files_of: Callable[[str], Files]) -> Files:
+    return files_of(request.param)
 
 
 def pasted(printed: str) -> int:
@@ -177,8 +176,8 @@ def test_without_a_file_of_verdicts_nothing_is_named(files: Files) -> None:
     assert HINT.findall(called("score", files.pool, files.predictions).stderr) == []
 
 
-def test_the_field_that_show_asks_for_can_be_named(tmp_path: Path) -> None:
-    files = Files.made("blickets", tmp_path)
+def test_the_field_that_show_asks_for_can_be_named(tmp_path: Path, files_of: Callable[[str], Files]) -> None:
+    files = files_of("blickets")
     records = tmp_path / "foreign.jsonl"
     text = (files.run / "records.jsonl").read_text(encoding="utf-8")
     records.write_text(text.replace('"instance":', '"puzzle":'), encoding="utf-8")
@@ -191,8 +190,8 @@ def test_the_field_that_show_asks_for_can_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["--pool", "--pools"])
-def test_pools_have_one_name_and_an_alias(name: str, tmp_path: Path) -> None:
-    files = Files.made("causim", tmp_path)
+def test_pools_have_one_name_and_an_alias(name: str, files_of: Callable[[str], Files]) -> None:
+    files = files_of("causim")
     for line in (["table", files.run, "--attribution"], ["report", files.run, "--attribution"]):
         assert called(*line, name, files.pool).returncode == 0
 

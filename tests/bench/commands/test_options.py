@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 from importlib import import_module
 from itertools import combinations, cycle
 from pathlib import Path
@@ -272,11 +271,6 @@ def cases() -> Iterator[Any]:
                 yield pytest.param(command, option, benchmark, id=f"{command}:{option.opts[0]}:{benchmark}")
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Files]:
-    return cache(lambda name: Files.made(name, tmp_path_factory.mktemp(name)))
-
-
 def words(texts: list[str], files: Files, out: Path) -> list[str]:
     """Return the texts with the names of files filled in."""
     places = {
@@ -311,8 +305,7 @@ def outcomes() -> dict[tuple[str, ...], Outcome]:
     return {}
 
 
-# runs are added to by a sweep, and `fit` reads a file of each test
-UNSHARED = ("alternatives", "report", "table", "fit")
+UNSHARED = ("alternatives", "fit")  # which read files of each test
 
 
 @pytest.mark.soak
@@ -321,13 +314,13 @@ def test_no_option_is_ignored(
     command: str,
     option: Any,
     benchmark: str,
-    files: Callable[[str], Files],
+    files_of: Callable[[str], Files],
     outcomes: dict[tuple[str, ...], Outcome],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whoever lacks an option refuses it; whoever has it shows an effect, on one benchmark after the other."""
-    key, out, here = f"{command}:{option.opts[0]}", tmp_path / "out", files(benchmark)
+    key, out, here = f"{command}:{option.opts[0]}", tmp_path / "out", files_of(benchmark)
     declared = declared_options(command).get(option.name)
     lacking = declared and benchmark not in declared.benchmarks
     line = [*base_line(command, here, out), *words([] if lacking else BESIDE.get(key, []), here, out)]
@@ -394,9 +387,9 @@ def test_two_benchmarks_share_what_an_option_of_one_name_is() -> None:
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
 )
 def test_what_has_no_effect_is_refused(
-    line: list[str], said: str, files: Callable[[str], Files], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: list[str], said: str, files_of: Callable[[str], Files], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here = files("causim")
+    here = files_of("causim")
     assert said in refused(capsys, *words(line, here, tmp_path))
     assert list(tmp_path.iterdir()) == []
 
@@ -422,28 +415,28 @@ FINDINGS = {"blickets": "vacuous", "causalab": "vacuous", "causim": "copyable"} 
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_unknown_instances_are_passed_over(benchmark: str, files: Callable[[str], Files], tmp_path: Path) -> None:
-    known = files(benchmark).predictions.read_text("utf-8").splitlines()
+def test_unknown_instances_are_passed_over(benchmark: str, files_of: Callable[[str], Files], tmp_path: Path) -> None:
+    known = files_of(benchmark).predictions.read_text("utf-8").splitlines()
     predictions = jsonl(
         tmp_path / "more.jsonl", {"id": "nowhere", "model": "m", "rawResponse": "{}"}, *map(json.loads, known)
     )
-    assert called("score", files(benchmark).pool, predictions).returncode == 2
-    scored = called("score", files(benchmark).pool, predictions, "--skip-unknown")
+    assert called("score", files_of(benchmark).pool, predictions).returncode == 2
+    scored = called("score", files_of(benchmark).pool, predictions, "--skip-unknown")
     assert scored.returncode == 0
     assert "1 line is for instances that " in scored.stderr
-    assert scored.stdout == called("score", files(benchmark).pool, files(benchmark).predictions).stdout
+    assert scored.stdout == called("score", files_of(benchmark).pool, files_of(benchmark).predictions).stdout
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_a_report_without_times_shows_none(benchmark: str, files: Callable[[str], Files], tmp_path: Path) -> None:
+def test_a_report_without_times_shows_none(benchmark: str, files_of: Callable[[str], Files], tmp_path: Path) -> None:
     """The same answers given slower: with times ReplaySCM's report differs, without them none does."""
     slower = tmp_path / "run"
     slower.mkdir()
-    for source in files(benchmark).run.iterdir():
+    for source in files_of(benchmark).run.iterdir():
         text = re.sub(r'("seconds": ?)[^,}]+', r"\g<1>1000.0", source.read_text("utf-8"))
         (slower / source.name).write_text(text, "utf-8")
     reports = [
-        [called("report", run, *option).stdout for run in (files(benchmark).run, slower)]
+        [called("report", run, *option).stdout for run in (files_of(benchmark).run, slower)]
         for option in ([], ["--no-times"])
     ]
     assert (reports[0][0] == reports[0][1]) is (benchmark != "replayscm")
@@ -451,8 +444,8 @@ def test_a_report_without_times_shows_none(benchmark: str, files: Callable[[str]
 
 
 @pytest.mark.parametrize("benchmark", ["blickets", "causalab"])
-def test_episodes_are_attributed_with_the_option_and_without(benchmark: str, files: Callable[[str], Files]) -> None:
-    usual, asked = (called("report", files(benchmark).run, *option) for option in ([], ["--attribution"]))
+def test_episodes_are_attributed_with_the_option_and_without(benchmark: str, files_of: Callable[[str], Files]) -> None:
+    usual, asked = (called("report", files_of(benchmark).run, *option) for option in ([], ["--attribution"]))
     assert usual.stdout == asked.stdout
     assert "Earned" in usual.stdout
 
@@ -478,7 +471,7 @@ def test_findings_fail_the_audit_of_the_chosen_items(benchmark: str, kind: str, 
         assert len(shown) < len(findings)
 
 
-def test_pools_show_episodes_of_blickets_in_a_page(files: Callable[[str], Files]) -> None:
-    line = ["report", files("blickets").run, "--format", "html"]
-    assert "episode-0-0" in called(*line, "--pool", files("blickets").pool).stdout
+def test_pools_show_episodes_of_blickets_in_a_page(files_of: Callable[[str], Files]) -> None:
+    line = ["report", files_of("blickets").run, "--format", "html"]
+    assert "episode-0-0" in called(*line, "--pool", files_of("blickets").pool).stdout
     assert "episode-0-0" not in called(*line).stdout

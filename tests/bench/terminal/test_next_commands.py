@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,14 @@ from tests.support.commands import NEXT, jsonl, refusal
 PASTED = re.compile(r"calibrant .*$")
 
 
-@pytest.fixture(params=BENCHMARKS)
-def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    return Files.made(request.param, tmp_path)
+
+
+@pytest.fixture(params=BENCHMARKS)
+def files(request: pytest.FixtureRequest, files_of: Callable[[str], Files]) -> Files:
+    return files_of(request.param)
 
 
 def paste(errors: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -51,12 +56,11 @@ def test_what_a_command_names_as_next_works_when_it_is_pasted(files: Files, caps
 
 
 def test_score_names_a_list_that_has_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files_of: Callable[[str], Files]
 ) -> None:
     """No class of answers, for it may be empty, and a pool that was answered, which the first was not."""
-    monkeypatch.chdir(tmp_path)
-    files = Files.made("causim", tmp_path)
-    first, second = json.loads(files.predictions.read_text("utf-8").splitlines()[1]), tmp_path / "second.jsonl"
+    files = files_of("causim")
+    first, second = json.loads(files.predictions.read_text("utf-8").splitlines()[1]), files.second
     jsonl(tmp_path / "answers.jsonl", first)  # second.jsonl lacks this item
     assert main(["score", str(second), str(files.pool), "answers.jsonl", "--out", "scores.jsonl"]) == 0
     listing = PASTED.findall(NEXT.findall(capsys.readouterr().err)[2])[0]
@@ -91,15 +95,9 @@ TABLE = "X1,X2,X3,set\n0,0,0,\n1,1,1,\n0,1,1,X2\n1,0,0,X2\n"
     ],
 )
 def test_fits_worked_solutions_and_harder_pools_name_what_is_next(
-    line: str,
-    code: int,
-    named: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    line: str, code: int, named: list[str], capsys: pytest.CaptureFixture[str], files_of: Callable[[str], Files]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    files = Files.made("causim", tmp_path)
+    files = files_of("causim")
     Path("b.csv").write_text("X1,X2\n0,0\n0,1\n1,0\n1,1\n", encoding="utf-8")  # neither is a function of the other
     Path("k.txt").write_text("forbid X1 -> X2\n", encoding="utf-8")
     Path("a.csv").write_text(TABLE if code == 0 else TABLE.replace("0,1,1", "0,1,0"), encoding="utf-8")
@@ -110,10 +108,9 @@ def test_fits_worked_solutions_and_harder_pools_name_what_is_next(
 
 @pytest.mark.parametrize("line", ["score POOL PREDICTIONS --out s.jsonl", "audit POOL", "run copy POOL --out runs"])
 def test_with_json_nothing_is_named_and_standard_output_is_json(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str, capsys: pytest.CaptureFixture[str], files_of: Callable[[str], Files]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    files = Files.made("causim", tmp_path)
+    files = files_of("causim")
     capsys.readouterr()
     words = line.replace("POOL", str(files.pool)).replace("PREDICTIONS", str(files.predictions))
     assert main([*shlex.split(words), "--json"]) == 0
@@ -123,8 +120,7 @@ def test_with_json_nothing_is_named_and_standard_output_is_json(
         json.loads(text)
 
 
-def test_a_path_that_exists_is_not_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_path_that_exists_is_not_named_again(tmp_path: Path) -> None:
     for name in ("why.html", "why-2.html", "suite-1.0"):
         Path(name).touch()
     assert unused_path("suite-1.0") == Path("suite-1.0-2")
@@ -170,11 +166,10 @@ def test_an_error_has_a_hint_that_works(
     error: str,
     hint: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    files_of: Callable[[str], Files],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    files = Files.made("blickets", tmp_path)
+    files = files_of("blickets")
     answer = '{"rule": "conjunctive", "blickets": ["A"]}'
     request = {"custom_id": "request-1", "about": files.ids[0], "response": answer}
     nested = {"meta": {"item": files.ids[0]}, "response": answer}
@@ -217,9 +212,8 @@ def test_an_error_has_a_hint_that_works(
     ],
 )
 def test_a_number_with_a_decimal_comma_is_hinted_with_a_point(
-    line: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("x,z\n0,0\n1,1\n", encoding="utf-8")
     assert refusal(capsys, *line.split())[1] == hint
     if hint:
@@ -227,10 +221,9 @@ def test_a_number_with_a_decimal_comma_is_hinted_with_a_point(
 
 
 def test_a_report_of_several_files_of_predictions_names_a_command_for_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files_of: Callable[[str], Files]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    files = Files.made("causim", tmp_path)
+    files = files_of("causim")
     line = json.loads(files.predictions.read_text("utf-8").splitlines()[0])
     other = jsonl(tmp_path / "other.jsonl", {**line, "model": "another"})
     words = ["report", "--pool", files.pool, "--predictions", files.predictions, "--predictions", other]
@@ -241,9 +234,8 @@ def test_a_report_of_several_files_of_predictions_names_a_command_for_each(
 
 
 def test_pools_that_are_missing_are_looked_for_by_name_and_digest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     files = Files.made("causim", tmp_path)
     header = json.loads(files.pool.read_text("utf-8").splitlines()[0])
     beside = tmp_path / f"{header['name']}.jsonl"

@@ -17,7 +17,7 @@ import sys
 import termios
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -262,9 +262,9 @@ def rows(*arguments: object) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    return Files.made("causalab", tmp_path_factory.mktemp("listing"))
+@pytest.fixture
+def files(files_of: Callable[[str], Files]) -> Files:
+    return files_of("causalab")
 
 
 def test_classes_divide_the_answers_of_a_system(files: Files) -> None:
@@ -286,11 +286,11 @@ def test_an_unknown_system_is_refused_with_those_there_are(files: Files, capsys:
 
 def large_pool(path: Path, number: int) -> Path:
     header, *items = bundled_sample("blickets").read_text("utf-8").splitlines()
+    begun = [json.dumps({**json.loads(item), "id": "ITEM"}).split("ITEM") for item in items]
     with path.open("w", encoding="utf-8") as file:
         file.write(f"{header}\n")
         for place in range(number):
-            item = json.loads(items[place % len(items)])
-            file.write(json.dumps({**item, "id": f"item-{place}"}) + "\n")
+            file.write(f"item-{place}".join(begun[place % len(items)]) + "\n")
     return path
 
 
@@ -541,8 +541,8 @@ def test_the_sentence_on_luck_is_about_the_system_with_the_largest_share(
     assert table.luck() == sentence
 
 
-def test_score_says_what_was_right_by_luck(tmp_path: Path) -> None:
-    files = Files.made("blickets", tmp_path)
+def test_score_says_what_was_right_by_luck(tmp_path: Path, files_of: Callable[[str], Files]) -> None:
+    files = files_of("blickets")
     assert called("run", "copy,quiet,static", files.pool, "--out", tmp_path / "runs").returncode == 0
     done = called("score", files.pool, tmp_path / "runs" / "records.jsonl", "--id-field", "instance")
     assert done.returncode == 0, done.stderr
