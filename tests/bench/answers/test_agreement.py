@@ -26,7 +26,7 @@ import pytest
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
-from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.replayscm.paper import ATTRIBUTION, SPECS
 from calibrant.bench.suites.rescoring import PoolJudge
@@ -120,7 +120,7 @@ class Answered:
     @cached_property
     def page(self) -> list[list[str]]:
         """The texts of the cells of every row of every table of the report's page."""
-        return _texts(_report(self, "html"), "html")
+        return cell_texts(_report(self, "html"), "html")
 
 
 def listed_predictions(name: str, ids: Sequence[str], gold: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -332,7 +332,8 @@ def _views(answered: Answered) -> dict[str, Mapping[str, Metric]]:
 def test_reports_state_the_expected_rates_and_intervals(answered: Answered) -> None:
     rows = list(csv.DictReader(io.StringIO(_report(answered, "csv"))))
     lines, views = answered.attributed, _views(answered)
-    pages = {"md": _texts(_report(answered, "md"), "md"), "html": answered.page}
+    texts_of = {"md": cell_texts(_report(answered, "md"), "md"), "html": answered.page}
+    pages = {form: [(set(text), text) for text in texts] for form, texts in texts_of.items()}
     seen = Counter[str]()
     for row in rows:
         metrics = views.get(row["table"], {})
@@ -351,7 +352,7 @@ def test_reports_state_the_expected_rates_and_intervals(answered: Answered) -> N
         figure = " ".join(filter(None, [shown, f"[{row['low']}, {row['high']}]" if row["low"] else ""]))
         labels = {row["system"], row["setting"], row.get("stratum") or row["setting"]}
         for form, texts in pages.items():
-            assert any(labels <= set(text) and figure in text for text in texts), (form, labels, figure)
+            assert any(labels <= known and figure in text for known, text in texts), (form, labels, figure)
             COMPARED[f"report {form}"] += 1
     assert len(seen) >= 2
 
@@ -367,7 +368,7 @@ def _belongs(answered: Answered, line: Mapping[str, Any], row: Mapping[str, str]
     return (line["setting"], line["stratum"]) == (row["setting"], row.get("stratum", line["stratum"]))
 
 
-def _texts(page: str, form: str) -> list[list[str]]:
+def cell_texts(page: str, form: str) -> list[list[str]]:
     """Return the texts of the cells of every row of every table of a page."""
     if form == "md":
         rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("|")]
@@ -536,52 +537,50 @@ def test_samples_state_the_expected_rates(answered: Answered) -> None:
     assert COMPARED["samples"]
 
 
-@pytest.fixture(scope="module")
-def tied(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], Path, list[dict[str, Any]]]:
-    """Return the rows of `table`, and a run whose method has equally good answers, with its records."""
-    folder = tmp_path_factory.mktemp("tied")
-    pool = folder / "block.jsonl"
-    lines = (CHECKOUT / "bench/replayscm/data/sample_block.jsonl").read_text(encoding="utf-8").splitlines()
-    pool.write_text("\n".join(lines[:11]) + "\n", encoding="utf-8")
-    printed("run", "exact", pool, "--out", folder / "runs", "--workers", "1")
-    records = [json.loads(line) for line in (folder / "runs" / "records.jsonl").read_text().splitlines()]
-    return printed_rows("table", folder / "runs", "--json"), folder / "runs", records
-
-
 @pytest.mark.usefixtures("counted")
-def test_equally_good_answers_and_the_chosen_one_are_named_at_both_places(tied: Any, tmp_path: Path) -> None:
-    rows, runs, records = tied
-    shares = []
-    for record in records:
-        parts = (record.get("ties") or {}).get("scores") or [{"times": 1, "score": record["score"]}]
-        right = sum(part["times"] for part in parts if part["score"]["heldoutExact"])
-        shares.append(Fraction(right, sum(part["times"] for part in parts)))
-    mean = sum(shares) / len(shares)
-    chosen = Fraction(sum(record["score"]["heldoutExact"] for record in records), len(records))
-    assert mean != chosen
-    compare(
-        "ties",
-        {row["system"]: row["heldout_exact"] for row in rows},
-        {"exact": float(mean), "exact (chosen)": float(chosen)},
-    )
-    page = tmp_path / "report.html"
-    printed("report", runs, "--no-times", "--out", page)
-    text = page.read_text(encoding="utf-8")
-    first = next(row for row in re.findall(r'<tr data-system="exact".*?</tr>', text))
-    compare("ties, first screen", re.findall(r'accuracy">([^<]*)', first), [f"{float(mean):.3f}"])
-    assert f"chosen {float(chosen):.3f}" in first
-    cells = [row for row in _texts(text, "html") if row[1:2] in (["exact"], ["exact (chosen)"])]
-    core = {row[1]: [cell.partition(" ")[0] for cell in row] for row in reversed(cells)}
-    assert f"{float(mean):.3f}" in core["exact"]
-    assert f"{float(chosen):.3f}" in core["exact (chosen)"]
-
-
-@pytest.mark.usefixtures("counted")
-def test_lists_state_what_ties_do_to_the_rate(tied: Any) -> None:
-    rows, runs, _ = tied
-    line = ("list", runs.with_name("block.jsonl"), "--scores", runs)
-    done = called(*line)
-    share = {row["system"]: row["heldout_exact"] for row in rows}["exact"]
-    assert f"10 answers listed as its tie rule chose; of all equally good ones {share:.3f} are right" in done.stderr
-    listed = printed_rows(*line, "--limit", "0", "--json")
-    compare("list, ties", pytest.approx(share), sum(row["right_of_ties"] for row in listed) / len(listed))
+def test_consistency_states_the_expected_rates(answered: Answered) -> None:
+    """Copies with one or several answers, or none, which is wrong; originals as units."""
+    folder = answered.pool.parent
+    copies, scores = folder / "copies.jsonl", folder / "copies.scores.jsonl"
+    printed("variants", answered.pool, "--kinds", "rename", "--copies", "2", "--out", copies)
+    bench = benchmark_of(copies)
+    labelled = ((item.id, bench.training.gold(item)) for item in bench.items.read_pool(copies).items)
+    gold = {name: answer for name, answer in labelled if answer is not None}
+    listed = [json.dumps(line) for line in listed_predictions(answered.name, [*gold], gold) if line["model"] in SYSTEMS]
+    (folder / "copies.predictions.jsonl").write_text("\n".join(listed) + "\n", encoding="utf-8")
+    printed("score", copies, folder / "copies.predictions.jsonl", "--out", scores, "--workers", "1")
+    files = (scores, answered.scores, "--consistency", copies)
+    stated = {row["system"]: row for row in json.loads(printed("table", *files, "--json"))}
+    text = {cells[0]: cells for cells in (re.split("  +", line) for line in printed("table", *files).splitlines())}
+    originals = {
+        name: copy["of"]
+        for name, copy in json.loads(copies.read_text("utf-8").partition("\n")[0])["metadata"]["variants"][
+            "copies"
+        ].items()
+    }
+    assert len(originals) == len(gold) == 2 * len(set(originals.values()))
+    verdicts = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    for system in SYSTEMS:
+        values: dict[str, list[Fraction]] = {name: [] for name in originals}
+        for line in verdicts:
+            if line["model"] == system:
+                values[line["instanceId"]].append(
+                    Fraction(bool(line["heldoutExact" if "heldoutExact" in line else "correct"]))
+                )
+        means = {name: sum(answers, Fraction()) / max(1, len(answers)) for name, answers in values.items()}
+        sums = {
+            original: (sum((means[name] for name in means if originals[name] == original), Fraction()), Fraction(2))
+            for original in set(originals.values())
+        }
+        mean = sum(means.values()) / len(means)
+        row, name = stated[SHOWN.get(system, system)], SHOWN.get(system, system)
+        compare("consistency", row["mean"], pytest.approx(float(mean), abs=1e-12))
+        interval = expected_interval(sums, is_share=True, is_clustered=True)
+        assert interval is not None
+        compare("consistency, intervals", row["interval"], pytest.approx(interval, abs=1e-6))
+        digits = [f"{float(mean):.3f}", f"{interval[0]:.3f}-{interval[1]:.3f}"]
+        compare("consistency, text", text[name][3:5], digits)
+        rate = expected(answered, [line for line in answered.lines if line["model"] == system], answered.right)
+        assert rate is not None
+        if system != "m":  # who left originals out
+            compare("consistency, originals", row["originals_mean"], pytest.approx(float(rate.mean), abs=1e-12))
