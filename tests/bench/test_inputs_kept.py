@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,8 +16,9 @@ import typer
 from calibrant.bench.cli import main
 from calibrant.bench.commands.guard import READS, WRITES_OR_READS, Reads, Writes, guard_paths, path_roles
 from calibrant.bench.core.registry import bundled_pool
-from tests.bench.commands.lines import app
+from tests.bench.commands.lines import COMMANDS
 from tests.support.commands import command, program, refusal, refused
+from tests.support.effort import effort
 from tests.support.every_writer import codes
 from tests.support.shared import shared_file
 
@@ -35,23 +37,19 @@ class Command(NamedTuple):
     parameters: list[Any]
 
 
-def commands(group: Any = None, name: tuple[str, ...] = ()) -> Iterator[Command]:
-    """Every command of the app, with what it is called by."""
-    group = group or typer.main.get_command(app)
-    for each, found in group.commands.items():
-        if hasattr(found, "commands"):
-            yield from commands(found, (*name, each))
-        else:
-            yield Command((*name, each), found.callback, found.params)
+ALL = [Command(tuple(name.split()), found.callback, found.params) for name, found in COMMANDS.items()]
 
 
 def pairs() -> Iterator[Any]:
-    for one in commands():
+    links = cycle(("same", "symbolic", "hard"))
+    for one in ALL:
         roles = path_roles(one.callback)
         for read in (name for name, role in roles.items() if isinstance(role, Reads)):
             for written, role in roles.items():
                 if isinstance(role, Writes):
-                    yield pytest.param(one, read, written, role, id=f"{'-'.join(one.name)}:{read}:{written}")
+                    name = f"{'-'.join(one.name)}:{read}:{written}"
+                    for link in effort((next(links),), ("same", "symbolic", "hard")):
+                        yield pytest.param(one, read, written, role, link, id=f"{name}:{link}")
 
 
 def arguments(one: Command, paths: dict[str, Path]) -> list[str]:
@@ -67,9 +65,9 @@ def arguments(one: Command, paths: dict[str, Path]) -> list[str]:
 
 
 def test_every_path_of_every_command_says_whether_it_is_read_or_written() -> None:
-    silent = [(one.name, path) for one in commands() for path, role in path_roles(one.callback).items() if role is None]
+    silent = [(one.name, path) for one in ALL for path, role in path_roles(one.callback).items() if role is None]
     assert silent == []
-    assert {one.name for one in commands() if any(isinstance(r, Writes) for r in path_roles(one.callback).values())} > {
+    assert {one.name for one in ALL if any(isinstance(r, Writes) for r in path_roles(one.callback).values())} > {
         (name,) for name in ("score", "prompts", "report", "audit", "harden", "alternatives", "generate", "sample")
     }
 
@@ -82,8 +80,8 @@ def test_a_path_that_does_not_say_is_noticed() -> None:
     assert path_roles(guard_paths(unguarded)) == {"pool": READS, "out": None}
 
 
-@pytest.mark.parametrize(("one", "read", "written", "role"), list(pairs()))
-@pytest.mark.parametrize("link", ["same", "symbolic", "hard"])
+@pytest.mark.soak
+@pytest.mark.parametrize(("one", "read", "written", "role", "link"), list(pairs()))
 def test_no_command_writes_what_it_reads(
     one: Command,
     read: str,
@@ -150,7 +148,7 @@ def test_the_present_folder_is_refused_with_a_free_one(
 
 
 def outputs() -> Iterator[Any]:
-    for one in commands():
+    for one in ALL:
         for name, role in path_roles(one.callback).items():
             if isinstance(role, Writes) and role != WRITES_OR_READS:
                 yield pytest.param(one, name, role, id=f"{'-'.join(one.name)}:{name}")

@@ -7,7 +7,7 @@ import time
 import tomllib
 import tracemalloc
 from collections.abc import Iterator
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from calibrant.bench.suites.manifest import SuiteSpec
 from calibrant.bench.suites.submissions import Card
 from calibrant.bench.toml_file import MAX_TOML_DEPTH, read_toml
 from calibrant.dsl.errors import CalibrantError
-from tests.bench.test_inputs_kept import Command, arguments, commands
+from tests.bench.test_inputs_kept import ALL, Command, arguments
 from tests.support.effort import effort
 
 # Files that nest without end: every command that reads a file refuses them in one line, or does not look that deep
@@ -50,7 +50,7 @@ IN_FOLDERS = (
 
 
 def readers() -> Iterator[Any]:
-    for one in commands():
+    for one in ALL:
         for name, role in path_roles(one.callback).items():
             if isinstance(role, Reads):
                 yield one, name
@@ -194,8 +194,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("kind", [SuiteSpec, Card, StudyFile, QuestionPage])
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize(("bomb", "kind"), list(zip(BOMBS, cycle((SuiteSpec, Card, StudyFile, QuestionPage)))))
 def test_a_file_that_would_take_gigabytes_is_refused_at_once(bomb: str, kind: type, tmp_path: Path) -> None:
     file = tmp_path / "suite.toml"
     file.write_text(BOMBS[bomb], encoding="utf-8")
