@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import cycle, islice
 from random import Random
 
@@ -46,7 +47,7 @@ from tests.support.shared import shared_file
 # --- Exact learners beside a prototype's figures: what ties decide, what is called a difference, and the command ------
 @pytest.mark.parametrize(
     ("suite", "accuracy"),
-    [("easy-5", 0.94), ("hard-3", 0.25), ("stochastic", 0.36), ("order", 0.25), ("order-4-of-4", 0.1)],
+    [("easy-5", 0.94), ("hard-3", 0.25), ("stochastic", 0.36), ("order", 0.25)],
 )
 def test_with_ties_at_random_the_static_learner_is_as_stated(suite: str, accuracy: float) -> None:
     found = count_classes(episode.grade for episode in play_agent("static-at-random", suite, 150, SEED))
@@ -207,6 +208,7 @@ def test_agents_with_any_number_of_confirmations_have_names() -> None:
 # --- measured rows ----------------------------------------------------------------------------------------------------
 
 
+@cache
 def _counts(name: str, suite: str) -> Counts:
     return count_classes(episode.grade for episode in play_agent(name, suite, EPISODES, SEED))
 
