@@ -278,7 +278,7 @@ def test_a_column_of_one_benchmark_is_shown_where_it_is(tmp_path: Path) -> None:
 def test_by_stratum_rates_stay_and_names_are_shortened(tmp_path: Path) -> None:
     run = tmp_path / "run"
     for name in ("ordered", "block"):
-        assert called("run", "exact,posterior", bundled_sample(name), "--limit", "24", "--out", run).returncode == 0
+        assert called("run", "exact,copy-parent", bundled_sample(name), "--limit", "24", "--out", run).returncode == 0
     done = called("table", run, "--by", "stratum")
     head, *lines = done.stdout.splitlines()
     assert {"n", "TrainExact", "HeldoutExact"} <= {*head.split()}
