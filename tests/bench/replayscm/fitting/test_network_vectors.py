@@ -148,6 +148,18 @@ def test_effects_that_cannot_be_read_are_one_line(effect: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
+def test_nineteen_columns_have_a_proven_optimum_or_a_stated_bound() -> None:
+    rows = np.random.default_rng(1).integers(0, 2, (60, 19))
+    rows[:, 1] = rows[:, 0] ^ (rows[:, 2] & rows[:, 3])
+    data = {f"V{k}": rows[:, k].tolist() for k in range(19)}
+    proven = calibrant.learn_networks(data, max_parents=2, seconds=60)
+    bounded = calibrant.learn_networks(data, max_parents=2, search=True)
+    assert bounded.networks[0].score <= proven.networks[0].score + 1e-9
+    assert bounded.gap >= 0
+    assert "not proven: at most" in bounded.proof
+    assert proven.gap <= bounded.gap + 1e-9
+
+
 def test_counted_steps_stop_a_proof_with_its_bound_and_lines_of_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

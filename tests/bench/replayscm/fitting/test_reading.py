@@ -240,6 +240,17 @@ def test_parquet_files_are_the_same_table(tmp_path: Path) -> None:
     assert read_table(tmp_path / "t.parquet").to_dict() == read_table(data).to_dict()
 
 
+def test_all_notes_are_printed_on_request(tmp_path: Path) -> None:
+    names = [f"X{k}" for k in range(1, 12)]
+    file = tmp_path / "equal.csv"
+    file.write_text("\n".join([",".join(names), *(",".join([bit] * len(names)) for bit in "0101")]), "utf-8")
+    table = read_table(file)
+    short, whole = list(table.reading_lines()), list(table.reading_lines(every=True))
+    assert len(whole) >= len(names) - 1
+    assert len(short) < len(whole)
+    assert short[-1].endswith("(--verbose)")
+
+
 BAD_CELLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "names": (
         "A,B,x,y\n0,1,,Q\n1,0,Z,\n0,0,Z,\n1,1,W,E\n0,1,A=7,\n",
