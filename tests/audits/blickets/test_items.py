@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, permutations
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from calibrant.audits.blickets.attribution import attribute_runs
 from calibrant.audits.blickets.items import counting_decides, gameable, item_findings
-from calibrant.audits.blickets.verify import VERIFIERS, evidence_of
-from calibrant.audits.claims import ClaimStatus, Finding, certify, verify
+from calibrant.audits.blickets.verify import VERIFIERS, WALK, evidence_of
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify, verify
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets import reference
 from calibrant.dsl.blickets.generation import SUITES, sample_items
@@ -83,6 +85,84 @@ def test_five_ordered_objects_leave_84_of_120_orders_untried_and_four_leave_none
     assert bounded.claim.endswith("a bound on orders and not on winning; unwinnable for the strict score only")
     (free,) = [f for f in item_findings(_items("order-4-of-4", 1)[0]) if f.kind == "bounded-orders"]
     assert (free.data["moves"], free.data["orders"]) == (50, 24)
+
+
+def _certified() -> list[tuple[BlicketItem, Finding, Certificate]]:
+    suites = ["easy-3", "hard-3", "hard-3-AC", "stochastic", "order-4-of-4", "order-5-of-5", "several-switches"]
+    return [
+        (item, finding, finding.certificate)
+        for suite in suites
+        for item in _items(suite)
+        for finding in _all_findings(item)
+        if finding.certificate is not None
+    ]
+
+
+def test_every_certificate_holds_and_every_claim_is_among_them() -> None:
+    claims = set()
+    for item, finding, certificate in _certified():
+        again = msgspec.json.decode(msgspec.json.encode(certificate), type=Certificate)
+        verdict = verify(again, evidence_of(item), VERIFIERS)
+        assert (verdict.holds, verdict.reason) == (True, ""), finding
+        claims.add(certificate.claim)
+    assert claims == set(VERIFIERS)
+
+
+def test_a_certificate_holds_for_its_own_item_and_words_only() -> None:
+    for item, finding, certificate in _certified():
+        other = replace(item, task=replace(item.task, budget=item.task.budget + 1))
+        assert not verify(certificate, evidence_of(other), VERIFIERS).holds, finding
+        reworded = msgspec.structs.replace(certificate, in_words="everything")
+        assert verify(reworded, evidence_of(item), VERIFIERS).reason == "it is about another class"
+
+
+TAMPERED: dict[str, list[dict[str, Any]]] = {
+    "either-word": [{"rule": 1}, {"rule": 9}, {"rule": "2"}, {}],
+    "always-explained": [
+        {"other": {"rule": "conjunctive", "blickets": ["A", "B", "C", "D", "E"]}},
+        {"other": {"rule": "conjunctive", "blickets": []}},
+        {"other": 3},
+        {},
+    ],
+    "silently-switched": [
+        {"other": {"rule": "disjunctive", "blickets": ["A", "B", "C", "D", "E"]}},
+        {"other": {"rule": "xor", "blickets": ["A"]}},
+    ],
+    "unreachable-orders": [{"tried": 35, "orders": 120}, {"tried": 36, "orders": 121}, {}],
+    "reachable-orders": [{"moves": ["A", "B", "C", "D"]}, {"moves": ["Z"]}, {"moves": [["A"]]}, {"moves": ["A"] * 101}],
+    "silence-decides": [
+        {"moves": list("ABCDE")},
+        {"moves": [*WALK[:-1]]},
+        {"moves": [*WALK, *"ABCDE"]},
+        {"moves": ["Z"]},
+        {"moves": [["A"]]},
+        {"moves": WALK},
+        {"moves": 3},
+        {},
+    ],
+    "full-marks-before-the-switch": [{"actions": [], "activations": 1}, {"actions": [{"place": "Z"}, {"check": {}}]}],
+    "counting-decides": [{"level": [], "edge": []}, {}],
+}
+
+
+def test_tampered_certificates_do_not_hold() -> None:
+    claims = set()
+    for item, _, certificate in _certified():
+        claims.add(certificate.claim)
+        for data in TAMPERED[certificate.claim]:
+            verdict = verify(msgspec.structs.replace(certificate, data=data), evidence_of(item), VERIFIERS)
+            assert not verdict.holds, (certificate.claim, data)
+            assert len(verdict.reason.splitlines()) == 1
+    assert claims == set(TAMPERED) == set(VERIFIERS)
+
+
+def test_a_wrong_final_answer_is_not_worth_full_marks() -> None:
+    for item, _, certificate in _certified():
+        if certificate.claim != "full-marks-before-the-switch":
+            continue
+        actions = [*certificate.data["actions"][:-1], {"check": {"rule": "disjunctive", "blickets": ["A"]}}]
+        changed = msgspec.structs.replace(certificate, data={**certificate.data, "actions": actions})
+        assert verify(changed, evidence_of(item), VERIFIERS).reason == "the answer is wrong"
 
 
 def test_the_public_runs_have_the_attribution_that_is_expected() -> None:

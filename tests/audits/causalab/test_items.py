@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -40,10 +41,10 @@ from calibrant.audits.causalab.verify import (
     VERIFIERS,
     item_evidence,
 )
-from calibrant.audits.claims import Certificate, ClaimStatus, Finding, verify
+from calibrant.audits.claims import Certificate, ClaimStatus, Finding, certify, verify
 from calibrant.dsl.causalab.configs import Config, View, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
+from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items, with_labels
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.records import item_of_record, record_of_item
@@ -78,6 +79,23 @@ def holds(item: LabItem, certificate: Certificate) -> bool:
     return verify(certificate, item_evidence(item), VERIFIERS).holds
 
 
+@settings(max_examples=examples(60), deadline=None)
+@given(items(tuple(s for s in SUITES if s[0] in "345")))
+def test_every_certificate_holds_and_survives_json(item: LabItem) -> None:
+    for finding in item_findings(item):
+        text = msgspec.json.encode(certificate_of(finding))
+        assert holds(item, msgspec.json.decode(text, type=Certificate)), finding
+    assert item_evidence(with_labels(replace(item, id="other"), {"edges": 3})) == item_evidence(item)
+
+
+@pytest.mark.parametrize("suite", ["6nodes", "6nodes_freqparent", "7nodes", "6nodes_golden"])
+def test_certificates_of_large_items_hold(suite: str) -> None:
+    (item,) = generate_items(PLANS[suite], 3, 1)
+    found = item_findings(item)
+    assert {finding.kind for finding in found} >= {"vacuous", "trivial", "ambiguous"}
+    assert all(holds(item, certificate_of(finding)) for finding in found)
+
+
 def unwinnable_item() -> LabItem:
     items = (item_of_config(made, seed) for seed in range(3) for made in released_suite("6nodes"))
     return next(item for item in items if item.sealed.target >= 10_005)
@@ -92,6 +110,51 @@ def test_targets_beyond_the_dial_are_unwinnable() -> None:
 
 def changed(certificate: Certificate, **data: Any) -> Certificate:
     return msgspec.structs.replace(certificate, data={**certificate.data, **data})
+
+
+def test_forged_certificates_do_not_hold() -> None:
+    item = item_of_config(released_suite("5nodes")[3], 0)
+    found = by_kind(item)
+    edges = sorted(item.sealed.mechanism.edges)
+    decided = certificate_of(found["ambiguous"])
+    for forged in [
+        changed(certificate_of(found["trivial"]), frequency=item.sealed.target + 1),
+        changed(certificate_of(found["vacuous"]), edges=[list(e) for e in edges]),
+        changed(certificate_of(found["vacuous"]), edges=[["a", "b"]]),
+        changed(decided, edges=[list(e) for e in edges[1:]]),
+        changed(decided, settings=[]),
+        changed(decided, settings=[["nothing", 3.0]]),
+        msgspec.structs.replace(decided, evidence="0" * 64),
+        msgspec.structs.replace(decided, data={}),
+    ]:
+        assert not holds(item, forged)
+
+
+def test_a_winnable_item_has_no_unwinnable_certificate() -> None:
+    item = item_of_config(released_suite("3nodes")[0], 0)
+    made = certify(UNWINNABLE, "frequencies", item_evidence(item), {"target": item.sealed.target})
+    assert "activates" in verify(made, item_evidence(item), VERIFIERS).reason
+    other = certify(UNWINNABLE, "frequencies", item_evidence(item), {"target": 20_000.0})
+    assert "the target is" in verify(other, item_evidence(item), VERIFIERS).reason
+
+
+def test_forged_pairs_of_members_do_not_hold() -> None:
+    item, finding = next(
+        (item, finding)
+        for item in generate_items(PLANS["4nodes_freqparent"], 0, 20)
+        if (finding := by_kind(item)["ambiguous"]).verdict is ClaimStatus.PROVED
+    )
+    certificate = certificate_of(finding)
+    first, second = certificate.data["members"]
+    assert holds(item, certificate)
+    assert not holds(item, changed(certificate, members=[first, first]))
+    heavy = json.loads(json.dumps(second))
+    next(e for e in heavy.values() if e["terms"])["terms"][0][2] = 4
+    assert not holds(item, changed(certificate, members=[first, heavy]))
+    other = json.loads(json.dumps(second))
+    term = next(e for e in other.values() if e["terms"])["terms"][0]
+    term[2] = 1 + term[2] % 3
+    assert not holds(item, changed(certificate, members=[first, other]))
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from calibrant.audits.causim.items import (
@@ -19,9 +21,12 @@ from calibrant.audits.causim.items import (
 )
 from calibrant.audits.causim.verify import (
     VERIFIERS,
+    answer_count,
     copyable,
     evidence_of,
+    minimal_evidence_claim,
     trivial,
+    unique_answer,
     vacuous_edge,
     vacuous_intervention,
 )
@@ -35,7 +40,8 @@ from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.json_objects import last_object
-from calibrant.solvers.causim.exact import Judge
+from calibrant.solvers.causim.exact import AnswerSet, Judge
+from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.causim.generation import generated_items, sampled_items
 from calibrant.solvers.outcome import Found
 from tests.oracles.causim import hundredths, labels_by_running, network_findings, repeated_rows, vacuous_network_edges
@@ -338,10 +344,17 @@ def test_what_does_not_go_together_is_refused(
 
 
 # --- Certificates hold for what is true, and fail for changed claims, changed evidence and damaged data ---------------
+@pytest.fixture(scope="module")
+def small_items() -> list[CausimItem]:
+    return [item for topology in TOPOLOGIES for item in generated_items(3, topology, 1, nodes=4, num_questions=2)]
 
 
 def holds(certificate: Certificate, item: CausimItem) -> bool:
     return verify(certificate, evidence_of(item.task.source, item.task.question), VERIFIERS).holds
+
+
+def with_data(certificate: Certificate, **changes: object) -> Certificate:
+    return msgspec.structs.replace(certificate, data={**certificate.data, **changes})
 
 
 def test_vacuous_edges_of_the_vectors_are_certified_and_the_other_edges_are_not() -> None:
@@ -366,3 +379,66 @@ def test_vacuous_edges_of_the_grid_are_certified(name: str, edges: int) -> None:
     assert (finding.data["grid"], finding.data["cells"]) == (edges, 0)
     assert len(certificates) == edges
     assert all(verify(certificate, evidence_of(source), VERIFIERS).holds for certificate in certificates)
+
+
+def test_counts_and_unique_answers(small_items: list[CausimItem]) -> None:
+    unique = 0
+    for item in small_items:
+        source, question = item.task.source, item.task.question
+        worked = work_out(item.task.model, question)
+        certificate = answer_count(source, question, len(worked.answers))
+        assert holds(certificate, item)
+        assert not holds(with_data(certificate, size=len(worked.answers) + 1), item)
+        assert not holds(with_data(certificate, size=True), item)
+        for answer in list(worked.answers.values())[:2]:
+            assert holds(unique_answer(source, question, answer), item) is (len(worked.answers) == 1)
+            changed = dict.fromkeys(answer, '"nowhere"')
+            assert not holds(unique_answer(source, question, changed), item)
+        unique += len(worked.answers) == 1
+    assert unique > 30
+
+
+def _minimal(small_items: list[CausimItem]) -> Iterator[tuple[CausimItem, Certificate]]:
+    for item in small_items:
+        question, model = item.task.question, item.task.model
+        found = minimal_evidence(model, question, item.sealed.world)
+        assert isinstance(found, Found)
+        yield (
+            item,
+            minimal_evidence_claim(
+                item.task.source,
+                question,
+                item.sealed.world,
+                found.value.observe,
+                found.value.against,
+                observable(model, question),
+            ),
+        )
+
+
+def test_minimal_evidence_is_checked_without_the_engine_that_found_it(small_items: list[CausimItem]) -> None:
+    several = 0
+    for item, certificate in _minimal(small_items):
+        assert holds(certificate, item)
+        observe = certificate.data["observe"]
+        if observe:
+            assert not holds(with_data(certificate, observe=observe[1:]), item)
+            assert not holds(with_data(certificate, against=[]), item)
+            assert not holds(with_data(certificate, against=[item.sealed.world]), item)
+        spare = [name for name in certificate.data["candidates"] if name not in observe]
+        if spare:
+            assert not holds(with_data(certificate, observe=[*observe, spare[0]]), item)
+        several += len(observe) > 1
+    assert several > 10
+
+
+def test_other_evidence_and_damaged_data_do_not_pass(small_items: list[CausimItem]) -> None:
+    one, other = small_items[0], small_items[1]
+    certificate = answer_count(one.task.source, one.task.question, one.labels.size)
+    assert not holds(certificate, other)
+    assert not holds(msgspec.structs.replace(certificate, data={}), one)
+    assert not holds(msgspec.structs.replace(certificate, claim="something"), one)
+    members = AnswerSet(one.task.model, one.task.question)
+    picked = members.pick()
+    assert isinstance(picked, Found)
+    assert not holds(with_data(unique_answer(one.task.source, one.task.question, picked.value), answer=3), one)

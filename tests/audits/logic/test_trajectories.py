@@ -198,6 +198,20 @@ def test_labels_and_certificates_hold(items: list[TrajectoryItem]) -> None:
     assert kinds[f"open-answer {ClaimStatus.REFUTED}"] == kinds[f"open-answer {ClaimStatus.PROVED}"] == 5
 
 
+def test_false_certificates_are_refused(items: list[TrajectoryItem]) -> None:
+    count, pair = (finding.certificate for finding in trajectory_findings(items[-1]))
+    assert count is not None
+    assert pair is not None
+    evidence = trajectory_evidence(items[-1].task)
+    more = msgspec.structs.replace(count, data={**count.data, "count": str(int(count.data["count"]) + 1)})
+    assert not verify(more, evidence, TRAJECTORY_VERIFIERS).holds
+    same = msgspec.structs.replace(pair, data={**pair.data, "second": pair.data["first"]})
+    assert verify(same, evidence, TRAJECTORY_VERIFIERS).reason == "both networks give the same answer"
+    first = items[-1].task.genes[0]
+    other = msgspec.structs.replace(pair, data={**pair.data, "second": f"{first}, strange\n"})
+    assert not verify(other, evidence, TRAJECTORY_VERIFIERS).holds
+
+
 def test_verdicts_of_answers(items: list[TrajectoryItem]) -> None:
     asked = {item.task.question.steps is None for item in items}
     assert asked == {True, False}
