@@ -240,9 +240,18 @@ def _refusals(claim: str, engine: EngineName) -> list[tuple[CausimItem, Certific
     return [(item, certificate, _refusal(item, certificate, engine)) for item, certificate in _causim_claims(claim)]
 
 
+# both engines read one encoding, of which these claims have every part
+ENCODED: list[tuple[str, EngineName]] = [
+    *((claim, "sat") for claim in sorted(causim.FORGERS)),
+    *((claim, "smt") for claim in ("answer_count", "minimal_evidence", "vacuous_edge")),
+]
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("claim", sorted(causim.FORGERS))
+@pytest.mark.parametrize(("claim", "engine"), ENCODED)
 def test_causim_claims_are_proved_or_refuted_as_all_worlds_decide(claim: str, engine: EngineName) -> None:
+    if engine == "smt":
+        needs("z3")
     verdicts = Counter[bool]()
     for item, certificate, refusal in _refusals(claim, engine):
         holds = causim.FORGERS[claim].is_true(item, certificate)

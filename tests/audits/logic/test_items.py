@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -44,7 +46,7 @@ from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.network import ModelCosts
 from calibrant.solvers.outcome import Found
 from tests.support.accessibility import measure, needs_axe
-from tests.support.benchmarks.logic import random_tasks, task_of, vectors_of
+from tests.support.benchmarks.logic import family_of, random_tasks, task_of, vectors_of
 from tests.support.effort import effort
 
 # --- Generated items: gold is a member, labels are those of the family, the same bytes from the same seed -------------
@@ -149,12 +151,6 @@ def test_a_plan_that_is_refused() -> None:
 
 
 # --- Certificates of families: those that solvers make hold, and no forged one does -----------------------------------
-def _family(task: Task) -> LogicFamily:
-    outcome = solve_family(task)
-    assert isinstance(outcome, Found)
-    return outcome.value
-
-
 def _reason(certificate: Certificate | None, task: Task) -> str:
     assert certificate is not None
     sent = msgspec.json.decode(msgspec.json.encode(certificate), type=Certificate)
@@ -167,7 +163,7 @@ def test_counts_of_vectors_and_random_problems_are_recounted() -> None:
     tasks = [task_of(vector) for vector in list(vectors_of("family"))[:: effort(3, 1)]]
     tasks += random_tasks(7, effort(40, 1_000))
     for task in tasks:
-        family = _family(task)
+        family = family_of(task)
         assert _reason(count_certificate(family, family.open_clauses()[:2]), task) == ""
 
 
@@ -175,7 +171,7 @@ def _example() -> LogicFamily:
     """Return a cyclic vector with open clauses and edges."""
     for vector in vectors_of("family"):
         if vector["expected"]["cyclic"] and vector["size"] is not None:
-            family = _family(task_of(vector))
+            family = family_of(task_of(vector))
             if 5 < family.count < 100 and family.open_clauses():
                 return family
     raise AssertionError("no such vector")
@@ -195,13 +191,67 @@ def test_open_better_and_missing() -> None:
     assert missing_certificate(family, members) is None
 
 
+def _bump(text: str) -> str:
+    return str(int(text) + 1)
+
+
+Forge = Callable[[dict[str, Any]], object]
+FORGERIES: list[tuple[str, Forge]] = [
+    ("count", lambda data: data.update(count=_bump(data["count"]))),
+    ("count", lambda data: data["spectrum"].pop()),
+    ("count", lambda data: data["spectrum"][0].__setitem__(2, _bump(data["spectrum"][0][2]))),
+    ("count", lambda data: data["limits"].update(least_misfit=data["limits"]["least_misfit"] - 1)),
+    ("count", lambda data: data["limits"].update(least_misfit=data["limits"]["least_misfit"] + 1)),
+    ("count", lambda data: data["limits"].update(least_size=data["limits"]["least_size"] + 1)),
+    ("count", lambda data: data["limits"].update(fit="9")),
+    ("count", lambda data: data["limits"].update(size=None)),
+    ("count", lambda data: data["limits"].update(fit="-1")),
+    ("count", lambda data: data["clauses"].update({k: _bump(v) for k, v in data["clauses"].items()})),
+    ("count", lambda data: data["clauses"].update({"x<-y": "1"})),
+    ("count", lambda data: data["clauses"].update({"no clause": "0"})),
+    ("count", lambda data: data.update(more=1)),
+    ("count", lambda data: data.pop("count")),
+    ("open", lambda data: data.update(having=data["lacking"], lacking=data["having"])),
+    ("open", lambda data: data.update(lacking=data["having"])),
+    ("open", lambda data: data.update(part="x<-y")),
+    ("open", lambda data: data["lacking"].append("x<-y")),
+    ("open", lambda data: data["limits"].update(least_misfit=0, fit="0")),
+    ("better", lambda data: data.update(better=data["model"])),
+    ("better", lambda data: data["better"].append("x<-y")),
+    ("better", lambda data: data["model"].extend(["x<-y", "y<-x"])),
+    ("missing", lambda data: data["listed"].append(data["member"])),
+    ("missing", lambda data: data.update(member=["x<-y"])),
+    ("missing", lambda data: data["limits"].update(least_misfit=10**9)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FORGERIES)))
+def test_a_forged_certificate_does_not_hold(number: int) -> None:
+    claim, forge = FORGERIES[number]
+    family = _example()
+    members = list(family.models())
+    certificates = {
+        "count": count_certificate(family, family.open_clauses()[:1]),
+        "open": open_certificate(family, family.open_clauses()[0]),
+        "better": better_certificate(family, members[-1]),
+        "missing": missing_certificate(family, members[1:]),
+    }
+    certificate = certificates[claim]
+    assert certificate is not None
+    assert _reason(certificate, family.task) == ""
+    data = msgspec.json.decode(msgspec.json.encode(certificate.data))
+    forge(data)
+    assert data != certificate.data
+    assert _reason(msgspec.structs.replace(certificate, data=data), family.task) != ""
+
+
 @pytest.mark.parametrize(("fit", "size"), [("9", 0), ("0", 40), ("0", None), ("any", 0)])
 def test_a_certificate_of_other_tolerances_is_refused(fit: str, size: int | None) -> None:
     """Each of the four kinds: as it was made, and bound anew to the item whose tolerances it does not have."""
     family = _example()
     task = family.task
     assert task.tolerance not in (Tolerance(fit, size), Tolerance("0", 0))
-    other = _family(replace(task, tolerance=Tolerance(fit, size)))
+    other = family_of(replace(task, tolerance=Tolerance(fit, size)))
     members = list(family.models())
     certificates = [
         count_certificate(family),

@@ -57,7 +57,7 @@ def tables(draw: st.DrawFn, max_vars: int = 3) -> tuple[int, int, int]:
     return number, ones, draw(st.integers(0, (1 << (1 << number)) - 1)) & ~ones
 
 
-@settings(max_examples=effort(60, 5_000))
+@settings(max_examples=effort(20, 5_000))
 @given(tables())
 def test_least_sums_are_those_of_all_sets_of_products(table: tuple[int, int, int]) -> None:
     sums = least_sums(*table)

@@ -19,8 +19,9 @@ from calibrant.dsl.logic.item import (
     is_cyclic,
     kept_names,
 )
-from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
+from calibrant.solvers.logic.family import solve_class
 from calibrant.solvers.outcome import Found
+from tests.support.benchmarks.logic import family_of
 from tests.support.effort import effort
 from tests.support.packages import needs
 
@@ -30,12 +31,6 @@ from calibrant.bench.lab.logic import CASES, MODELS, Case, case_candidates, case
 
 DREAM = next(case for case in CASES if (case.data, case.fit, case.size) == ("LiverDREAM", "0.1", 5))
 EXTENDED = next(case for case in CASES if (case.data, case.fit, case.size) == ("ExtLiver", "0.02", 4))
-
-
-def _family(task: Task) -> LogicFamily:
-    outcome = solve_family(task)
-    assert isinstance(outcome, Found)
-    return outcome.value
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.data} {case.fit} {case.size}")
@@ -62,7 +57,7 @@ def test_all_models_of_published_data() -> None:
 def test_pairs_and_the_next_experiment(
     case: Case, pairs: tuple[int, int], candidates: int, experiment: str, squares: int, behaviours: int
 ) -> None:
-    family = _family(case_task(case))
+    family = family_of(case_task(case))
     exclusive, inclusive = family.pairs()
     assert (len(exclusive), len(inclusive)) == pairs
     experiments = case_candidates(case)
@@ -75,11 +70,11 @@ def test_pairs_and_the_next_experiment(
 
 
 def test_spectra_of_published_data() -> None:
-    family = _family(case_task(DREAM))
+    family = family_of(case_task(DREAM))
     assert family.spectrum == dict(
         zip([(65_291, z) for z in range(15, 21)], (8, 36, 134, 396, 970, 2_126), strict=True)
     )
-    family = _family(case_task(EXTENDED))
+    family = family_of(case_task(EXTENDED))
     assert sum(number for (_, size), number in family.spectrum.items() if size == 27) == 16
 
 
@@ -87,7 +82,7 @@ def test_without_compression() -> None:
     expected = [("LiverToy", "0.1", 5, (44_977, 14), 3), ("LiverDREAM", "0.02", 2, (65_291, 30), 78)]
     for data, fit, size, optimum, members in expected:
         case = replace(next(case for case in CASES if case.data == data), fit=fit, size=size)
-        family = _family(case_task(case, Options(compress=False)))
+        family = family_of(case_task(case, Options(compress=False)))
         assert (family.optimum, family.count) == (optimum, members)
 
 
@@ -126,7 +121,7 @@ def test_caspo_lists_the_same_families() -> None:
     """Ten random priors, half of them cyclic; a soak has 200."""
     for number in range(effort(10, 200)):
         task = _comparable_task(random.Random(f"caspo {number}"), cyclic=number % 2 == 1)
-        result, family = run_caspo(task), _family(task)
+        result, family = run_caspo(task), family_of(task)
         merged = class_edges(task.prior, task.setup.stimuli, kept_names(task.setup), compress=True)
         assert {edge for edge in result.edges if edge.source != edge.target} == set(merged), number
         assert (result.size, len(result.models)) == (family.optimum[1], family.count), number
@@ -142,14 +137,14 @@ def _small(edges: list[str], readouts: tuple[str, ...], values: list[float | Non
 
 def test_an_edge_into_a_stimulus_doubles_the_networks_of_caspo() -> None:
     task = _small(["b -1 r", "s 1 b"], ("r",), [0.8, 0.8], stimuli="sb")
-    assert _family(task).count == 1
+    assert family_of(task).count == 1
     assert len(run_caspo(task).models) == 2  # with and without a formula of b, which is clamped and has no effect
 
 
 def test_merged_nodes_with_both_signs_are_listed_once() -> None:
     task = _small(["s 1 n", "s -1 n", "n 1 r", "n -1 r"], ("r",), [0.2, 0.8])
     assert list(map(str, task.edges)) == ["s -1 r", "s 1 r"]
-    models = list(_family(task).models())
+    models = list(family_of(task).models())
     assert len(models) == len(set(models))
     listed = [entry.model for entry in run_caspo(task).models]
     assert set(listed) == set(models)
@@ -158,6 +153,6 @@ def test_merged_nodes_with_both_signs_are_listed_once() -> None:
 
 def test_no_value_at_all_gives_every_model_the_misfit_0() -> None:
     task = _small(["s 1 r"], ("r",), [None, None])
-    assert _family(task).spectrum == {(0, 0): 1, (0, 1): 1}
+    assert family_of(task).spectrum == {(0, 0): 1, (0, 1): 1}
     with pytest.raises(Exception):  # noqa: B017, PT011  # caspo fails in a library of its own
         run_caspo(task)

@@ -35,25 +35,18 @@ from calibrant.dsl.logic.item import (
 from calibrant.dsl.logic.prompt import task_notes
 from calibrant.dsl.logic.reference import misfit
 from calibrant.solvers.logic.data import logic_family
-from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
+from calibrant.solvers.logic.family import solve_class, solve_family
 from calibrant.solvers.logic.search import Limits
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
-from tests.support.benchmarks.logic import experiment_of, model_of, random_tasks, task_of, vectors_of
+from tests.support.benchmarks.logic import experiment_of, family_of, model_of, random_tasks, task_of, vectors_of
 from tests.support.effort import effort
-
-
-def _family(task: Task) -> LogicFamily:
-    outcome = solve_family(task)
-    assert isinstance(outcome, Found)
-    return outcome.value
-
 
 # --- Every field of the shared vectors of families: numbers that were obtained by listing every model -----------------
 
 
 def test_numbers_of_models() -> None:
     for vector in vectors_of("family"):
-        expected, family = vector["expected"], _family(task_of(vector))
+        expected, family = vector["expected"], family_of(task_of(vector))
         total = solve_class(family.task)
         assert isinstance(total, Found)
         assert total.value.count == expected["total"], vector["id"]
@@ -65,7 +58,7 @@ def test_numbers_of_models() -> None:
 
 def test_clauses_edges_and_pairs() -> None:
     for vector in vectors_of("family"):
-        expected, family = vector["expected"], _family(task_of(vector))
+        expected, family = vector["expected"], family_of(task_of(vector))
         assert {str(clause): number for clause, number in family.clauses().items()} == expected["clauses"], vector["id"]
         assert {str(edge): number for edge, number in family.edges().items()} == expected["edges"]
         exclusive, inclusive = family.pairs()
@@ -75,7 +68,7 @@ def test_clauses_edges_and_pairs() -> None:
 
 def test_predictions_and_the_next_experiment() -> None:
     for vector in vectors_of("family"):
-        expected, family = vector["expected"], _family(task_of(vector))
+        expected, family = vector["expected"], family_of(task_of(vector))
         best = family.best_next([experiment_of(record) for record in vector["candidates"]])
         assert best is not None
         assert list(best.predictions.outcomes) == expected["outcomes"], vector["id"]
@@ -85,7 +78,7 @@ def test_predictions_and_the_next_experiment() -> None:
 
 def test_models_of_a_list() -> None:
     for vector in vectors_of("family"):
-        family = _family(task_of(vector))
+        family = family_of(task_of(vector))
         ensemble = vector["expected"]["ensemble"]
         comparison = family.compare([model_of(entry["model"]) for entry in ensemble])
         breaks = {model.number: model.rule for model in comparison.outside_class}
@@ -104,7 +97,7 @@ def test_models_of_a_list() -> None:
 def test_members_are_listed_in_order(number: int) -> None:
 
     vector = list(vectors_of("family"))[number]
-    family = _family(task_of(vector))
+    family = family_of(task_of(vector))
     members = list(family.models())
     points = [(misfit(model, family.task), model_size(model)) for model in members]
     assert points == sorted(points)
@@ -121,7 +114,7 @@ def compare_with_listing(task: Task, rng: random.Random) -> None:
     total = solve_class(task)
     assert isinstance(total, Found)
     assert total.value.count == sum(1 for _ in reference.all_models(task))
-    family, members = _family(task), reference.family(task)
+    family, members = family_of(task), reference.family(task)
     models = [model for _, _, model in members]
     assert Counter((misfit, size) for misfit, size, _ in members) == family.spectrum
     assert family.count == len(members)
@@ -149,7 +142,7 @@ def _compare_pairs(pairs: tuple[list[Pair], list[Pair]], models: list[Model]) ->
 
 
 def _compare_parts(task: Task, models: list[Model], rng: random.Random) -> None:
-    family = _family(task)
+    family = family_of(task)
     clauses = sorted({clause for model in models for clause in model})
     if clauses:
         chosen, present = rng.choice(clauses), rng.random() < 0.5
@@ -181,7 +174,7 @@ def test_families_are_those_of_the_listing(part: int) -> None:
 def test_draws_are_members_and_uniform() -> None:
     """Chi-square with 33 degrees of freedom: 63.9 is exceeded once in a thousand; the seed is fixed."""
     vector = next(iter(vectors_of("family")))
-    family = _family(task_of(vector))
+    family = family_of(task_of(vector))
     assert family.count == 34
     draws = Counter(family.draw(np.random.default_rng(5), 3_400))
     assert set(draws) == set(family.models())
@@ -201,7 +194,7 @@ def test_draws_of_one_size() -> None:
 
 def test_verdicts_are_tables_of_the_questions() -> None:
     for task in random_tasks(26, 10):
-        family = _family(replace(task, questions=tuple(candidate_experiments(task.setup)[:3])))
+        family = family_of(replace(task, questions=tuple(candidate_experiments(task.setup)[:3])))
         tables = Counter(
             tuple(reference.predict(m, task.setup, x) for x in family.task.questions) for m in family.models()
         )
@@ -247,7 +240,7 @@ def test_too_many_states_name_node_and_frontier() -> None:
 
 def test_conditions_of_one_clause_partition_the_members() -> None:
     for task in random_tasks(27, 8):
-        family = _family(task)
+        family = family_of(task)
         for clause, number in family.clauses().items():
             assert family.condition(clause).count == number
             assert family.condition(str(clause), present=False).count == family.count - number
@@ -264,7 +257,7 @@ def test_a_list_that_claims_too_much() -> None:
         Options(),
         Tolerance("0", 0),
     )
-    family = _family(task)  # r<-a or r<-b
+    family = family_of(task)  # r<-a or r<-b
     part = family.compare([ListedModel(frozenset([parse_clause("r<-a")]), 3, mse=0.5, size=2)])
     assert (part.num_listed, part.num_members, str(part.share)) == (1, 1, "1/2")
     claims = [
@@ -293,7 +286,7 @@ def test_no_value_at_all() -> None:
     task = Task(
         (Edge("a", 1, "r"),), Setup(("a",), (), ("r",)), (Experiment(),), ((None,),), Options(), Tolerance("0", 5)
     )
-    assert _family(task).spectrum == {(0, 0): 1, (0, 1): 1}
+    assert family_of(task).spectrum == {(0, 0): 1, (0, 1): 1}
 
 
 def test_notes() -> None:
@@ -353,7 +346,7 @@ def test_values_of_any_magnitude(fit: str) -> None:
         rng = random.Random(index)
         values = tuple(tuple(rng.choice((None, -1e60, 1e200, 1.5e302)) for _ in row) for row in task.values)
         large = replace(task, values=values, tolerance=Tolerance(fit, 2))
-        family = _family(large)
+        family = family_of(large)
         members = reference.family(large)
         assert family.spectrum == Counter((misfit, size) for misfit, size, _ in members)
         verdict = verify(count_certificate(family), evidence_of(large), VERIFIERS)

@@ -13,21 +13,13 @@ import pytest
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import Model, Task, model_size
 from calibrant.dsl.networks.formulas import NetworkError
-from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
-from calibrant.solvers.outcome import Found
-from tests.support.benchmarks.logic import random_tasks
+from tests.support.benchmarks.logic import family_of, random_tasks
 from tests.support.benchmarks.networks import SPELLINGS, RandomFormula
 from tests.support.effort import effort
 
 Table = tuple[int, ...]
 """A value a row; rows are all assignments of all names, in `itertools.product` order."""
-
-
-def _family(task: Task) -> LogicFamily:
-    outcome = solve_family(task)
-    assert isinstance(outcome, Found)
-    return outcome.value
 
 
 def _written(model: Model, task: Task, generator: random.Random) -> BooleanNetwork:
@@ -60,7 +52,7 @@ def test_members_stay_members_however_they_are_written() -> None:
     generator, rng = random.Random(4), np.random.default_rng(4)
     judged = 0
     for task in random_tasks(49, effort(30, 500)):
-        family = _family(task)
+        family = family_of(task)
         (member,) = family.draw(rng, 1)
         names = sorted({name for clause in member for name in (clause.target, *clause.sources)})
         if any(all(table) for table in _tables(names, member).values()):
@@ -130,7 +122,7 @@ def test_a_changed_function_against_listing_of_all_models() -> None:
     generator, rng = random.Random(5), np.random.default_rng(5)
     reasons = Counter[str]()
     for task in random_tasks(50, effort(30, 500)):
-        family = _family(task)
+        family = family_of(task)
         (member,) = family.draw(rng, 1)
         nodes = sorted({e.target for e in task.edges} | {*task.setup.readouts} - {*task.setup.stimuli})
         names = sorted({*nodes, *task.setup.stimuli, *(e.source for e in task.edges)})
@@ -181,7 +173,7 @@ def test_a_changed_function_against_listing_of_all_models() -> None:
 
 def test_what_the_prior_forbids_is_said() -> None:
     network = parse_network(b"targets, factors\nn, maj(%s)\n" % b",".join(b"x%d" % i for i in range(17)), chosen="bnet")
-    family = _family(next(random_tasks(1, 1)))
+    family = family_of(next(random_tasks(1, 1)))
     assert family.judge(network).left_out == ()  # a helper that nothing reads
     wide = parse_network(
         f"{family.task.setup.readouts[0]}, maj({','.join(f'x{i}' for i in range(17))})\n".encode(), chosen="bnet"

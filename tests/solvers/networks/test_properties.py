@@ -39,6 +39,7 @@ from calibrant.solvers.networks.network import (
 from calibrant.solvers.outcome import Found, OutOfBudget
 from tests.support.benchmarks.networks import SPELLINGS, RandomFormula, named_in, random_formulas, text_of
 from tests.support.effort import examples
+from tests.support.replayscm.brute_force import is_acyclic
 
 NUM_NETWORKS = examples(60)
 
@@ -187,22 +188,11 @@ def test_feedback_sets_are_the_first_least_of_all_subsets() -> None:
             chosen
             for size in range(len(names) + 1)
             for chosen in combinations(names, size)
-            if _is_acyclic({n: s for n, s in graph.items() if n not in chosen})
+            if is_acyclic({n: tuple(s) for n, s in graph.items() if n not in chosen})
         )
         assert (feedback, is_least) == (expected, True)
         sizes.add(len(feedback))
     assert len(sizes) > 3
-
-
-def _is_acyclic(graph: dict[str, list[str]]) -> bool:
-    """Return whether nodes without remaining sources can be taken away one after another."""
-    remaining = dict(graph)
-    while remaining:
-        free = [name for name, sources in remaining.items() if not any(source in remaining for source in sources)]
-        if not free:
-            return False
-        remaining = {name: sources for name, sources in remaining.items() if name not in free}
-    return True
 
 
 def test_a_large_feedback_set_is_minimal_and_not_called_least() -> None:
@@ -211,9 +201,9 @@ def test_a_large_feedback_set_is_minimal_and_not_called_least() -> None:
     graph = {name: generator.sample(names, 2) for name in names}
     feedback, is_least = least_feedback_set(graph)
     assert not is_least
-    assert _is_acyclic({n: s for n, s in graph.items() if n not in feedback})
+    assert is_acyclic({n: tuple(s) for n, s in graph.items() if n not in feedback})
     for name in feedback:
-        assert not _is_acyclic({n: s for n, s in graph.items() if n not in feedback or n == name})
+        assert not is_acyclic({n: tuple(s) for n, s in graph.items() if n not in feedback or n == name})
 
 
 def test_mechanisms_of_a_cut_agree_with_the_network_in_all_rows() -> None:
@@ -223,7 +213,7 @@ def test_mechanisms_of_a_cut_agree_with_the_network_in_all_rows() -> None:
         cut = network.cut()
         assert cut.feedback is not None
         assert {*cut.constants, *cut.inputs, *cut.feedback, *cut.mechanisms} == {*network.nodes}
-        assert _is_acyclic({name: [*function.inputs] for name, function in cut.mechanisms.items()})
+        assert is_acyclic({name: function.inputs for name, function in cut.mechanisms.items()})
         assert network.cut([*cut.constants, *cut.mechanisms]).mechanisms == cut.mechanisms  # constants leave
         for name, function in cut.mechanisms.items():
             for row in _rows([n for n in network.nodes if n not in cut.constants]):

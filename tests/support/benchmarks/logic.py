@@ -25,6 +25,8 @@ from calibrant.dsl.logic.item import (
 )
 from calibrant.dsl.logic.reference import clauses_into, formulas_over
 from calibrant.dsl.logic.series import SERIES_COLUMN, Series
+from calibrant.solvers.logic.family import LogicFamily, solve_family
+from calibrant.solvers.outcome import Found
 from tests.support.shared import matching, shared_records
 
 # --- The shared vectors of logic models as tasks, and small random problems -------------------------------------------
@@ -53,6 +55,12 @@ def task_of(vector: Vector) -> Task:
         Options(vector["factor"], vector["rounding"], vector["compress"], vector["max_clause"]),
         Tolerance(vector["fit"], vector["size"]),
     )
+
+
+def family_of(task: Task) -> LogicFamily:
+    outcome = solve_family(task)
+    assert isinstance(outcome, Found)
+    return outcome.value
 
 
 def model_of(texts: list[str]) -> Model:

@@ -16,11 +16,11 @@ from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem, Model, Task, fit_limit, model_size, parse_clause
 from calibrant.dsl.logic.trajectories import TrajectoryItem, parse_model
 from calibrant.dsl.networks.network import answer_question, class_violation, fits
-from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.networks.network import parse_network
 from calibrant.solvers.networks.published_parts import Source
 from calibrant.solvers.networks.trajectories import fit_networks
 from calibrant.solvers.outcome import Found
+from tests.support.benchmarks.logic import family_of
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged
 
 PLAN = LogicPlan(
@@ -31,12 +31,6 @@ PLAN = LogicPlan(
 @cache
 def items() -> tuple[LogicItem, ...]:
     return tuple(generate_items(PLAN, 6, 6))
-
-
-def _family(item: LogicItem) -> LogicFamily:
-    outcome = solve_family(item.task)
-    assert isinstance(outcome, Found)
-    return outcome.value
 
 
 @cache
@@ -155,7 +149,7 @@ def _missing_is_true(item: LogicItem, certificate: Certificate) -> bool:
 
 
 def _counts() -> Sequence[Genuine]:
-    families = [(item, _family(item)) for item in items()]
+    families = [(item, family_of(item.task)) for item in items()]
     return [Genuine(item, count_certificate(family, family.open_clauses()[:2])) for item, family in families]
 
 
@@ -171,7 +165,7 @@ def _other_counts(genuine: Genuine, rng: Random) -> Iterator[Data]:
 def _opens() -> Sequence[Genuine]:
     made = []
     for item in items():
-        family = _family(item)
+        family = family_of(item.task)
         for clause in family.open_clauses()[:1]:
             certificate = open_certificate(family, clause)
             assert certificate is not None
@@ -181,16 +175,16 @@ def _opens() -> Sequence[Genuine]:
 
 def _betters() -> Sequence[Genuine]:
     return [
-        Genuine(item, better_certificate(_family(item), frozenset()))
+        Genuine(item, better_certificate(family_of(item.task), frozenset()))
         for item in items()
-        if reference.misfit(frozenset(), item.task) > _family(item).optimum[0]
+        if reference.misfit(frozenset(), item.task) > family_of(item.task).optimum[0]
     ]
 
 
 def _missings() -> Sequence[Genuine]:
     made = []
     for item in items():
-        family = _family(item)
+        family = family_of(item.task)
         certificate = missing_certificate(family, list(family.models())[1:])
         assert certificate is not None
         made.append(Genuine(item, certificate))

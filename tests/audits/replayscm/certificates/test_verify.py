@@ -35,7 +35,7 @@ from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.support.commands import refused
 from tests.support.effort import effort
 from tests.support.forgery.replayscm import KINDS, forgeries, genuine, is_true
-from tests.support.replayscm.brute_force import all_members
+from tests.support.replayscm.brute_force import all_members, is_acyclic
 from tests.support.replayscm.brute_force import least_sizes as by_multisets
 from tests.support.replayscm.pools import POOLS, dev_problems
 from tests.support.replayscm.random_problems import Limits, small_problems
@@ -419,14 +419,6 @@ def test_labelled_dags_are_as_many_as_published(number: int, dags: int) -> None:
     assert count_dags(every_set(names), (), names) == dags
 
 
-def is_acyclic(parents: dict[str, frozenset[str]]) -> bool:
-    waiting = dict(parents)
-    while ready := [name for name, own in waiting.items() if not own & set(waiting)]:
-        for name in ready:
-            del waiting[name]
-    return not waiting
-
-
 def test_weighted_sums_with_roots_are_those_of_all_choices() -> None:
     """Five variables, one or two of them roots, with parent sets that fall into several groups."""
     rng, several = Random(3), 0
@@ -443,7 +435,7 @@ def test_weighted_sums_with_roots_are_those_of_all_choices() -> None:
         expected = sum(
             prod(functions[name][own] for name, own in zip(free, chosen, strict=True))
             for chosen in product(*(functions[name] for name in free))
-            if is_acyclic(dict(zip(free, chosen, strict=True)))
+            if is_acyclic(dict(zip(free, map(tuple, chosen), strict=True)))
         )
         assert count_dags(functions, roots, names) == expected
         several += expected > 0

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise, product
@@ -36,6 +35,7 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Panel, World
+from tests.support.replayscm.brute_force import is_acyclic
 from tests.support.replayscm.pools import generate_pool
 
 # --- Generated instances: filters hold, audits say what is there, and a seed gives the same bytes everywhere ----------
@@ -179,17 +179,6 @@ def functions_by_parents(problem: Problem, variable: str, most: int) -> dict[fro
     return exactly
 
 
-def acyclic(parents: Mapping[str, frozenset[str]]) -> bool:
-    left = dict(parents)
-    while left:
-        free = [v for v, causes in left.items() if not causes & left.keys()]
-        if not free:
-            return False
-        for v in free:
-            del left[v]
-    return True
-
-
 @pytest.mark.parametrize("seed", [0, 3])
 def test_exact_counts_are_sums_over_all_structures(seed: int) -> None:
     """Three endogenous variables: every choice of three parent sets is looked at."""
@@ -198,7 +187,7 @@ def test_exact_counts_are_sums_over_all_structures(seed: int) -> None:
     options = [functions_by_parents(made.problem, v, 3) for v in endogenous]
     total = 0
     for choice in product(*([(p, n) for p, n in option.items() if n] for option in options)):
-        if acyclic({v: p for v, (p, _) in zip(endogenous, choice, strict=True)}):
+        if is_acyclic({v: tuple(p) for v, (p, _) in zip(endogenous, choice, strict=True)}):
             total += prod(n for _, n in choice)
     assert made.audit.final.counts[3] == total > 0
 

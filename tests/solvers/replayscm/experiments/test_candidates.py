@@ -132,26 +132,6 @@ def test_mismatches_give_the_likelihood_of_every_world(num_vars: int, num_hidden
 # --- Greedy choices at real size: estimates against exact values, and whole episodes against the clairvoyant minimum
 
 
-@pytest.mark.parametrize("kind", ["plain", "hidden", "ordered"])
-def test_greedy_reaches_the_floor(kind: str) -> None:
-    lines = [x for x in frontier_vectors("episode") if x["id"].rpartition("-")[2].startswith(kind) and "floor" in x]
-    for line in lines[:3]:
-        problem = problem_of(line)
-        scm_class = task_class(problem.task)
-        chooser = WorldChooser(problem.task, scm_class, problem.id)
-        allowance = {**line["item"]["allowance"], "worlds": 50}
-        long = problem_of({**line, "item": {**line["item"], "allowance": allowance}})
-        episode = ScmEpisode(long)
-        worlds = [EvidenceWorld({}, tuple(line["steps"][0]["rows"]))]
-        while (choice := chooser.choose(worlds)) is not None:
-            do = chooser.candidates[choice.index]
-            reading = episode.act({"do": do}).reading
-            assert reading is not None
-            worlds.append(EvidenceWorld(do, tuple(reading["rows"])))
-        assert Posterior(scm_class).condition(*worlds).num_members == line["floor"]
-        assert len(worlds) - 1 >= line["clairvoyant"]
-
-
 def test_bits_are_those_of_listing_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 1,500 drawn readings the standard error is below 0.04 bits."""
     monkeypatch.setattr(greedy, "NUM_NOISY_DRAWS", 1_500)
