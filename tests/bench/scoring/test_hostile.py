@@ -22,6 +22,7 @@ SIZE = effort(100_000, 1_000_000)  # characters
 STRIDE = effort(len(TITLES), 1)  # of the texts that a benchmark reads
 LENIENT_SECONDS, ALL_SECONDS, BYTES = 1.0, 1.0, 200_000_000  # for 1,000,000 characters
 SLACK = 0.05  # seconds: compiling patterns, collecting garbage
+BUSY, LINEAR = effort(5, 0), 6  # times the bound, times a quarter of the text; a soak has the machine to itself
 
 REPEATED = (
     "{", "[", "{\"", "{'", "\"{", "['", "[\"\\\\", "{ ", "{}", "[]", "{\"a\":", "{\"a\":[", "[{", "{\"a\":1}",
@@ -63,15 +64,24 @@ def _rules(name: str) -> AnswerRules:
     return item_rules(bench, item)
 
 
-def _seconds(read: Callable[[], object], bound: float) -> float:
-    """Return the processor time of a call; the least of three if the first ones take longer than the bound."""
-    least = float("inf")
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def _seconds_beyond(read: Callable[[str], object], make: Callable[[int], str], bound: float) -> float:
+    """Return 0 if one of three readings is within the bound or, outside a soak, linear; else the least of their times.
+
+    On a busy machine the processor takes up to three times as long: beyond the bound a reading passes if it takes at
+    most 6 times a reading of a quarter, right after it, and BUSY bounds. A quadratic reader takes 16 times that.
+    """
+    text, quarter, least = make(SIZE), make(SIZE // 4), float("inf")
     for _ in range(3):
-        start = time.process_time()
-        read()
-        least = min(least, time.process_time() - start)
-        if least <= bound:
-            break
+        seconds = _seconds(lambda: read(text))
+        if seconds <= bound or (seconds <= BUSY * bound and seconds <= LINEAR * _seconds(lambda: read(quarter))):
+            return 0
+        least = min(least, seconds)
     return least
 
 
@@ -80,18 +90,24 @@ def _seconds(read: Callable[[], object], bound: float) -> float:
 def test_reading_is_linear(name: str) -> None:
     """Texts of 1 MB in a soak, else of .1 MB, each for one of the benchmarks."""
     rules = _rules(name)
-    scale = SIZE / 1_000_000
+    readers: dict[str, tuple[float, Callable[[str], object]]] = {
+        "lenient": (LENIENT_SECONDS, lambda text: read_leniently(text, rules.shape)),
+        "all": (ALL_SECONDS, lambda text: read_response(rules, Response(text), DEFAULT_READING)),
+    }
     slow = []
     for kind, make in list(TEXTS.items())[list(TITLES).index(name) % STRIDE :: STRIDE]:
-        text = make(SIZE)
-        for reader, bound, read in (
-            ("lenient", LENIENT_SECONDS, lambda text=text: read_leniently(text, rules.shape)),
-            ("all", ALL_SECONDS, lambda text=text: read_response(rules, Response(text), DEFAULT_READING)),
-        ):
-            seconds = _seconds(read, bound * scale + SLACK)
-            if seconds > bound * scale + SLACK:
+        for reader, (bound_of_a_million, read) in readers.items():
+            if seconds := _seconds_beyond(read, make, bound_of_a_million * SIZE / 1_000_000 + SLACK):
                 slow.append(f"{reader} {kind}: {seconds:.3f} s")
     assert not slow
+
+
+def test_what_is_quadratic_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of all that follows at every letter, as a slice at every key once was."""
+    monkeypatch.setattr(f"{__name__}.TEXTS", {"letters": lambda size: "\u00e9" * size})
+    monkeypatch.setattr(f"{__name__}.read_leniently", lambda text, _: [hash(text[k:]) for k in range(0, len(text), 3)])
+    with pytest.raises(AssertionError, match="lenient letters"):
+        test_reading_is_linear(next(iter(TITLES)))
 
 
 @pytest.mark.soak
