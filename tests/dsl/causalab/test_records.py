@@ -38,6 +38,48 @@ from tests.oracles.causalab import transitions_of
 from tests.support.benchmarks.causalab import SUITES, made_item, released_suite
 from tests.support.shared import shared_file
 
+# --- Native pools: every number that is shown is computed again -------------------------------------------------------
+
+
+def damaged(tmp_path: Path, path: list[Any], value: Any, suite: str = "4nodes_hidden_n1") -> Path:
+    file = tmp_path / "pool.jsonl"
+    write_pool(Pool("p", "causalab", (made_item(suite),), {}), file)
+    header, line = file.read_text(encoding="utf-8").splitlines()
+    raw = json.loads(line)
+    at = raw
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    file.write_text(f"{header}\n{json.dumps(raw)}\n", encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["baseline", "resonanceFreq"], 1.5, "baseline: states"),
+        (["sealed", "target"], -3.0, "sealed.target: states"),
+        (["records", 0], {}, "records: states"),
+        (["noise"], False, "noise: states"),
+        (["allowance"], -1, "allowance: below 0"),
+        (["tries"], -1, "tries: below 0"),
+        (["reading"], "mood", "reading"),
+        (["sealed", "equations"], {}, "sealed.equations: no equation for resonanceFreq"),
+        (["sealed", "hidden", "values"], [], "sealed.hidden.values: empty"),
+        (["sealed", "hidden", "affected"], ["x"], "sealed.hidden.affected"),
+        (["properties"], ["a"], "properties: does not agree"),
+        (["surprise"], 1, "surprise"),
+        (["sealed", "target"], 1e999, "Infinity is not a JSON number"),
+    ],
+)
+def test_what_disagrees_is_named(tmp_path: Path, path: list[Any], value: Any, said: str) -> None:
+    file = damaged(tmp_path, path, value)
+    with pytest.raises(PoolError) as caught:
+        read_pool(file)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("pool.jsonl: ")
+
+
 # --- Success of a run: the state that the last try of the reactor leaves, and whether any try opened it ---------------
 
 
