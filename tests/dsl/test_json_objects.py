@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import calibrant
 import calibrant.dsl.json_objects
+from calibrant.datasets import bundled_pool, right_answer
 from calibrant.dsl.answer_text import read_answer_text
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.json_objects import MAX_NESTING, decode, json_fragments, json_objects
@@ -228,6 +229,13 @@ def test_hostile_texts_are_read_in_linear_time(kind: str) -> None:
     assert _characters_read('{"' + text + '"}') <= MOST_READS * (len(text) + 4)
 
 
+@settings(max_examples=examples(150), deadline=None)
+@given(NOISE.filter(bool), NOISE, st.integers(1, 60))
+def test_no_repeated_text_is_read_more_than_a_few_times(before: str, after: str, count: int) -> None:
+    text = before * count + after * count
+    assert _characters_read(text) <= MOST_READS * (len(text) + 1)
+
+
 def test_one_attempt_holds_no_more_than_the_nesting_limit() -> None:
     """A quarter of a million open arrays are not kept: that would be some forty megabytes."""
     text = '{"a":' + "[" * 250_000
@@ -259,6 +267,17 @@ def test_what_an_object_held_before_it_broke(text: str, members: list[dict[str, 
     assert all(text[fragment.start] == "{" for fragment in found)
 
 
+@given(st.dictionaries(st.text(max_size=2), VALUES, max_size=4), st.data())
+def test_an_object_cut_short_keeps_the_members_before_the_cut(value: dict[str, Any], data: st.DataObject) -> None:
+    members = [f"{json.dumps(key)}:{json.dumps([member])}" for key, member in value.items()]
+    text = "{" + ",".join(members)
+    cut = data.draw(st.integers(1, len(text)))
+    ends = [len("{" + ",".join(members[: i + 1])) for i in range(len(members))]
+    kept = [(key, [member]) for (key, member), end in zip(value.items(), ends, strict=True) if end <= cut]
+    outermost = [fragment for fragment in json_fragments(text[:cut]) if fragment.start == 0]
+    assert [repr(fragment.value) for fragment in outermost] == [repr(dict(kept))]
+
+
 # --- Plain YAML from events says what the safe loader says, type by type; whatever else there is goes to that loader -
 
 
@@ -282,6 +301,11 @@ def shape(value: Any) -> Any:
 @pytest.mark.parametrize("scalar", [*SCALARS, "2001-12-14 21:59:43", "|\n  two\n  lines\n", ">-\n  folded\n  text"])
 def test_scalars_are_what_the_loader_makes_of_them(scalar: str) -> None:
     text = f"a: {scalar}\nb:\n- {scalar}\n"
+    assert shape(plain_document(text)) == shape(load_whole(text))
+
+
+def test_keys_are_scalars_too() -> None:
+    text = "".join(f"{scalar}: {i}\n" for i, scalar in enumerate(["1", "~", "1.5", "2001-01-01", "no", "'1'", "? x\n"]))
     assert shape(plain_document(text)) == shape(load_whole(text))
 
 
@@ -326,6 +350,24 @@ def test_any_text_is_read_or_refused_as_by_the_loader(text: str) -> None:
 
 
 # --- Thoughts apart from the answer text, whatever stands in them -----------------------------------------------------
+ITEM = calibrant.load_pool(bundled_pool("causim"))[0]
+RIGHT = json.dumps(right_answer(ITEM))
+PLAIN = st.text(st.characters(exclude_characters="<>[]`◁▷|", exclude_categories=["Cs"]), max_size=40)
+DRAFTS = st.one_of(PLAIN, st.just(RIGHT), st.builds("{} {}".format, PLAIN, st.just(RIGHT)))
+
+
+def test_the_draft_is_right_where_it_is_the_answer() -> None:
+    assert calibrant.score(ITEM, RIGHT).correct is True
+
+
+@given(DRAFTS, DRAFTS)
+def test_thoughts_change_nothing(draft: str, text: str) -> None:
+    if "assistantfinal" in draft + text or text.lstrip().startswith("analysis"):
+        return
+    alone = calibrant.score(ITEM, text).correct
+    assert calibrant.score(ITEM, f"<think>{draft}</think>{text}").correct is alone
+    assert calibrant.score(ITEM, f"{draft}</think>{text}").correct is alone
+    assert calibrant.score(ITEM, f"<think>{draft}").correct is False
 
 
 @pytest.mark.parametrize(

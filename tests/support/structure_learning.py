@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
@@ -82,6 +82,18 @@ def class_of(dag: Dag, family: Sequence[int]) -> frozenset[object]:
     """
     views = [mutilated(dag, targets) for targets in (0, *family)]
     return frozenset((i, skeleton(view), colliders(view)) for i, view in enumerate(views))
+
+
+def covered_arcs(dag: Dag) -> Iterator[tuple[int, int]]:
+    """Arcs whose reversal leads to an equivalent DAG (Chickering 1995): both ends have the same other parents."""
+    return ((i, j) for i, j in arcs(dag) if dag[j] ^ (1 << i) == dag[i])
+
+
+def reversed_arc(dag: Dag, i: int, j: int) -> Dag:
+    changed = list(dag)
+    changed[j] ^= 1 << i
+    changed[i] ^= 1 << j
+    return tuple(changed)
 
 
 # --- Hypothesis strategies for frames and DAGs, and local scores written down from their definitions ------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
-from math import comb, factorial, isclose
+from math import asin, comb, factorial, isclose, sqrt
 from typing import Any
 
 import pytest
@@ -247,6 +247,15 @@ def test_fishers_test_takes_either_group_and_either_result_first(table: TwoByTwo
     assert fisher_exact(TwoByTwo(no, yes, other_no, other_yes)).two_sided == expected
 
 
+@given(COUNTS)
+def test_halves_are_added_to_all_cells_only_where_one_is_empty(table: TwoByTwo) -> None:
+    a, b, c, d = (cell + (0 in table) / 2 for cell in table)
+    spread = 1.96 * sqrt(1 / a + 1 / b + 1 / c + 1 / d)
+    ratio = a * d / (b * c)
+    factor = 2.718281828459045**spread
+    assert odds_ratio(table) == pytest.approx((ratio, ratio / factor, ratio * factor), rel=1e-9)
+
+
 def test_the_stratified_test_is_as_r_has_it_on_its_own_example() -> None:
     from scipy.stats import chi2  # a second, which every process that collects would take
 
@@ -254,6 +263,28 @@ def test_the_stratified_test_is_as_r_has_it_on_its_own_example() -> None:
     assert round(berkeley.p, 4) == 0.2323
     assert [round(value, 3) for value in berkeley.odds_ratio] == [0.905, 0.772, 1.06]
     assert round(chi2.isf(berkeley.p, 1), 4) == 1.4269
+
+
+def test_a_difference_within_the_correction_has_probability_one() -> None:
+    assert cochran_mantel_haenszel([TwoByTwo(5, 5, 5, 5)]).p == 1
+    assert cochran_mantel_haenszel([TwoByTwo(6, 5, 5, 5)]).p == 1  # 6 successes, 5.76 expected
+    assert cochran_mantel_haenszel([TwoByTwo(8, 3, 5, 5)]).p < 1
+
+
+@settings(deadline=None)
+@given(COUNTS)
+def test_a_stratum_without_two_groups_and_two_results_changes_nothing(table: TwoByTwo) -> None:
+    strata = [TwoByTwo(9, 4, 6, 8)]
+    alone = cochran_mantel_haenszel(strata)
+    yes, no, _, _ = table
+    for empty in (TwoByTwo(yes, no, 0, 0), TwoByTwo(yes, 0, no, 0), TwoByTwo(0, 1, 0, 0)):
+        assert cochran_mantel_haenszel([*strata, empty]) == alone
+
+
+def test_effect_sizes_are_those_of_the_definition() -> None:
+    assert cohens_h(1, 0) == pytest.approx(2 * asin(1))
+    assert cohens_h(0.5, 0.5) == 0
+    assert cohens_h(0.25, 0.75) == -cohens_h(0.75, 0.25)
 
 
 def test_posteriors_of_nothing_and_of_one_success_are_known_by_hand() -> None:

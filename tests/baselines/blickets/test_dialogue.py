@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.context import BEHAVIOURS, Behaviour, Situation
+from calibrant.baselines.blickets.context import BEHAVIOURS, Behaviour, EpisodeMemory, Situation, deterministic_scorer
 from calibrant.baselines.blickets.dialogue import (
     BASE,
     CG,
@@ -16,7 +18,9 @@ from calibrant.baselines.blickets.dialogue import (
     Prompting,
     Reply,
     converse,
+    play_dialogue,
     read_reply,
+    written_reply,
 )
 from calibrant.dsl.blickets.episode import (
     BlicketEpisode,
@@ -28,9 +32,10 @@ from calibrant.dsl.blickets.episode import (
     trace_of,
 )
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Form, Mechanism, Rule, Sealed, Task
+from calibrant.dsl.blickets.reference import run
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.item import Message
-from tests.support.benchmarks.blickets import static_item
+from tests.support.benchmarks.blickets import items, static_item
 
 A, B, C, D, E = (1 << i for i in range(5))
 OBJECTS = tuple("ABCDE")
@@ -133,6 +138,14 @@ def test_what_has_no_readable_action_costs_no_move_but_turns_are_counted(prompti
     assert dialogue.messages[2]["content"].startswith("Not understood: no line `ACTION:`.")
     with pytest.raises(ValueError, match="closed"):
         dialogue.take_text("ACTION: place A")
+
+
+@ALL
+def test_the_budget_ends_an_episode_like_in_process(prompting: Prompting) -> None:
+    item = static_item(PAIR, 5, budget=3)
+    dialogue = converse(_dialogue(item, prompting), _saying(_moves("+A +A +Z +B")))
+    assert [bool(turn.step and turn.step.refused) for turn in dialogue.turns] == [False, True, True, True]
+    assert [str(fault) for fault in grade(item, dialogue.episode.steps).faults] == ["timeout"]
 
 
 # --- behaviours -------------------------------------------------------------------------------------------------------
@@ -266,6 +279,77 @@ def test_a_scorer_sees_the_last_five_messages_cut_to_300_characters_the_state_an
     )
 
 
+# --- any policy -------------------------------------------------------------------------------------------------------
+
+
+@ALL
+def test_a_symbolic_policy_plays_the_same_episode_as_its_words(prompting: Prompting) -> None:
+    replies = [*(read_reply(text) for text in _moves("+A -A +B +A -B +B +C")), read_reply(CHECK)]
+    item = _switching(3, Rule(Form.DISJUNCTIVE, C))
+
+    def policy(dialogue: Dialogue) -> Reply:
+        return replies[len(dialogue.turns)]
+
+    silent = play_dialogue(_dialogue(item, prompting), policy)
+    spoken = converse(_dialogue(item, prompting), _saying(map(written_reply, replies)))
+    assert silent.turns == spoken.turns
+    assert silent.messages == spoken.messages
+
+
+@given(
+    st.text(), st.none() | st.sampled_from([{"place": "A"}, {"check": {"rule": "x", "blickets": []}}]), st.booleans()
+)
+def test_a_written_reply_is_read_back(reasoning: str, action: dict[str, object] | None, moving: bool) -> None:
+    reply = Reply(reasoning.replace(":", " ").strip(), action, "VERIFICATION" if moving else "")
+    back = read_reply(written_reply(reply))
+    assert (back.action, back.transition) == (reply.action, reply.transition)
+
+
+WORDS = [
+    "ACTION:",
+    "TRANSITION:",
+    "\n",
+    " place A",
+    " remove B",
+    ' {"check": ',
+    '{"place": ["A"]}',
+    "VERIFICATION",
+    "}",
+]
+
+
+REPLIES = st.one_of(st.text(), st.none(), st.lists(st.sampled_from(WORDS)).map("".join))
+
+
+@ALL
+@given(item=items(), replies=st.lists(REPLIES, max_size=30))
+def test_no_reply_breaks_a_dialogue(prompting: Prompting, item: BlicketItem, replies: list[object]) -> None:
+    dialogue = _dialogue(item, prompting)
+    for reply in _while_open(dialogue, replies):
+        turn = dialogue.take_text(reply)
+        assert turn.step is not None or turn.transition is not None or turn.problems
+    opening = 0 if item.sealed.start_on is None else 1
+    history = run(item, [step.action for step in dialogue.episode.steps[opening:]])
+    if history.moments:
+        assert dialogue.memory.activations == history.moments[-1].activations
+        assert dialogue.memory.placed_names == history.moments[-1].placed
+
+
+def _while_open(dialogue: Dialogue, replies: Iterable[object]) -> Iterator[object]:
+    for reply in replies:
+        if dialogue.closed:
+            return
+        yield reply
+
+
+@given(items(), st.lists(st.sampled_from("ABCDEFGH")))
+def test_the_deterministic_scorer_only_says_yes_or_no(item: BlicketItem, toggled: list[str]) -> None:
+    episode, memory = BlicketEpisode(item), EpisodeMemory(item.task)
+    for name in toggled:
+        memory.note(episode.act({"remove" if name in memory.placed_names else "place": name}))
+        assert {deterministic_scorer(b, Situation(memory, "", ())) for b in BEHAVIOURS} <= {0.0, 10.0}
+
+
 # --- traces -----------------------------------------------------------------------------------------------------------
 
 
@@ -288,6 +372,19 @@ def test_a_trace_has_what_the_graph_and_the_behaviours_did() -> None:
     assert last.notice.endswith("New state: DIMENSION_DISCOVERY.")
 
 
+@ALL
+@given(item=items(), replies=st.lists(REPLIES, max_size=20))
+def test_every_dialogue_leaves_a_trace_that_checks(
+    prompting: Prompting, item: BlicketItem, replies: list[object]
+) -> None:
+    dialogue = _dialogue(item, prompting)
+    for reply in _while_open(dialogue, [*_moves("+A +B -A"), *replies]):
+        dialogue.take_text(reply)
+    trace = trace_of(item, prompting.name, dialogue.episode.steps, dialogue.notes())
+    check_trace(trace, item)
+    assert trace_from_line(trace_line(trace)) == trace
+
+
 # --- Replies as models write them, and as nobody should ---------------------------------------------------------------
 PLACE = {"place": "A"}
 REPLY_CHECK = {"check": {"rule": "conjunctive", "blickets": ["A", "B"]}}
@@ -297,13 +394,17 @@ REPLY_CHECK = {"check": {"rule": "conjunctive", "blickets": ["A", "B"]}}
     ("text", "action"),
     [
         ('REASONING: try it\nACTION: {"place": "A"}', PLACE),
+        ('REASONING: try it\n\nACTION: {"place": "A"}\nTRANSITION: VERIFICATION', PLACE),
         ("ACTION: place A", PLACE),
         ("**ACTION:** `place A`.", PLACE),
+        ("- Action : Place A\n", PLACE),
         ("ACTION: remove B", {"remove": "B"}),
         ('ACTION:\n```json\n{"place": "A"}\n```', PLACE),
         ('ACTION: {"check": {"rule": "conjunctive", "blickets": ["A", "B"]}}', REPLY_CHECK),
         ('ACTION: {"check":\n  {"rule": "conjunctive",\n   "blickets": ["A", "B"]}}\n', REPLY_CHECK),
         ("ACTION: check conjunctive A, B", REPLY_CHECK),
+        ("ACTION: check conjunctive: {A, B}", REPLY_CHECK),
+        ("ACTION: CHECK Conjunctive [A B]", REPLY_CHECK),
         ('ACTION: {"place": "A"}\nACTION: place A', PLACE),
         ("REASONING: not ACTION: place B but this\nACTION: place A", PLACE),
         ('ACTION: {"fly": 1}', {"fly": 1}),  # read; the episode refuses it
@@ -319,12 +420,16 @@ def test_actions_are_read_as_json_or_in_words(text: str, action: object) -> None
     ("text", "problem"),
     [
         ("", "no line `ACTION:`"),
+        ("I would place A.", "no line `ACTION:`"),
+        ("REASONING: I think so", "no line `ACTION:`"),
         ("ACTION:", "expected an action after `ACTION:`, found ''"),
         ("ACTION: dance", "expected an action after `ACTION:`, found 'dance'"),
         ('ACTION: {"place": "A"', 'expected an action after `ACTION:`, found \'{"place": "A"\''),
         ("ACTION: place A\nACTION: place B", "several actions; a reply carries one"),
         ('ACTION: {"place": "A"} {"place": "B"}', "several actions; a reply carries one"),
         (None, "expected text, found None"),
+        (b"ACTION: place A", "expected text, found b'ACTION: place A'"),
+        (7, "expected text, found 7"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(text: object, problem: str) -> None:
@@ -354,6 +459,16 @@ def test_of_two_transitions_none_is_taken_and_the_action_stands() -> None:
 
 def test_reasoning_is_what_stands_before_the_next_mark() -> None:
     assert read_reply("REASONING: first\nsecond\nACTION: place A").reasoning == "first\nsecond"
+
+
+PIECES = ["ACTION:", "TRANSITION:", "REASONING:", "\n", "place A", "check ", "{", "}", '"', "[", "é", "\0", " ", "*"]
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)))
+def test_any_text_gives_a_reply_or_says_why_not(text: str) -> None:
+    reply = read_reply(text)
+    assert reply.action is not None or reply.transition or reply.problems
+    assert all("\n" not in problem for problem in reply.problems)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from itertools import permutations
+from itertools import islice, permutations
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +14,7 @@ from calibrant.baselines.blickets.context import (
     BEHAVIOURS,
     GRAPH,
     START,
+    Behaviour,
     Context,
     EpisodeMemory,
     State,
@@ -51,12 +52,14 @@ from calibrant.dsl.blickets.item import (
     Rule,
     Sealed,
     Task,
+    all_rules,
     set_of,
 )
-from calibrant.dsl.blickets.score import Exposed, Grade, grade
+from calibrant.dsl.blickets.score import Exposed, Grade, Split, grade
 from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.item import Model
-from tests.support.benchmarks.blickets import items
+from tests.support.benchmarks.blickets import items, static_item
+from tests.support.binomial import within
 from tests.support.effort import examples
 
 # --- The context graph and what extends it: exactly the edges of the paper's tables, everything else refused ----------
@@ -122,6 +125,20 @@ def test_a_taken_transition_arrives_and_a_refused_one_stays_and_says_what_was_al
     )
 
 
+@pytest.mark.parametrize(
+    ("start", "goal", "first"),
+    [
+        ("INITIAL_EXPLORATION", "VERIFICATION", "COMBINATION_TESTING"),
+        ("VERIFICATION", "INITIAL_EXPLORATION", "HYPOTHESIS_EVALUATION"),
+        ("COMBINATION_TESTING", "VERIFICATION", "HYPOTHESIS_EVALUATION"),
+        ("VERIFICATION", "VERIFICATION", ""),
+        ("VERIFICATION", "ORDER_TESTING", ""),
+    ],
+)
+def test_a_way_leads_over_edges_only(start: str, goal: str, first: str) -> None:
+    assert _at(START, start).toward(goal) == first
+
+
 def test_behaviours_are_the_papers() -> None:
     assert {b.key: b.name for b in BEHAVIOURS} == NAMES
     assert {b.key: (b.minimum, b.state.name, b.state.type.value, b.sources, b.targets) for b in BEHAVIOURS} == ADDED
@@ -183,6 +200,17 @@ def test_the_highest_score_fires_and_one_runner_up_within_one_point(
     assert tuple(b.key for b in firing({BY_KEY[key]: score for key, score in scores.items()})) == fired
 
 
+@given(st.dictionaries(st.sampled_from(BEHAVIOURS), st.floats(0, 10)))
+def test_whatever_the_scores_the_rule_of_firing_holds(scores: dict[Behaviour, float]) -> None:
+    fired = firing(scores)
+    assert len(fired) <= 2
+    assert bool(fired) == any(score >= 6 for score in scores.values())
+    assert all(scores[behaviour] >= max(6, max(scores.values()) - 1) for behaviour in fired)
+    if fired:
+        assert all(scores[other] <= scores[fired[-1]] or len(fired) == 1 for other in scores if other not in fired)
+        assert scores[fired[0]] == max(scores.values())
+
+
 def test_a_graph_ends_with_its_last_three_changes_once_it_was_extended() -> None:
     context = START
     assert "Last changes" not in context.render()
@@ -242,7 +270,30 @@ def test_exactly_n_is_arithmetic_on_the_stopping_rule() -> None:
         assert {g.correct for g in found} == {expected is Exposed.PRE}, agent.name
 
 
+def test_three_confirmations_always_see_the_new_rule_and_about_half_end_at_exactly_n() -> None:
+    found = grades(_scripted(Stop.CONFIRM, 3), hard)
+    assert {g.split for g in found} == {Split.SEEN}
+    assert within(sum(g.exposed is Exposed.EXACTLY_N for g in found), 0.45, EPISODES)
+
+
+def test_silence_has_every_answer_right_and_never_sees_the_new_rule() -> None:
+    quiet = next(agent for agent in SIMPLE if agent.name == "quiet")
+    found = grades(quiet, hard)
+    assert all(g.correct and g.exposed is Exposed.PRE and g.activations == 1 for g in found)
+
+
 # --- without surprises ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "agent", [a for a in GRID if a.explore is not ExplorationStrategy.RANDOM], ids=lambda a: a.name
+)
+@pytest.mark.parametrize("rule", all_rules(3), ids=str)
+def test_every_rule_is_found_where_there_is_only_one(agent: GridAgent, rule: Rule) -> None:
+    item = static_item(rule, 3)
+    episode = BlicketEpisode(item)
+    agent.play(episode, random.Random(0))
+    assert grade(item, episode.steps).correct
 
 
 def test_the_grid_is_complete_and_its_presets_are_in_it() -> None:
@@ -334,6 +385,16 @@ def test_an_agent_of_the_grid_plays_the_same_episode_in_process_and_in_text(prom
         transitions = [turn.transition for turn in symbolic.turns if turn.transition]
         assert all(transition.is_taken for transition in transitions)
         assert bool(transitions) is (prompting is not BASE)
+
+
+@pytest.mark.parametrize("suite", ["graded", "forced-exposure", "forced-moves", "several-switches", "noisy-switch"])
+def test_suites_beyond_the_paper_are_played_to_an_answer(suite: str) -> None:
+    agents: list[GridAgent | SimpleAgent] = [*PRESETS.values(), *SIMPLE]
+    for item in islice(sample_items(SUITES[suite], 1), 3):
+        for agent in agents:
+            episode = BlicketEpisode(item)
+            agent.play(episode, random.Random(1))
+            assert grade(item, episode.steps).ending == ("open" if agent.name == "abstain" else "answered")
 
 
 def test_a_graded_reading_is_an_activation_too() -> None:

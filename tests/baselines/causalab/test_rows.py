@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 
-from calibrant.baselines.causalab.rows import ROWS, figures, play, run
+from calibrant.baselines.causalab.rows import ROWS, figures, play, run, table
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode, final_imec, run_score
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, winnable
 from calibrant.dsl.causalab.score import imec_by_definition
-from calibrant.solvers.outcome import OutOfBudget
+from calibrant.dsl.graph_metrics import distance, edge_scores
+from calibrant.solvers.outcome import Found, OutOfBudget
 from tests.support.benchmarks.causalab import LINEAR, TwinEpisode, item_with_base, items, made_item, released_suite
 from tests.support.effort import examples
 
@@ -74,6 +75,21 @@ def test_least_norm_comes_near_the_printed_figures_whatever_is_drawn(suite: str,
     assert found["accuracy"] == 1 if suite == "3nodes" else 0.04 < found["accuracy"] < 0.3
 
 
+def closure(edges: frozenset[Edge]) -> set[Edge]:
+    found = set(edges)
+    while further := {(a, d) for a, b in found for c, d in found if b == c} - found:
+        found |= further
+    return found
+
+
+def test_whatever_moves_is_a_descendant() -> None:
+    for item in released_items("6nodes")[:20]:
+        truth = item.sealed.mechanism.edges
+        score = run(ROWS["total-effects"], item).score
+        assert score.hypothesis.all_edge == edge_scores(truth, closure(truth))
+        assert score.hypothesis.distance == distance(truth, closure(truth))
+
+
 def test_misses_of_the_reactor_are_targets_beyond_its_dial() -> None:
     for suite in ("5nodes", "6nodes", "6nodes_freqparent"):
         for item in released_items(suite, 3):
@@ -124,6 +140,26 @@ def test_bases_that_the_generator_never_draws_leave_no_row_without_an_answer(bas
         assert figures(ROWS[name], found).answered == 3
         accuracy, expected = (figures(ROWS[name], group).means["accuracy"] for group in (found, usual))
         assert accuracy >= expected - 0.34 > 0, name
+
+
+def test_random_mechanisms_depend_on_seed_and_task() -> None:
+    first, second = generate_items(PLANS["5nodes"], 0, 2)
+    made = [ROWS["random"](LabEpisode(item), seed) for item, seed in [(first, 0), (first, 0), (first, 1), (second, 0)]]
+    assert made[0] == made[1]
+    assert made[0] != made[2]
+    assert all(isinstance(outcome, Found) for outcome in made)
+
+
+def test_tables_are_by_row_and_suite() -> None:
+    own = [*released_items("3nodes")[:4], *released_items("4nodes_hidden_n1")[:3]]
+    found = table(own, rows={"exact": ROWS["exact"], "prior": ROWS["prior"]})
+    assert list(found) == [
+        ("exact", "3nodes"),
+        ("exact", "4nodes_hidden_n1"),
+        ("prior", "3nodes"),
+        ("prior", "4nodes_hidden_n1"),
+    ]
+    assert [f.items for f in found.values()] == [4, 3, 4, 3]
 
 
 def test_a_run_is_scored_by_its_last_hypothesis_and_its_last_try() -> None:

@@ -36,6 +36,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     of_shape,
     pack,
     representatives,
+    size_weights,
     slot_mass,
     unpack,
 )
@@ -118,11 +119,27 @@ def test_functions_weigh_what_is_accepted(configuration: Configuration, num_pare
     assert all((functions.weights[a] <= functions.weights[b] + 1e-15).all() for a, b in pairwise(range(4)))
 
 
+def test_two_parents_of_the_large_strata_are_an_exclusive_or() -> None:
+    for name in ("t1_clean_hard", "vhs_n9_dense_strict", "vhs_n10_anchor_m10", "vhs_n10_extreme_near_impossible"):
+        functions = function_weights(2, BY_NAME[name])
+        assert dict(zip(functions.bits.tolist(), functions.weights[XOR_ONLY].tolist(), strict=True))[0b0110] == 1.0
+        assert functions.weights[XOR_ONLY].sum() == functions.weights[ANY].sum() == 1.0
+    assert function_weights(2, BY_NAME["vhs_n9_anchor"]).weights.sum() == 0.0  # every one has a shortcut
+
+
 def test_which_formulas_a_fitting_shortcut_leaves() -> None:
     t1, n7, n6 = BY_NAME["t1_clean_hard"], BY_NAME["hs_n7_anchor_plus"], BY_NAME["hs_n6_easy_calibration"]
     assert [column_of(fit, t1) for fit in (1, 2, 3, 4, 5, 6)] == [None, None, XOR_ONLY, UP_TO_4, UP_TO_5, ANY]
     assert column_of(2, n7) == XOR_ONLY  # no shortcut of size 2 is looked for
     assert column_of(1, n6) == ANY  # one may survive
+
+
+def test_weights_of_five_parents_are_those_of_the_draws() -> None:
+    sized = size_weights(BY_NAME["vhs_n8_dense"])
+    assert sized.weights[:6].sum() == 0
+    assert 0 < sized.remaining_mass < 0.05
+    functions = LocalPosterior(_NoEvidence(6), BY_NAME["vhs_n8_dense"]).functions(5, 0b11111, ANY)
+    assert functions[1].sum() + sized.remaining_mass == pytest.approx(1.0)
 
 
 # --- slots -----------------------------------------------------------------------------------------------------------
@@ -286,3 +303,7 @@ def test_root_probabilities_are_those_of_enumerated_levels_and_sum_to_one() -> N
 def test_root_probabilities_without_shared_units_are_a_product_over_rows() -> None:
     one = root_probability(_root_task((0b01, 0b11), 2, shares_units=False), "X1")
     assert one == pytest.approx(0.25 * sum(level**2 for level in LEVELS) / 5)
+
+
+def test_crossing_columns_cannot_be_a_root() -> None:
+    assert root_probability(_root_task((0b0011, 0b0110), 4), "X1") == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, permutations, product
@@ -11,7 +12,7 @@ from random import Random
 
 import pytest
 
-from calibrant.baselines.replayscm.posterior.choice import ImaginedWorlds, most_frequent, most_probable
+from calibrant.baselines.replayscm.posterior.choice import ImaginedWorlds, most_agreeing, most_frequent, most_probable
 from calibrant.baselines.replayscm.posterior.latent_orders import Local
 from calibrant.baselines.replayscm.posterior.posterior import (
     Member,
@@ -117,7 +118,7 @@ def _enumerated(task: Task, configurations: tuple[Configuration, ...] = MIXED) -
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(3))
 def test_probabilities_are_those_of_enumeration(setting: str, seed: int) -> None:
     task = _small_task(seed, setting)
     expected = _enumerated(task)
@@ -131,7 +132,20 @@ def test_probabilities_are_those_of_enumeration(setting: str, seed: int) -> None
     assert expected[best.member] == pytest.approx(max(expected.values()))
 
 
-@pytest.mark.parametrize("setting", ["block", "hidden-roots"])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_draws_follow_the_probabilities(setting: str) -> None:
+    task = _small_task(5, setting)
+    expected = _enumerated(task)
+    posterior = Posterior(task, configurations=MIXED)
+    rng = Random(5)
+    drawn = [posterior.sample(rng) for _ in range(1500)]
+    assert set(drawn) <= expected.keys()
+    for member in sorted(expected, key=lambda one: -expected[one])[:5]:
+        share = expected[member]
+        assert abs(drawn.count(member) - 1500 * share) <= 4 * (1500 * share * (1 - share)) ** 0.5 + 1
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
 def test_chains_over_orders_draw_by_the_same_probabilities(setting: str) -> None:
     task = _small_task(5, setting)
     expected = _enumerated(task)
@@ -192,6 +206,36 @@ def test_agreement_is_replay_of_the_imagined_worlds(setting: str) -> None:
     assert targets.max() <= 3
 
 
+@pytest.mark.parametrize("name", ["ordered", "t1_hidden_order"])
+def test_the_agreeing_member_agrees_with_no_fewer_than_any_other(name: str) -> None:
+    """Not than any drawn, most often or not, nor than the most probable: somewhere it is better than each of them."""
+    better: Counter[str] = Counter()
+    for problem in dev_problems(name)[4::23]:
+        posterior = Posterior(problem.task)
+        chosen = most_agreeing(posterior, 64)
+        rng = Random(20_250_101)
+        drawn = [posterior.sample(rng) for _ in range(64)]
+        worlds = ImaginedWorlds(posterior.task, drawn, rng)
+        agreed = prod_bits(worlds, chosen.member)
+        others = {
+            "the first drawn": drawn[0],
+            "the most frequent": most_frequent(posterior, 64).member,
+            "the most probable": most_probable(posterior, 64).member,
+        }
+        assert chosen.value == agreed / 64
+        assert agreed >= max(prod_bits(worlds, member) for member in [*drawn, *others.values()])
+        better.update(other for other, member in others.items() if prod_bits(worlds, member) < agreed)
+    assert len(better) == (3 if name == "ordered" else len(better))
+
+
+def prod_bits(worlds: ImaginedWorlds, member: Member) -> int:
+    """How many of the imagined truths the member agrees with in every mechanism."""
+    agreeing = worlds.same_roots(member.roots)
+    for variable, mechanism in member.mechanisms.items():
+        agreeing &= worlds.agreement(variable, mechanism)
+    return agreeing.bit_count()
+
+
 # --- the row ---------------------------------------------------------------------------------------------------------
 
 
@@ -228,6 +272,14 @@ def test_the_same_task_gets_the_same_answer_whatever_is_sealed(choose: str) -> N
         renamed = replace(problem.task, training=replace(problem.task.training, worlds=worlds))
         assert row.answer(problem.task) == first
         assert row.answer(renamed) == first
+
+
+def test_provenance_says_what_was_mixed() -> None:
+    task = dev_problems("t1_ordered")[0].task
+    found = MostPosterior(choose="probable", configurations="all").answer(task)
+    shares: Mapping[str, float] = found.provenance["configurations"]
+    assert shares.keys() <= {one.name for one in CONFIGURATIONS}
+    assert sum(shares.values()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("index", "num_worlds"), [(1, 2), (3, 2), (3, 3), (7, 3)])

@@ -28,7 +28,7 @@ from calibrant.baselines.replayscm.rows import _consistent_rows, copy_parent, fi
 from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols import Protocol
 from calibrant.bench.replayscm.rows.exact import Exact, StagedExactSearch
-from calibrant.bench.replayscm.rows.listed import FirstFound, Majority, MostPosterior, RandomLegal
+from calibrant.bench.replayscm.rows.listed import SIMPLE, CopyParent, FirstFound, Majority, MostPosterior, RandomLegal
 from calibrant.bench.replayscm.rows.structures import BnlearnThenFit
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
@@ -42,18 +42,18 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.outcome import BudgetSpent, Found
+from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.hidden.mass import exact_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.roots_and_parents import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
 from tests.oracles.members_by_sat import sat_members
-from tests.support.replayscm.brute_force import is_acyclic, least_size, parent_sets, seen
+from tests.support.replayscm.brute_force import is_acyclic, least_size, parent_sets, seen, structures
 from tests.support.replayscm.brute_force import root_hypotheses as brute_root_sets
 from tests.support.replayscm.extensions import random_class, random_member, random_worlds
-from tests.support.replayscm.pools import POOLS, dev_problems
-from tests.support.replayscm.random_problems import small_problems
+from tests.support.replayscm.pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.random_problems import Limits, gold_problem, small_problems
 from tests.support.replayscm.written import answered
 
 # --- Rows that search little or nothing: what they answer, by hand, and that it is always legal -----------------------
@@ -91,8 +91,31 @@ def test_copy_parent_makes_as_few_wrong_cells_as_possible() -> None:
     assert texts(copy_parent(no_negation)) == {"X3": "X1", "X4": "X2"}
 
 
-@pytest.mark.parametrize("task", [problem.task for problem in small_problems(4, 40)], ids=range(40))
-def test_first_found_takes_the_first_sets_that_fit(task: Task) -> None:
+@pytest.mark.parametrize("index", range(60))
+def test_copies_are_best_by_trying_all(index: int) -> None:
+    task = next(p.task for i, p in enumerate(small_problems(3, 60)) if i == index)
+    model = copy_parent(task)
+    if model is None:
+        return
+    options = {v: [s for s in parent_sets(task, v, 1) if s] for v in model.mechanisms}
+    assert wrong_cells(task, model) == min(
+        sum(fewest_wrong(task, v, parents[0]) for v, parents in structure.items()) for structure in structures(options)
+    )
+
+
+def fewest_wrong(task: Task, variable: str, parent: str) -> int:
+    rows = [r for w in task.training.worlds if variable not in w.intervention.targets for r in w.rows()]
+    wrong = sum(row[variable] != row[parent] for row in rows)
+    return min(wrong, len(rows) - wrong)
+
+
+def wrong_cells(task: Task, model: Scm) -> int:
+    return sum(fewest_wrong(task, v, f.variables[0]) for v, f in model.mechanisms.items())
+
+
+@pytest.mark.parametrize("index", range(60))
+def test_first_found_takes_the_first_sets_that_fit(index: int) -> None:
+    task = next(p.task for i, p in enumerate(small_problems(4, 60)) if i == index)
     model = first_found(task)
     if model is None:
         return
@@ -103,6 +126,24 @@ def test_first_found_takes_the_first_sets_that_fit(task: Task) -> None:
             fitting = [s for s in parent_sets(task, variable, 5) if s and seen(task, variable, s) is not None]
             first = min(fitting, key=lambda s: (len(s), [task.variables.index(u) for u in s]))
             assert set(formula.variables) <= set(first)
+
+
+def test_first_found_leaves_unseen_rows_at_zero() -> None:
+    """Both at once was never seen: "or" fits as well as "exclusive or"."""
+    task = task_of({"X1": 0b0010, "X2": 0b0100, "X3": 0b0110}, ("X1", "X2"))
+    assert texts(first_found(task)) == {"X3": "(xor X1 X2)"}
+
+
+@pytest.mark.parametrize("protocol", SIMPLE)
+@pytest.mark.parametrize("pool", [*POOLS, *T1_POOLS])
+def test_answers_are_legal_on_all_pools(protocol: type[Protocol], pool: str) -> None:
+    for problem in dev_problems(pool)[::4]:
+        result = protocol().answer(problem.task)
+        score = Evaluator(problem).score_answer(answered(problem.task, result))
+        assert (result.outcome, score.valid) == ("found", True)
+        assert result == protocol().answer(pickle.loads(pickle.dumps(problem.task)))
+        if protocol is FirstFound:
+            assert score.train_exact
 
 
 def test_random_answers_depend_on_seed_and_content() -> None:
@@ -121,6 +162,17 @@ def test_what_cannot_be_said_is_no_answer() -> None:
     item = dev_problems("ordered")[0]
     alternative = replace(item.task, kind=TaskKind.ALTERNATIVE, reference=item.sealed.gold)
     assert RandomLegal().answer(alternative).provenance == {"reason": "no Alternative-SCM row"}
+
+
+@pytest.mark.parametrize("protocol", [FirstFound(), CopyParent()])
+def test_many_variables_of_unknown_order_that_copy_one_another(protocol: Protocol) -> None:
+    columns = {f"X{i}": 0b0011 if i % 2 else 0b0101 for i in range(1, 41)}
+    task = task_of(columns, ("X1", "X2"))
+    result = timed_answer(protocol, TaskHandout(task)).result
+    assert result.answer is not None
+    copies = {v: {f"X{j}" for j in range(1, 41) if j % 2 == int(v[1:]) % 2} for v in result.answer["mechanisms"]}
+    assert all(formula in copies[v] - {v} for v, formula in result.answer["mechanisms"].items())
+    assert len(copies) == 38
 
 
 def test_an_order_too_free_to_decide_is_a_spent_budget_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +196,19 @@ def test_first_found_says_what_the_operators_can_say() -> None:
         world = World("w", Intervention(), tuple(columns), ("a", "b", "c"), tuple(columns.values()))
         model = first_found(replace(task, training=Panel(tuple(columns), (world,))))
         assert (model and str(model.mechanisms["X3"])) == said
+
+
+@pytest.mark.parametrize("operators", [("xor",), ("and", "or"), ("iff",), ("and",), ("not", "xor")])
+def test_first_found_is_train_exact_wherever_the_operators_can_say_a_fit(operators: tuple[str, ...]) -> None:
+    found = 0
+    for problem in small_problems(31, 60, Limits(operators=operators)):
+        model = first_found(problem.task)
+        other = solve(problem.task, max_parents=3, nested_roots=False)
+        assert (model is None) == isinstance(other, Impossible)
+        if model is not None:
+            found += 1
+            assert replays_exactly(model, problem.task.training.worlds)
+    assert found >= 5
 
 
 # --- Rows that noise-blind keeps: by halves as one after the other ----------------------------------------------------
@@ -203,6 +268,14 @@ def test_whoever_takes_one_after_another_ends_too(task: Task) -> None:
         next(listed)
 
 
+def test_searches_end_with_a_spent_budget(task: Task) -> None:
+    with pytest.raises(BudgetSpent):
+        first_found(task)
+    found = staged_search(task, [STAGES[0]])
+    assert isinstance(found, NotFound)
+    assert found.out_of_nodes
+
+
 @pytest.mark.parametrize("protocol", [Exact(), MostPosterior(), BnlearnThenFit()], ids=lambda p: p.name)
 def test_protocols_say_what_ran_out(task: Task, protocol: Protocol) -> None:
     result = timed_answer(protocol, TaskHandout(task)).result
@@ -234,6 +307,22 @@ def drawn_sets(task: Task, variable: str, rng: Random) -> list[tuple[str, ...]]:
 def admissible(task: Task, variable: str, candidates: Sequence[str]) -> tuple[str, ...]:
     allowed = task.disclosure.admissible_parents(variable)
     return tuple(u for u in task.variables if u in candidates and u in allowed)
+
+
+@pytest.mark.parametrize("index", range(len(SMALL)))
+def test_a_fitted_mechanism_is_least_over_its_candidates(index: int) -> None:
+    task, rng = SMALL[index], Random(index)
+    fitter = Fitter(task)
+    for variable in task.variables:
+        for candidates in drawn_sets(task, variable, rng):
+            found = fitter.least_mechanism(variable, candidates)
+            expected = least_size(task, variable, admissible(task, variable, candidates))
+            assert (found.size if found else None) == expected
+            if found:
+                assert found.size == found.formula.size
+                assert set(found.formula.variables) == set(found.parents) <= set(candidates)
+            capped = Fitter(task, max_size=4).least_mechanism(variable, candidates)
+            assert (capped.size if capped else None) == (expected if expected and expected <= 4 else None)
 
 
 @pytest.mark.parametrize("index", range(len(SMALL)))
@@ -287,6 +376,24 @@ def constant(task: Task, variable: str) -> bool:
     return len(values) <= 1
 
 
+@pytest.mark.parametrize("name", ["ordered", "block", "hidden_order", "hidden_roots"])
+def test_gold_parents_are_always_fitted_and_all_parents_give_the_exact_solution(name: str) -> None:
+    for problem in dev_problems(name)[::11]:
+        gold = problem.sealed.gold
+        assert gold is not None
+        fitter = Fitter(problem.task, max_parents=5)
+        model = fitter.fit_dag({v: local.parents for v, local in gold.local_functions.items()}, gold.roots)
+        assert isinstance(model, Scm)
+        assert all(set(f.variables) <= set(gold.local_functions[v].parents) for v, f in model.mechanisms.items())
+        if name == "hidden_roots":
+            continue
+        everything = fitter.fit_proposals({v: [problem.task.variables] for v in gold.mechanisms}, gold.roots)
+        least = solve(problem.task, max_parents=5)
+        assert isinstance(least, Found)
+        assert isinstance(everything, Scm)
+        assert everything == least.value.model
+
+
 def test_what_cannot_be_fitted_is_named() -> None:
     task = dev_problems("hidden_order")[0].task
     roots = task.disclosure.roots
@@ -314,6 +421,18 @@ def test_a_choice_that_can_only_be_cyclic_is_refused() -> None:
     assert {v: str(f) for v, f in model.mechanisms.items()} == {"X2": "X3", "X3": "(not X1)"}
 
 
+def test_answers_do_not_depend_on_what_was_asked_before() -> None:
+    problem = gold_problem(5)
+    task, gold = problem.task, problem.sealed.gold
+    assert gold is not None
+    parents = {v: [task.variables] for v in gold.mechanisms}
+    fresh = Fitter(task).fit_proposals(parents, gold.roots)
+    used = Fitter(task)
+    for v in reversed(list(gold.mechanisms)):
+        used.least_mechanism(v, task.variables[:2])
+    assert used.fit_proposals(parents, gold.roots) == fresh
+
+
 # --- The staged exact-search: its caps hold, its stages follow each other, its answers replay -------------------------
 GENEROUS = Caps(20, 20, 10_000, 10**9)
 
@@ -324,8 +443,9 @@ def task_of_rows(columns: dict[str, int], num_rows: int, roots: tuple[str, ...])
     return Task(TaskKind.SCM, HiddenOrder(variables, roots), STANDARD, Panel(variables, (world,)), False, 0)
 
 
-@pytest.mark.parametrize("task", [problem.task for problem in small_problems(41, 24)], ids=range(24))
-def test_candidates_are_the_least_formulas_of_their_parent_sets(task: Task) -> None:
+@pytest.mark.parametrize("index", range(40))
+def test_candidates_are_the_least_formulas_of_their_parent_sets(index: int) -> None:
+    task = next(p.task for i, p in enumerate(small_problems(41, 40)) if i == index)
     listed = Candidates(task)
     for variable in task.variables:
         found = listed.of(variable, GENEROUS)
@@ -411,3 +531,13 @@ def test_answers_are_legal_and_replay_and_nodes_are_the_only_budget(pool: str) -
         no_nodes = staged_search(problem.task, [Stage(GENEROUS, 0)])
         assert isinstance(no_nodes, NotFound)
         assert no_nodes.out_of_nodes
+
+
+def test_root_sets_with_nested_columns_come_first() -> None:
+    task = dev_problems("hidden_roots")[0].task
+    assert isinstance(task.disclosure, HiddenRoots)
+    listed = list(iterate_likely_first(task))
+    gold = dev_problems("hidden_roots")[0].sealed.gold
+    assert gold is not None
+    assert sorted(listed) == sorted(set(listed))
+    assert listed.index(tuple(v for v in task.variables if v in gold.roots)) < 5

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import log
@@ -12,11 +16,15 @@ from random import Random
 import numpy as np
 import pytest
 
+from calibrant.audits.replayscm.alternative_items import alternative_item
 from calibrant.baselines.replayscm.discovery import adjacency_proposal, dag_proposal, library
 from calibrant.baselines.replayscm.fit import (
     FittedModel,
+    RootedDag,
     all_root_sets,
     best_supported,
+    by_score,
+    disclosed_constraints,
     frame_from_panel,
     root_hypotheses,
 )
@@ -25,13 +33,14 @@ from calibrant.baselines.replayscm.structure import (
     bnlearn_candidates,
     exact_mbde_candidates,
     proposed_sets,
+    random_dag,
 )
 from calibrant.baselines.structure_learning.constraints import Frame, is_acyclic, root_constraints
 from calibrant.baselines.structure_learning.levels import ScoreOptimum
 from calibrant.baselines.structure_learning.search import HillClimbing, learn
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
-from calibrant.bench.protocols import Protocol, left_out, make_protocol, protocols_of
+from calibrant.bench.protocols import Protocol, chosen_protocols, left_out, make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.rows import listed
 from calibrant.bench.replayscm.rows.structures import (
@@ -50,10 +59,12 @@ from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass, Prior, known_rate
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.roots_and_parents import nested_variables
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import can_be_root, optimum, replay_world_row
 from tests.support.replayscm.brute_force import root_hypotheses as every_root_set
@@ -166,12 +177,42 @@ def test_what_is_not_found_is_no_answer() -> None:
         assert starved.answer(hidden.task).answer is None
 
 
+def test_one_seed_gives_one_answer_and_seeds_differ() -> None:
+    tasks = [problem.task for problem in dev_problems("hidden_order")[::8]]
+    by_seed = [[BnlearnThenFit(seed=seed).answer(task) for task in tasks] for seed in (0, 1, 2, 3)]
+    again = [BnlearnThenFit(seed=2).answer(task) for task in reversed(tasks)]
+    assert by_seed[2] == again[::-1]
+    assert any(first.answer != other.answer for first, *others in zip(*by_seed, strict=True) for other in others)
+
+
 def test_options_arrive_as_text() -> None:
     known = protocols_of(BENCHMARK)
     assert make_protocol(known, "bnlearn+dsl", {"seed": "7"}) == BnlearnThenFit(seed=7)
     assert make_protocol(protocols_of(BENCHMARK), "exact-mbde+dsl", {"iss": "10", "networks": "5"}) == ExactMbdeThenFit(
         iss=10.0, networks=5
     )
+
+
+# --- alternatives ----------------------------------------------------------------------------------------------------
+
+
+def alternative_problems() -> list[Problem]:
+    made = [alternative_item(problem, 0) for problem in dev_problems("hidden_order")[:24:3]]
+    return [problem for problem in made if problem is not None]
+
+
+def test_answers_to_alternative_tasks_succeed_jointly_or_are_no_answers() -> None:
+    problems = alternative_problems()
+    for protocol in SCORE_ROWS:
+        results = [protocol.answer(problem.task) for problem in problems]
+        scores = [
+            Evaluator(p).score_answer(answered(p.task, r)).to_dict() for p, r in zip(problems, results, strict=True)
+        ]
+        found = [score for score, result in zip(scores, results, strict=True) if result.outcome == "found"]
+        assert found
+        assert all(score["jointSuccess"] and score["experimentOptimality"] == 1.0 for score in found)
+        lost = [result.answer for result in results if result.outcome != "found"]
+        assert all(answer is None for answer in lost)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -187,10 +228,26 @@ def test_hypotheses_are_the_nested_root_sets_or_all() -> None:
         assert {frozenset(roots) for roots in root_hypotheses(task)} == {frozenset(roots) for roots in expected}
 
 
+def test_structures_come_once_by_falling_score() -> None:
+    one, other, same = (RootedDag(("X1",), (0, mask), score) for mask, score in ((0, -3.0), (1, -2.0), (0, -3.0)))
+    tied = RootedDag(("X2",), (0, 1), -3.0)
+    assert by_score([one, other, same, tied]) == [other, one, tied]
+
+
 def test_support_ranks_parents_and_leaves_out_what_has_none() -> None:
     assert best_supported([0.0, 2.0, 5.0, 2.0], 2) == 0b0110
     assert best_supported([0.0, 2.0, 5.0, 2.0], None) == 0b1110
     assert proposed_sets([(0, 0b1, 0b01), (0, 0b1, 0b10), (0, 0, 0b10)], 1)[2] == [0b01, 0b10, 0b10, 0b10]
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_random_starts_are_legal_and_differ(name: str) -> None:
+    task = dev_problems(name)[0].task
+    frame = frame_from_panel(task.training)
+    known = disclosed_constraints(task.disclosure, frame.variables, max_parents=5)
+    made = [random_dag(known, Random(seed)) for seed in range(20)]
+    assert all(known.admits(dag) for dag in made)
+    assert len(set(made)) > 10
 
 
 def test_the_exact_optimum_over_many_variables_is_out_of_reach_and_says_so() -> None:
@@ -262,6 +319,7 @@ def test_what_has_no_noisy_weights() -> None:
 DISCOVERY_ROWS = [protocol() for protocol in DISCOVERY]
 ALL = pytest.mark.parametrize("protocol", DISCOVERY_ROWS, ids=lambda p: p.name)
 QUICK = {"copy-parent", "first-found"}
+NEEDS = {"pc+dsl": "causallearn", "ges+dsl": "causallearn", "pgmpy-hc+dsl": "pgmpy", "gies+dsl": "gies"}
 
 
 def test_the_rows_have_their_names() -> None:
@@ -306,7 +364,7 @@ def _planted(setting: str) -> Problem:
 
 
 @ALL
-@pytest.mark.parametrize("setting", ["Block", "Hidden-roots"])
+@pytest.mark.parametrize("setting", DISCLOSURES)
 def test_colliders_in_plenty_of_rows_are_recovered(protocol: Discovery, setting: str) -> None:
     problem = _planted(setting)
     result = protocol.answer(problem.task)
@@ -346,6 +404,20 @@ def test_answers_are_train_exact_or_failure_objects(protocol: Discovery, pool: s
             assert set(unfit) <= set(judge.endogenous)
 
 
+@pytest.mark.parametrize("protocol", [PgmpyThenFit(), GiesThenFit()], ids=lambda p: p.name)
+def test_some_problems_are_solved(protocol: Discovery) -> None:
+    easy = [p for p in dev_problems("hidden_order") if len(p.task.variables) == 6][:8]
+    assert any(protocol.answer(problem.task).outcome == "found" for problem in easy)
+
+
+@ALL
+def test_there_is_no_row_for_alternatives(protocol: Discovery) -> None:
+    task = replace(_planted("Hidden-order").task, kind=TaskKind.ALTERNATIVE, reference=GOLD)
+    result = protocol.answer(task)
+    assert result.outcome == "impossible"
+    assert result.answer is None
+
+
 @pytest.mark.parametrize(
     ("name", "option", "value"),
     [
@@ -382,6 +454,21 @@ def test_learned_parentless_variables_are_the_roots_if_they_are_as_many() -> Non
             assert set(proposal.parents[variable][0]) == set(mechanism.variables)
 
 
+def test_otherwise_nested_columns_decide() -> None:
+    undecided = 0
+    for problem in dev_problems("hidden_roots")[::9]:
+        frame = frame_from_panel(problem.task.training)
+        disclosure = problem.task.disclosure
+        assert isinstance(disclosure, HiddenRoots)
+        nested = nested_variables(problem.task)
+        proposal = dag_proposal(problem.task, frame, (0,) * frame.num_vars)
+        assert len(proposal.roots) == disclosure.num_roots
+        assert set(proposal.roots) <= set(nested) or set(nested) <= set(proposal.roots)
+        undecided += len(nested) > disclosure.num_roots
+        assert set(proposal.parents) == set(problem.task.variables) - set(proposal.roots)
+    assert undecided < len(dev_problems("hidden_roots")[::9])
+
+
 def test_neighbours_are_proposed_after_the_parents() -> None:
     task = _planted("Hidden-order").task
     frame = frame_from_panel(task.training)
@@ -391,7 +478,66 @@ def test_neighbours_are_proposed_after_the_parents() -> None:
     assert dag_proposal(task, frame, chain).parents == {"D": (("A",),), "E": (("D",),)}
 
 
-# --- only on request --------------------------------------------------------------------------------------------------
+# --- the same everywhere, quiet, and only on request ------------------------------------------------------------------
+
+ANSWERS = """
+import json, sys, warnings
+warnings.simplefilter("error")
+from calibrant.bench.replayscm.rows.structures import DISCOVERY
+from calibrant.dsl.replayscm.pools.files import read_pool
+problems = read_pool(sys.argv[1]).problems
+heavy = {"causallearn", "pgmpy", "gies", "pandas", "sklearn", "scipy", "numba", "threadpoolctl"} & set(sys.modules)
+answers = {}
+for index in map(int, sys.argv[2].split(",")):
+    for protocol in DISCOVERY:
+        result = protocol().answer(problems[index].task)
+        answers[f"{protocol.name} {index}"] = [result.outcome, result.answer, result.provenance]
+with open(sys.argv[3], "w") as out:
+    json.dump([sorted(heavy), answers], out, sort_keys=True)
+"""
+
+
+def _elsewhere(folder: Path, order: str, seed: str) -> str:
+    """All answers to these problems in this order, from another process that printed nothing."""
+    out = folder / f"{seed}.json"
+    done = subprocess.run(
+        [sys.executable, "-c", ANSWERS, str(bundled_pool("hidden-order")), order, str(out)],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return out.read_text()
+
+
+def test_answers_depend_on_the_task_alone_and_nothing_is_printed(tmp_path: Path) -> None:
+    """In another process, in another order, the answers are those of this one."""
+    imported, answers = json.loads(_elsewhere(tmp_path, "5,0", "2"))
+    assert imported == []
+    problems = read_pool(bundled_pool("hidden-order")).problems
+    here = {f"{row.name} {index}": row.answer(problems[index].task) for index in (0, 5) for row in DISCOVERY_ROWS}
+    assert answers == {name: json.loads(json.dumps([r.outcome, r.answer, r.provenance])) for name, r in here.items()}
+    assert len(answers) == 8
+    assert len({json.dumps(answers[f"{p.name} 5"]) for p in DISCOVERY}) > 1
+
+
+@ALL
+def test_what_is_missing_is_said_in_one_line(
+    protocol: Discovery, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    protocol.require()
+    module = NEEDS[protocol.name]
+    monkeypatch.setitem(sys.modules, module, None)
+    message = f"{module} is missing; run: pip install 'calibrant[discovery]'"
+    with pytest.raises(MissingExtraError, match=r"pip install 'calibrant\[discovery\]'") as refused:
+        protocol.require()
+    assert str(refused.value) == message
+    assert main(["run", protocol.name, str(bundled_pool("ordered")), "--out", str(tmp_path / "out")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == [f"error  {message}"]
+    assert protocol.name not in {chosen.name for chosen in chosen_protocols(protocols_of(BENCHMARK), "all", {})}
 
 
 def test_all_says_which_protocols_it_leaves_out(
@@ -417,4 +563,12 @@ def test_a_library_that_is_broken_is_said_in_one_line(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("calibrant.baselines.replayscm.discovery.import_module", broken)
     with pytest.raises(MissingExtraError, match=r"^gies cannot be imported \(libfoo\.so: missing\).*discovery"):
+        library("gies")
+
+
+def test_a_library_whose_own_dependency_is_missing_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.partition(".")[0] == "gies"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "gies.main", None)
+    with pytest.raises(MissingExtraError, match=r"^gies cannot be imported \(gies\.main is missing\).*discovery"):
         library("gies")

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from calibrant.baselines.replayscm.discovery import (
     ges_graph,
     gies_graph,
+    hill_climbing_graph,
     pc_graph,
     unclamped_score,
 )
@@ -29,11 +31,12 @@ from calibrant.baselines.structure_learning.constraints import (
     frame_from_rows,
     free_constraints,
     graph_from_matrix,
+    is_acyclic,
     order_constraints,
     orient,
     root_constraints,
 )
-from calibrant.baselines.structure_learning.scores import LocalScores, bde, mbde
+from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
 from calibrant.baselines.structure_learning.search import (
     ArcStrengths,
     CountedAs,
@@ -59,6 +62,7 @@ from tests.support.structure_learning import (
     colliders,
     constraint_sets,
     counted,
+    frames,
     likelihood_score,
     skeleton,
     urn_score,
@@ -90,6 +94,21 @@ def _union(masks: list[int]) -> int:
 def test_an_essential_graph_becomes_a_member_of_its_class(num_vars: int) -> None:
     for members in _classes(num_vars).values():
         assert orient(_essential(members), free_constraints(num_vars)).dag in members
+
+
+@pytest.mark.parametrize("num_vars", [2, 3, 4])
+def test_an_essential_graph_and_a_members_order_give_that_member(num_vars: int) -> None:
+    names = [f"X{v}" for v in range(num_vars)]
+    for members in _classes(num_vars).values():
+        essential = _essential(members)
+        for order in permutations(range(num_vars)):
+            fitting = [dag for dag in members if all(order.index(i) < order.index(j) for i, j in arcs(dag))]
+            if fitting:
+                (only,) = fitting
+                known = order_constraints(names, [names[v] for v in order])
+                placed = orient(disclosed_graph(essential, known), known)
+                assert placed.dag == only
+                assert placed.order == order
 
 
 @st.composite
@@ -125,6 +144,24 @@ def test_any_graph_becomes_a_dag_that_obeys_and_loses_only_forbidden_edges(data:
         assert (placed.dag[variable] | known.earlier[variable]) & ~before == 0
     possible = {edge for edge in skeleton(graph) if any(known.allowed[v] >> u & 1 for u in edge for v in edge - {u})}
     assert skeleton(placed.dag) == possible
+
+
+@given(st.data())
+def test_what_agrees_with_the_disclosure_is_left_alone(data: st.DataObject) -> None:
+    dag = data.draw(st.sampled_from(all_dags(4)))
+    order = orient(dag, free_constraints(4)).order
+    names = [f"X{v}" for v in range(4)]
+    known = order_constraints(names, [names[v] for v in order])
+    assert disclosed_graph(dag, known) == dag
+    assert orient(dag, known).dag == dag
+
+
+def test_arcs_in_a_circle_are_broken() -> None:
+    circle = (0b100, 0b001, 0b010)  # 2 -> 0 -> 1 -> 2
+    placed = orient(circle, free_constraints(3))
+    assert is_acyclic(placed.dag)
+    assert skeleton(placed.dag) == skeleton(circle)
+    assert len(arcs(placed.dag) & arcs(circle)) == 2
 
 
 def test_matrices_are_read_from_cause_to_effect() -> None:
@@ -179,6 +216,18 @@ def test_pc_uses_what_is_known() -> None:
     assert pc_graph(_frame(dag), backwards, alpha=0.001) == (0b010, 0b100, 0)
 
 
+@pytest.mark.parametrize("name", DAGS)
+@pytest.mark.parametrize("score", ["bdeu", "k2"])
+def test_pgmpy_recovers_the_dag_under_its_order(name: str, score: str) -> None:
+    dag = DAGS[name]
+    frame = _frame(dag)
+    known = order_constraints(frame.variables, frame.variables)
+    assert hill_climbing_graph(frame, known, score=score) == dag  # type: ignore[arg-type]
+    learned = hill_climbing_graph(frame, free_constraints(len(dag)), score=score)  # type: ignore[arg-type]
+    assert skeleton(dag) <= skeleton(learned)
+    assert is_acyclic(learned)
+
+
 def test_gies_orients_by_interventions() -> None:
     dag = DAGS["chain"]  # without interventions its class has three members
     rows = [*_noisy(dag), *_noisy(dag, targets=(1,), seed=4)]
@@ -205,8 +254,9 @@ def test_pgmpy_scores_leave_out_the_rows_in_which_the_variable_was_set(data: st.
     assert unclamped_score(frame, "bic", 1.0).local_score(2, parents) == pytest.approx(likelihood_score(free) - penalty)
 
 
-# --- Bootstrap and averaging against bnlearn's records, replicate by replicate ----------------------------------------
+# --- Bootstrap and averaging against bnlearn's records, replicate by replicate, and against their definitions ---------
 EXACT = 1e-9
+F64 = npt.NDArray[np.float64]
 
 # --- bnlearn's records ------------------------------------------------------------------------------------------
 
@@ -296,6 +346,21 @@ def test_each_replicate_is_a_search_on_the_rows_drawn(method: Method) -> None:
         assert bnlearn.arcs_of(frame, dag) == bnlearn.arcs_of(moved, learned.dag)
 
 
+def test_copies_of_a_row_keep_what_was_set_in_it() -> None:
+    frame = frame_from_rows(["A", "B"], ["00", "11", "01"], {"A": [2], "B": [0, 1]})
+    drawn = frame.take(np.array([2, 2, 0, 1, 2]))
+    assert drawn.clamped.tolist() == [1, 1, 2, 2, 1]
+    assert drawn.values.tolist() == [2, 2, 0, 3, 2]
+
+
+def test_drift_forgets_the_interventions_after_the_first_replicate() -> None:
+    frame = frame_from_rows(["A"], ["0", "1", "0"], {"A": [0]})
+    resamples = Resamples(np.array([[1, 0, 0], [2, 2, 0], [0, 1, 1]]), np.zeros((3, 1), np.int64))
+    drifting = bnlearn.drifting_interventions(frame, resamples)
+    assert drifting.tolist() == [[0, 1, 1], [1, 1, 0], [1, 1, 1]]
+    assert frame.clamped[resamples.rows].tolist() == [[0, 1, 1], [0, 0, 1], [1, 0, 0]]
+
+
 def test_resamples_depend_on_the_seed_alone() -> None:
     one, same, other = (draw_resamples(np.random.default_rng(seed), 20, 5, replicates=30) for seed in (3, 3, 4))
     assert np.array_equal(one.rows, same.rows)
@@ -366,6 +431,19 @@ def test_interventions_split_classes(data: st.DataObject) -> None:
 
 
 @given(st.data())
+@settings(deadline=None, max_examples=examples(60))
+def test_equivalent_networks_of_an_interventional_score_are_one_class(data: st.DataObject) -> None:
+    """A class in the sense of `CountedAs.CLASS` is constant in mbde on the rows it was made of."""
+    frame = data.draw(frames(min_vars=3, max_vars=3, max_rows=20))
+    family = sorted(set(frame.clamped.tolist()) - {0})
+    scores = LocalScores(frame, mbde())
+    totals: dict[object, float] = {}
+    for dag in all_dags(3):
+        if 0 in frame.clamped.tolist():  # theorem 10 speaks of families in which nothing is always set
+            assert abs(totals.setdefault(class_of(dag, family), scores.total(dag)) - scores.total(dag)) <= EXACT
+
+
+@given(st.data())
 @settings(deadline=None, max_examples=examples(40))
 def test_forbidden_and_required_arcs_are_protected(data: st.DataObject) -> None:
     constraints = data.draw(constraint_sets(4))
@@ -398,3 +476,10 @@ def test_an_intervention_on_one_end_closes_it() -> None:
     assert np.array_equal(by_class.frequency() * 25, np.rint(by_class.frequency() * 25))
     assert as_cpdags.strength[0, 1] == by_class.strength[0, 1]
     assert as_cpdags.direction[0, 1] == 0.5
+
+
+def test_strengths_of_rows_that_say_nothing_are_zero() -> None:
+    frame = frame_from_rows(["A", "B"], ["01"] * 12)
+    resamples = draw_resamples(np.random.default_rng(0), 12, 2, replicates=10)
+    strengths = arc_strengths(frame, bic(), free_constraints(2), Tabu(), resamples)
+    assert strengths.strength.tolist() == strengths.direction.tolist() == [[0, 0], [0, 0]]

@@ -69,6 +69,15 @@ def every_total(scores: LocalScores, constraints: Constraints) -> Mapping[Dag, f
     return {dag: scores.total(dag) for dag in admitted}
 
 
+@given(st.data())
+@settings(deadline=None, max_examples=examples(60))
+def test_the_best_network_is_the_best_of_all(data: st.DataObject) -> None:
+    optimum, totals = _setting(data)
+    best = optimum.best()
+    assert isclose(best.score, max(totals.values()), abs_tol=EXACT)
+    assert isclose(best.score, totals[best.dag], abs_tol=EXACT)
+
+
 @given(st.data(), st.sampled_from([1, 2, 7, 60, 1000]))
 @settings(deadline=None, max_examples=examples(60))
 def test_the_k_best_networks_are_the_best_of_all(data: st.DataObject, k: int) -> None:
@@ -151,6 +160,20 @@ def _members(mask: int) -> list[int]:
 # --- larger problems, one answer against another --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("num_vars", [6, 10])
+def test_the_k_best_are_what_lies_within_the_gap_of_the_last(num_vars: int) -> None:
+    scores = bnlearn.scores_of(bnlearn.dataset_with(num_vars), "mbde", 1)
+    optimum = ScoreOptimum(scores, free_constraints(scores.frame.num_vars, max_parents=5))
+    listed = optimum.k_best(100)
+    within = optimum.within(listed[0].score - listed[-1].score + EXACT)
+    assert within.is_complete
+    assert {dag for dag, _ in listed} <= {dag for dag, _ in within.dags}
+    tied = sum(abs(score - listed[-1].score) <= 2 * EXACT for _, score in listed)
+    tied_within = sum(abs(score - listed[-1].score) <= 2 * EXACT for _, score in within.dags)
+    assert len(within.dags) == 100 + tied_within - tied
+    assert listed[0].score == optimum.best().score
+
+
 def test_posteriors_under_a_full_order_are_products() -> None:
     """With one order left, every variable's parent set has the probability that its own score gives it."""
     scores = bnlearn.scores_of(bnlearn.dataset_with(10), "mbde", 1)
@@ -179,6 +202,15 @@ def test_posteriors_do_not_underflow_on_many_rows() -> None:
     assert arcs.strength[0, 2] < 0.1
 
 
+def test_interventions_tell_cause_from_effect() -> None:
+    """B follows A where nothing is set and where A is set; where B is set A stays what it was."""
+    rows = ["00", "11"] * 10 + ["00", "11"] * 10 + ["01", "00", "11", "10"] * 5
+    frame = frame_from_rows("AB", rows, {"A": range(20, 40), "B": range(40, 60)})
+    optimum = ScoreOptimum(LocalScores(frame, mbde()), free_constraints(2))
+    assert optimum.best().dag == (0, 1)
+    assert optimum.posteriors().arcs().frequency()[0, 1] > 0.999
+
+
 # --- ties and limits ------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +232,15 @@ def test_a_limit_is_admitted() -> None:
         listed = optimum.co_optimal(limit=limit)
         assert (len(listed.dags), listed.is_complete) == (min(limit, 543), is_complete)
         assert len({dag for dag, _ in listed.dags}) == len(listed.dags)
+
+
+def test_a_twin_of_a_parent_is_as_good() -> None:
+    """C copies A and D copies both: either is the parent of D, and every order of the three copies will do."""
+    rows = [f"{a}{b}{a}" for a in (0, 1) for b in (0, 1)] * 5
+    optimum = ScoreOptimum(LocalScores(frame_from_rows("ABC", rows), bde()), free_constraints(3))
+    listed = optimum.co_optimal()
+    assert {dag for dag, _ in listed.dags} == {(0, 0, 1), (4, 0, 0)}
+    assert listed.dags[0].score > optimum.k_best(3)[2].score + 0.1
 
 
 def test_arguments_out_of_range_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import isclose, log
 
 import numpy as np
@@ -39,19 +40,24 @@ from calibrant.bench.lab.speed.replayscm.structures import all_families, diction
 from calibrant.dsl.knowledge import Knowledge, Statement
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support import bnlearn
 from tests.support.effort import examples
 from tests.support.replayscm.strategies import problems
 from tests.support.structure_learning import (
     constraint_sets,
     counted,
+    covered_arcs,
     dags,
     frames,
+    likelihood_score,
+    reversed_arc,
     urn_score,
 )
 
 EXACT = 1e-9
 ALL_SCORES = (bde(), bde(10.0), mbde(), bds(), bdj(), k2(), loglik(), aic(), bic(), VariableSelection(mbde(), 0.2))
+EQUIVALENT = (bde(), bde(7.5), loglik(), aic(), bic())
 
 # --- bnlearn's records ------------------------------------------------------------------------------------------
 
@@ -109,6 +115,24 @@ def test_dirichlet_scores_are_sequential_predictions(data: st.DataObject) -> Non
 
 @given(st.data())
 @settings(deadline=None)
+def test_likelihood_scores_are_frequencies_less_a_price(data: st.DataObject) -> None:
+    frame = data.draw(frames())
+    child = data.draw(st.integers(0, frame.num_vars - 1))
+    parents = data.draw(dags(frame.num_vars))[child]
+    value = likelihood_score(counted(frame, child, parents, False))
+    parameters = 1 << parents.bit_count()
+    wanted = {
+        loglik(): value,
+        aic(): value - parameters,
+        bic(): value - parameters * log(max(1, frame.num_rows)) / 2,
+        Interventional(loglik()): likelihood_score(counted(frame, child, parents, True)),
+    }
+    for score, expected in wanted.items():
+        assert isclose(LocalScores(frame, score).local(child, parents), expected, abs_tol=EXACT), score
+
+
+@given(st.data())
+@settings(deadline=None)
 def test_the_rival_of_the_speed_comparison_computes_the_same(data: st.DataObject) -> None:
     frame = data.draw(frames())
     families = all_families(frame.num_vars)
@@ -116,7 +140,87 @@ def test_the_rival_of_the_speed_comparison_computes_the_same(data: st.DataObject
     np.testing.assert_allclose(local_scores(frame, families), scores, rtol=0, atol=EXACT)
 
 
+def test_a_root_of_four_rows_by_hand() -> None:
+    frame = frame_from_rows(["A"], ["1", "1", "0", "1"])
+    # one imaginary row a cell: 1/2 * 2/3 * 1/4 * 3/5
+    assert isclose(LocalScores(frame, k2()).local(0, 0), log(1 / 20))
+    assert isclose(LocalScores(frame, bdj()).local(0, 0), log(1 / 2 * 3 / 4 * 1 / 6 * 5 / 8))
+    assert isclose(LocalScores(frame, loglik()).local(0, 0), 3 * log(3 / 4) + log(1 / 4))
+
+
+def test_rows_in_which_only_a_parent_was_set_count() -> None:
+    rows = ["00", "11", "10"]
+    free, parent_set, child_set = (
+        LocalScores(frame_from_rows(["A", "B"], rows, clamped), mbde()) for clamped in ({}, {"A": [0, 1]}, {"B": [2]})
+    )
+    assert free.local(1, 1) == parent_set.local(1, 1)
+    assert child_set.local(1, 1) == LocalScores(frame_from_rows(["A", "B"], rows[:2]), bde()).local(1, 1)
+
+
+def test_a_variable_set_in_every_row_scores_nothing() -> None:
+    scores = LocalScores(frame_from_rows(["A", "B"], ["00", "11", "10"], {"B": [2, 0, 1]}), mbde())
+    assert [scores.local(1, 0), scores.local(1, 1)] == [0.0, 0.0]
+
+
 # --- invariants ---------------------------------------------------------------------------------------------------
+
+
+@given(st.data(), st.sampled_from(EQUIVALENT))
+@settings(deadline=None)
+def test_equivalent_networks_score_the_same(data: st.DataObject, score: NetworkScore) -> None:
+    frame = data.draw(frames(min_vars=2, interventions=False))
+    scores = LocalScores(frame, score)
+    dag = data.draw(dags(frame.num_vars))
+    for i, j in covered_arcs(dag):
+        assert isclose(scores.total(dag), scores.total(reversed_arc(dag, i, j)), abs_tol=EXACT)
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_mbde_tells_equivalent_networks_apart_only_where_one_end_was_set(data: st.DataObject) -> None:
+    frame = data.draw(frames(min_vars=2))
+    scores = LocalScores(frame, mbde())
+    dag = data.draw(dags(frame.num_vars))
+    for i, j in covered_arcs(dag):
+        if all((clamped >> i & 1) == (clamped >> j & 1) for clamped in frame.clamped.tolist()):
+            assert isclose(scores.total(dag), scores.total(reversed_arc(dag, i, j)), abs_tol=EXACT)
+
+
+def test_mbde_finds_a_direction_where_one_end_was_set() -> None:
+    frame = frame_from_rows(["A", "B"], ["00", "11"] * 5 + ["00", "11"] * 5, {"A": range(10, 20)})
+    scores = LocalScores(frame, mbde())
+    assert scores.total((0, 1)) > scores.total((2, 0)) + 1
+
+
+@given(st.data(), st.sampled_from(ALL_SCORES))
+@settings(deadline=None)
+def test_a_network_is_the_sum_of_its_families(data: st.DataObject, score: NetworkScore) -> None:
+    frame = data.draw(frames(min_vars=2))
+    scores = LocalScores(frame, score)
+    one, other = data.draw(dags(frame.num_vars)), data.draw(dags(frame.num_vars))
+    change = sum(
+        scores.local(v, other[v]) - scores.local(v, one[v]) for v in range(frame.num_vars) if one[v] != other[v]
+    )
+    assert isclose(scores.total(other) - scores.total(one), change, abs_tol=EXACT)
+
+
+@given(st.data(), st.sampled_from(ALL_SCORES))
+@settings(deadline=None)
+def test_neither_the_order_of_rows_nor_of_columns_matters(data: st.DataObject, score: NetworkScore) -> None:
+    frame = data.draw(frames())
+    dag = data.draw(dags(frame.num_vars))
+    names = {v: frame.names(parents) for v, parents in zip(frame.variables, dag, strict=True)}
+    rows = np.array(data.draw(st.permutations(range(frame.num_rows))), np.int64)
+    moved = frame.take(rows).reorder(data.draw(st.permutations(frame.variables)))
+    total = LocalScores(moved, score).total(moved.dag(names))
+    assert isclose(total, LocalScores(frame, score).total(dag), abs_tol=EXACT)
+
+
+@given(frames(interventions=False), st.sampled_from([1.0, 10.0]))
+@settings(deadline=None)
+def test_without_interventions_mbde_is_bde(frame: Frame, iss: float) -> None:
+    dag = tuple((1 << v) - 1 for v in range(frame.num_vars))
+    assert LocalScores(frame, mbde(iss)).total(dag) == LocalScores(frame, bde(iss)).total(dag)
 
 
 def test_a_full_cache_changes_no_score() -> None:
@@ -176,6 +280,17 @@ def test_a_panel_becomes_a_frame_row_by_row(problem: Problem) -> None:
         for v in range(frame.num_vars)
     ]
     assert found == wanted
+
+
+def test_bnlearn_rows_and_a_panel_are_the_same_table() -> None:
+    worlds = (
+        World("a", Intervention(), ("X1", "X2"), ("u", "v"), (0b01, 0b11)),
+        World("b", Intervention({"X2": 1}), ("X1", "X2"), ("u", "v", "w"), (0b110, 0b111)),
+    )
+    from_panel = frame_from_panel(Panel(("X1", "X2"), worlds))
+    from_rows = frame_from_rows(["X1", "X2"], ["11", "01", "01", "11", "11"], {"X2": [4, 2, 3]})
+    assert from_panel.values.tolist() == from_rows.values.tolist() == [3, 2, 2, 3, 3]
+    assert from_panel.clamped.tolist() == from_rows.clamped.tolist() == [0, 0, 2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -278,6 +393,35 @@ def test_disclosures_become_constraints() -> None:
     assert disclosed_constraints(Blocks(blocks, roots), NAMES).allowed == (0, 0b1101, 0, 0b0111)
     assert disclosed_constraints(HiddenOrder(NAMES, roots), NAMES).allowed == (0, 0b1101, 0, 0b0111)
     assert disclosed_constraints(HiddenRoots(NAMES, 2), NAMES, max_parents=1) == free_constraints(4, max_parents=1)
+
+
+@given(st.permutations(NAMES))
+@settings(deadline=None)
+def test_an_order_admits_its_chain_and_no_longer_one(order: list[str]) -> None:
+    constraints = order_constraints(NAMES, order, max_parents=1)
+    frame = frame_from_rows(NAMES, [])
+    assert constraints.admits(frame.dag({v: [u] for u, v in pairwise(order)}))
+    assert not constraints.admits(frame.dag({u: [v] for u, v in pairwise(order)}))
+    assert not constraints.admits(frame.dag({order[3]: order[:2]}))
+
+
+@pytest.mark.parametrize("name", ["bde", "bds", "k2", "bdj", "bic", "aic"])
+@pytest.mark.parametrize("levels", [(2, 3, 1, 4, 2), (2,) * 7])
+def test_dense_counts_and_refined_rows_have_the_same_scores(
+    name: str, levels: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(len(levels))
+    codes = np.array([rng.integers(0, num_values, 4_000) for num_values in levels], np.int32)
+    codes[:, :2_500] = codes[:, :1]  # a pattern of more rows than terms are remembered of
+    clamped = np.where(rng.random(4_000) < 0.3, np.uint64(2), np.uint64(0))
+    frame = frame_of_codes([f"c{k}" for k in range(len(levels))], levels, codes, clamped)
+    tables = []
+    for is_dense in (True, False):
+        monkeypatch.setattr(LevelScores, "_has_dense_counts", lambda self, size, is_dense=is_dense: is_dense)
+        scores = LevelScores(frame, LevelScore(name), Knowledge().check(frame.variables))
+        tables.append(scores.scored_sets()[1])
+    assert np.isfinite(tables[0]).sum() == len(levels) << (len(levels) - 1)
+    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-13, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["bde", "bds", "k2", "bic"])

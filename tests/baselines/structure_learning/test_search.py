@@ -37,7 +37,7 @@ from calibrant.baselines.structure_learning.search import (
     strengths_from_frequencies,
 )
 from tests.support import bnlearn
-from tests.support.bnlearn import Record
+from tests.support.bnlearn import Record, quicksort_order
 from tests.support.effort import examples
 from tests.support.structure_learning import all_dags, constraint_sets, frames
 
@@ -178,6 +178,23 @@ def test_a_start_is_made_legal_first() -> None:
 # --- restarts -----------------------------------------------------------------------------------------------------
 
 
+@given(st.data(), st.integers(0, 3), st.integers(1, 3))
+@settings(deadline=None, max_examples=examples(60))
+def test_restarts_never_lose_and_repeat_with_the_seed(data: st.DataObject, restarts: int, changes: int) -> None:
+    scores, constraints, start = _setting(data)
+    once = learn(scores, constraints, HillClimbing(), start=start)
+    runs = [
+        learn_with_restarts(scores, constraints, Random(7), restarts=restarts, changes=changes, start=start)
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
+    assert runs[0].score >= once.score
+    assert runs[0].moves[: len(once.moves)] == once.moves
+    assert constraints.admits(runs[0].dag)
+    if not restarts:
+        assert runs[0] == once
+
+
 def test_restarts_find_what_one_climb_misses() -> None:
     rows = [f"{a}{b}{a ^ b}" for a in (0, 1) for b in (0, 1)] * 6
     scores = LocalScores(frame_from_rows(["A", "B", "C"], rows), bde())
@@ -199,6 +216,14 @@ def test_a_disturbance_is_legal_and_small(data: st.DataObject, changes: int, see
     for _ in range(changes):
         within |= {other for reached in within for other in neighbours(reached, constraints)}
     assert after in within
+
+
+def test_a_disturbance_makes_as_many_changes_as_are_wanted_if_it_can() -> None:
+    free = free_constraints(4)
+    moved = {seed: disturb((0, 0, 0, 0), free, Random(seed), 1) for seed in range(40)}
+    sizes = {seed: sum(parents.bit_count() for parents in dag) for seed, dag in moved.items()}
+    assert set(sizes.values()) == {0, 1}  # three draws of a kind; only an addition is possible
+    assert len(set(moved.values())) > 8
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------
@@ -263,6 +288,14 @@ def test_averaged_networks_at_one_half_are_those_of_bnlearn() -> None:
         assert named(strengths, found.arcs) == sorted(record["averaged_arcs_at_0.5"])
 
 
+@given(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 1000)), max_size=100))
+@settings(deadline=None)
+def test_the_order_of_quicksort_is_ascending(keys: list[int]) -> None:
+    order = quicksort_order(keys)
+    assert sorted(order) == list(range(len(keys)))
+    assert [keys[i] for i in order] == sorted(keys)
+
+
 # --- averaging ----------------------------------------------------------------------------------------------------
 
 
@@ -278,6 +311,11 @@ def test_the_weakest_arc_of_a_cycle_is_left_out() -> None:
     cycle = strengths_of(3, {(0, 1): 0.9, (1, 2): 0.8, (2, 0): 0.6})
     assert averaged_network(cycle, threshold=0.5) == (((0, 1), (1, 2)), ((2, 0),))
     assert bnlearn.averaged_network(cycle, threshold=0.5) == (((1, 2), (2, 0)), ((0, 1),))
+
+
+def test_equally_strong_arcs_are_taken_by_column_order() -> None:
+    cycle = strengths_of(3, {(0, 1): 0.7, (1, 2): 0.7, (2, 0): 0.7})
+    assert averaged_network(cycle, threshold=0.5).refused == ((2, 0),)
 
 
 def test_an_undecided_arc_stays_undirected() -> None:
@@ -342,3 +380,10 @@ def test_the_threshold_is_the_quantile_at_the_least_l1_distance(data: st.DataObj
 def test_one_variable_has_no_arcs() -> None:
     nothing = strengths_of(1, {})
     assert (inclusion_threshold(nothing), averaged_network(nothing)) == (0.0, ((), ()))
+
+
+def test_brent_finds_the_bottom_of_a_valley() -> None:
+    assert abs(bnlearn.minimum_by_brent(lambda x: (x - 1 / 3) ** 2, 0.0, 1.0, 1e-6) - 1 / 3) < 1e-5
+    assert abs(bnlearn.minimum_by_brent(lambda x: abs(x - 0.7) + x / 2, 0.0, 1.0, 1e-6) - 0.7) < 1e-5
+    assert bnlearn.minimum_by_brent(lambda x: x, 0.0, 1.0, 1e-6) < 1e-5
+    assert bnlearn.minimum_by_brent(lambda x: -x, 2.0, 3.0, 1e-6) > 3 - 1e-5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ from calibrant.bench.core.metrics import InvalidHandling, ObservationReader
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.protocols import protocols_of
-from calibrant.bench.replayscm.episodes import ExtendedVerdicts
+from calibrant.bench.replayscm.episodes import ExtendedVerdicts, text_episode
 from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.report.sources import scored_answers
 from calibrant.bench.runs.records import folder_records
@@ -27,7 +28,7 @@ from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer, steps_of
-from calibrant.bench.training import attributed, lesson, score_replies, verdict
+from calibrant.bench.training import attributed, conversation, lesson, score_replies, verdict
 from calibrant.dsl.episode import ActionError, Step, TranscriptError
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.replayscm.episode import ScmEpisode, clean_rows, steps_evidence, task_class, world_evidence
@@ -82,6 +83,24 @@ def test_renamed_hidden_variables_are_no_error() -> None:
     assert record["structure"]["exact_map"]
 
 
+@pytest.mark.parametrize("is_episode", [False, True])
+def test_without_held_out_worlds_an_answer_is_neither_right_nor_wrong(*, is_episode: bool) -> None:
+    problem = small_problem(3, rate="1/20", is_episode=is_episode)
+    problem = replace(problem, sealed=replace(problem.sealed, heldout=replace(problem.sealed.heldout, worlds=())))
+    steps = _played(problem, [{"submit": gold_submission(problem)}]) if is_episode else []
+    answers: list[dict[str, Any]] = [gold_submission(problem), {"mechanisms": {}}]
+    for answer in answers:
+        played = steps if answer["mechanisms"] else []
+        record = REPLAYSCM.scoring.score(problem, answer, played)
+        assert record["heldoutExact"] is record["heldoutAllWorldsExact"] is None
+        assert record["correct"] is None
+        metrics = REPLAYSCM.metrics
+        assert metrics.success.judge(record, problem.setting) is None
+        verdict = metrics.verdict(record, problem.setting, InvalidHandling.PUBLISHED)
+        values = {metric.key: metric.value(verdict) for metric in metrics.columns}
+        assert values["heldout_exact"] is values["heldout_exact_given_train_exact"] is None
+
+
 def test_an_episode_counts_worlds_refusals_and_what_is_left() -> None:
     problem = small_problem(1)
     actions = [{"do": {}}, {"do": {"X9": 1}}, "nonsense", {"submit": gold_submission(problem)}]
@@ -124,7 +143,7 @@ def test_an_episode_by_greedy_has_no_regret_and_no_excess() -> None:
 
 @pytest.mark.parametrize("rate", [None, "1/20"])
 def test_attributions_equal_listing(rate: str | None) -> None:
-    for seed in range(3 if rate is None else 1):  # listing SCMs under noise takes 2 s an item
+    for seed in range(4 if rate is None else 2):  # listing SCMs under noise takes 2 s an item
         problem = small_problem(seed, rate=rate)
         steps = _played(problem, [{"do": {"X1": 1}}, {"do": {"X4": 0}}, {"submit": gold_submission(problem)}])
         score = REPLAYSCM.scoring.score(problem, {}, steps)
@@ -306,7 +325,7 @@ def test_metrics_that_are_not_read_are_none(handling: InvalidHandling) -> None:
     assert of_verdicts - defined <= {"excess", "right_given_undecided"}
 
 
-# --- Extended items behind the public names, in trainers' conversations and reports -----------------------------------
+# --- Extended items behind the public names, in trainers' conversations, reports and in commands that refuse them -----
 
 
 def test_public_names_score_solve_and_count() -> None:
@@ -358,6 +377,80 @@ def test_replies_are_rewarded() -> None:
     bare = score_replies(REPLAYSCM, item, [json.dumps(gold_submission(item))])
     assert bare.verdict.correct
     assert not score_replies(REPLAYSCM, item, []).answered
+
+
+def test_shares_of_maps_and_forecasts_lie_between_wrong_and_right() -> None:
+    share = REPLAYSCM.training.share
+    for item in (small_problem(1, is_episode=False), small_problem(2, rate="1/10", is_episode=False)):
+        scm_class = item.task.disclosure
+        roots = scm_class.roots or ()
+        constant = {"mechanisms": dict.fromkeys(gold_submission(item)["mechanisms"], f"(xor {roots[0]} {roots[0]})")}
+        scores = [calibrant.score(item, answer) for answer in ({}, constant, gold_submission(item))]
+        shares = [share(item, score) for score in scores]
+        assert shares == sorted(shares)
+        assert (shares[0], shares[-1]) == (0.0, 1.0)
+        assert (shares[1] == 1.0) is scores[1].correct
+
+
+def test_noise_excludes_no_legal_answer() -> None:
+    """An answer to noisy evidence that decides nothing is worth a half if it is legal, right or not."""
+    passive = small_problem(2, rate="1/10", is_episode=False, num_worlds=1)
+    task = lesson("replayscm", json.dumps(REPLAYSCM.items.record(passive)))
+    assert task.decided is False
+    assert attributed(task, score_replies(REPLAYSCM, passive, [json.dumps(gold_submission(passive))])) == 0.5
+    assert attributed(task, score_replies(REPLAYSCM, passive, ["no answer"])) == 0
+    episode = small_problem(2, rate="1/10")
+    at_once = score_replies(REPLAYSCM, episode, [json.dumps(gold_submission(episode))])
+    task = lesson("replayscm", json.dumps(REPLAYSCM.items.record(episode)))
+    assert attributed(task, at_once) in (0.5, 1.0)
+
+
+def test_an_environment_ends_after_its_replies() -> None:
+    item = small_problem(2, num_worlds=2)
+    environment = text_episode(item)
+    assert "World 0" in environment.reset()[-1]["content"]
+    reactions = [environment.reply("no action")]
+    while not reactions[-1].done:
+        reactions.append(environment.reply("no action"))
+    assert (len(reactions), reactions[-1].reward) == (2 * 2 + 10, 0)
+    assert reactions[-1].info["score"]["refusals"] == len(reactions)
+    assert conversation(REPLAYSCM, item).messages[0]["content"] == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["harden", "POOL", "--out", "OUT", "--workers", "1"],
+        ["separate", "POOL", "ID"],
+        ["pool", "alternatives", "POOL", "OUT"],
+        ["pool", "convert", "POOL", "YAML"],
+    ],
+)
+@pytest.mark.parametrize("is_episode", [False, True])
+def test_commands_for_plain_items_refuse_extended_ones(line: list[str], is_episode: bool, tmp_path: Path) -> None:
+    item = small_problem(3, rate="1/10", is_episode=is_episode)
+    write_pool(Pool("pool", (item,)), tmp_path / "pool.jsonl")
+    names = {
+        "POOL": tmp_path / "pool.jsonl",
+        "OUT": tmp_path / "out.jsonl",
+        "YAML": tmp_path / "out.yaml",
+        "ID": item.id,
+    }
+    done = called(*[names.get(word, word) for word in line])
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("is_episode", [False, True])
+def test_extended_items_are_explained(is_episode: bool, tmp_path: Path) -> None:
+    item = small_problem(3, rate="1/10", is_episode=is_episode)
+    write_pool(Pool("pool", (item,)), tmp_path / "pool.jsonl")
+    done = called("show", tmp_path / "pool.jsonl", item.id, "--why")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Why is \u201c{item.id}\u201d open")
+    done = called("show", tmp_path / "pool.jsonl", item.id, "--why", "--public")
+    assert re.fullmatch(rf"{item.id} is item-[0-9a-f]{{16}} there, an id that tells nothing of it\n", done.stderr)
+    assert re.match("Why is \u201citem-[0-9a-f]{16}\u201d open", done.stdout)  # ids may name what is sealed
 
 
 def test_reports_draw_bits_by_world_and_calibration(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import calibrant
 from calibrant.audits.replayscm.extended.items import item_evidence
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
+from calibrant.bench.lab.renamings import measure
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.protocols import applicable_protocols, protocols_of, read_pool_once
 from calibrant.bench.replayscm.api import ReplayScmFunctions
@@ -29,7 +30,9 @@ from calibrant.bench.replayscm.chance_and_best import EXPECTATIONS, UNKNOWN, exp
 from calibrant.bench.replayscm.rows import rates
 from calibrant.bench.replayscm.rows.episodes import EXTENDED
 from calibrant.bench.replayscm.rows.exact import Exact, present_episode
-from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, random_candidates
+from calibrant.bench.replayscm.rows.rates import RowwisePanels, gold_of, measure_evaluator, random_candidates
+from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.runner import run
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.episode import Action, Step, replay_transcript
 from calibrant.dsl.records import StoredItems
@@ -56,7 +59,7 @@ from tests.support.commands import CHECKOUT, refused
 from tests.support.replayscm.extensions import gold_submission, small_problem
 from tests.support.replayscm.random_problems import gold_problem
 
-# --- Rows on extended items: what they submit, refusals and twins -----------------------------------------------------
+# --- Rows on extended items: what they submit, refusals, twins, and records of runs that resume -----------------------
 REPLAYSCM = benchmark("replayscm")
 ROWS = ("exact", "posterior", "greedy", "random", "noise-blind", "hidden-blind", "majority", "abstain")
 
@@ -102,6 +105,41 @@ def test_rows_read_nothing_that_is_sealed(name: str, rate: str | None) -> None:
     replay_transcript(ScmEpisode(problem), episode.steps)
 
 
+@pytest.mark.parametrize("name", ["greedy", "random"])
+def test_other_sealed_fields_change_nothing_until_readings_differ(name: str) -> None:
+    """Two items of one task, with other gold: the actions agree as long as the readings do."""
+    protocol = protocols_of(REPLAYSCM)[name]()
+    differing = 0
+    for seed in range(4):
+        one = small_problem(seed, rate="1/10", num_worlds=3)
+        other = small_problem(seed, rate="1/10", num_worlds=3, item_seed=99)  # other flips
+        episodes = [ScmEpisode(problem) for problem in (one, other)]
+        for episode in episodes:
+            protocol.answer(episode)
+        for step, twin in zip(episodes[0].steps, episodes[1].steps, strict=False):
+            assert dict(step.action) == dict(twin.action)
+            if step.reading != twin.reading:
+                differing += 1
+                break
+    assert differing
+
+
+def test_exact_is_right_where_the_evidence_decides() -> None:
+    decided = 0
+    for seed in range(6):
+        problem = small_problem(seed)
+        episode = ScmEpisode(problem)
+        protocols_of(REPLAYSCM)["greedy"]().answer(episode)
+        score = REPLAYSCM.scoring.score(problem, {}, episode.steps)
+        attribution = REPLAYSCM.attribution(problem, {}, episode.steps, score)
+        assert attribution is not None
+        assert score["trainExact"]
+        if attribution["decided"]:
+            decided += 1
+            assert score["correct"]
+    assert decided >= 3
+
+
 def test_rows_of_plain_items_refuse_extended_ones_and_the_other_way_round() -> None:
     plain = read_pool(bundled_pool("hidden-order")).problems[0].task
     episode = ScmEpisode(small_problem(0))
@@ -112,6 +150,42 @@ def test_rows_of_plain_items_refuse_extended_ones_and_the_other_way_round() -> N
         answers = name in ROWS or make in EXTENDED
         assert bool(make().refusal(episode)) is not answers, name
         assert bool(make().refusal(plain)) is (make in EXTENDED), name
+
+
+def test_runs_resume_to_the_same_records(tmp_path: Path) -> None:
+    pool = tmp_path / "pool.jsonl"
+    items = (small_problem(0), small_problem(1, rate="1/10"), small_problem(2, num_hidden=1, is_episode=False))
+    write_pool(Pool("pool", items), pool)
+    protocol = protocols_of(REPLAYSCM)["greedy"]()
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    run(protocol, [pool], whole)
+    from calibrant.bench.runs.runner import Selection
+
+    run(protocol, [pool], parts, selection=Selection(limit=1))
+    assert run(protocol, [pool], parts).skipped == 1
+    assert _timeless(whole) == _timeless(parts)
+    by_id = {record.instance: record for record in folder_records(whole)}
+    assert by_id[items[0].id].attribution
+
+
+def _timeless(folder: Path) -> Sequence[Any]:
+    import msgspec
+
+    records = [msgspec.to_builtins(record) for record in folder_records(folder)]
+    for record in records:
+        del record["timing"]
+    return records
+
+
+@pytest.mark.parametrize("search", ["optimum", "hill-climbing", "posterior"])
+@pytest.mark.parametrize("name", ["noisy-weights", "mbde-majority"])
+def test_structure_learning_answers_noisy_items(name: str, search: str) -> None:
+    protocol = protocols_of(REPLAYSCM)[name](search=search)
+    problem = small_problem(2, rate="1/10", is_episode=False)
+    result = protocol.answer(problem.task)
+    assert result.outcome == "found"
+    assert REPLAYSCM.scoring.score(problem, result.answer or {}, ())["valid"]
+    assert protocol.answer(small_problem(2, is_episode=False).task).outcome == "impossible"
 
 
 @pytest.mark.parametrize("max_cached", [0, 2000])
@@ -172,6 +246,25 @@ def test_steps_come_back_over_the_names_of_the_item(row: str) -> None:
         answer = timed_answer(protocol, REPLAYSCM.handout(item))
         assert answer.result.outcome == "found"
         replay_transcript(ScmEpisode(item), answer.steps or ())
+
+
+def test_rates_and_answers_do_not_move() -> None:
+    items = [*list(_items())[1::4], small_problem(2, rate="1/10", is_episode=False)]
+    for row in ("greedy", "random"):
+        result = measure(REPLAYSCM, items, protocols_of(REPLAYSCM)[row](), times=2, seed=5)
+        assert (result.moved, result.num_different, result.num_crashed) == ({}, 0, 0)
+
+
+def test_what_the_start_shows_comes_before_what_is_sealed() -> None:
+    """Twins with other gold and the same start: variables that the start tells apart have the same names."""
+    item = small_problem(0)
+    twin = replace(item, sealed=replace(item.sealed, heldout=small_problem(5).sealed.heldout, labels={"x": "y"}))
+    names = []
+    for problem in (item, twin):
+        start = ScmEpisode(present_episode(problem).content).steps[0].reading
+        assert start is not None
+        names.append(sorted(start["rows"]))
+    assert names[0] == names[1]
 
 
 def test_a_renamed_episode_is_not_written() -> None:
@@ -239,6 +332,13 @@ def test_of_an_episode_the_evidence_is_the_systems_own() -> None:
     assert expect_extended(small_problem(1, is_episode=False, is_forecast=True), ()) == UNKNOWN
 
 
+@pytest.mark.parametrize(("rate", "num_hidden"), [("1/10", 0), (None, 1)])
+def test_chance_goes_by_no_name(rate: str | None, num_hidden: int) -> None:
+    item = small_problem(2, rate=rate, num_hidden=num_hidden, is_episode=False, num_worlds=2)
+    renamed = [rename(item, Random(seed)).item for seed in range(2)]
+    assert len({repr(expect_extended(other, ())) for other in (item, *renamed)}) == 1
+
+
 # four of 380 like items had another top behaviour than the most probable map and eight draws show; this is one
 NOT_TOP = {
     "id": "i57",
@@ -263,7 +363,7 @@ NOT_TOP = {
 
 
 def _noisy_items() -> list[Problem]:
-    items = [small_problem(seed, rate=rate, is_episode=False) for seed in (1, 2) for rate in ("1/10", "1/3")]
+    items = [small_problem(seed, rate=rate, is_episode=False) for seed in (1, 2, 3) for rate in ("1/10", "1/4", "1/3")]
     return [benchmark("replayscm").items.item_of_record(NOT_TOP), *items]
 
 
@@ -440,6 +540,14 @@ def test_the_rivals_count_the_mistakes_of_the_reference() -> None:
         wrong.append(number)
     assert [int(RowwisePanels([panel]).replay(candidate)[0, 1]) for candidate in candidates] == wrong
     assert any(wrong)
+
+
+def test_other_counts_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = read_pool(bundled_sample("ordered")).problems[0]
+    monkeypatch.setattr(rates, "BATCH", 100)
+    monkeypatch.setattr(rates, "mismatches", lambda candidate, panel: {"X1": 0})
+    with pytest.raises(AssertionError, match="count other mistakes"):
+        measure_evaluator(problem, 0)
 
 
 # --- A search that its budget cuts off: what the public verb and the records of rows say of the best model so far -----

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.audits.replayscm.why.explanation import explain
+from calibrant.audits.why import expected_text
 from calibrant.bench.core.registry import bundled_files
 from calibrant.bench.pages.why import why_page
 from calibrant.bench.replayscm.why.page import body, drawing
@@ -98,6 +99,20 @@ def test_contradictory_options_are_refused(arguments: tuple[str, ...], reason: s
     assert reason in done.stderr
 
 
+def test_names_in_a_page_are_text(tmp_path: Path) -> None:
+    why = explain(lamp().task, "<script>alert(1)</script>")
+    page = why_page(why, body(why, "why"), "<img src=x>")
+    assert "<script>alert" not in page
+    assert "<img" not in page
+
+
+def test_ids_of_a_page_are_unique_and_every_copy_button_has_its_text() -> None:
+    page = lamp_page()
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert {*re.findall(r'data-copy="([^"]+)"', page)} <= {*ids}
+
+
 @needs_chromium
 def test_keys_open_the_list_and_escape_returns_the_focus(tmp_path: Path) -> None:
     presses = """
@@ -141,6 +156,11 @@ def test_a_wide_item_on_a_phone_is_accessible_too(tmp_path: Path) -> None:
     found = measure(wide_page(), tmp_path, theme="dark", width=PHONE)
     assert (found.violations, found.requests) == ([], [])
     assert found.scroll_width <= PHONE
+
+
+@pytest.mark.parametrize(("number", "text"), [(2.0, "2"), (10.5, "10.5"), (2.04, "2.0"), (1999.6, "2,000"), (0.0, "0")])
+def test_whole_expected_numbers_have_no_decimals(number: float, text: str) -> None:
+    assert expected_text(number) == text
 
 
 def test_a_decided_item_names_the_world_without_which_others_would_fit(tmp_path: Path) -> None:
@@ -214,18 +234,19 @@ def long_page(num_causes: int) -> str:
 
 
 @needs_chromium
-@pytest.mark.parametrize("num_causes", [3, 10])
+@pytest.mark.parametrize("num_causes", [3, 6, 10])
 def test_nothing_is_cut_and_a_desktop_shows_whole_tables(num_causes: int, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(long_page(num_causes), encoding="utf-8")
-    for width, dark in ((DESKTOP, False), (PHONE, True)):
-        with Tab() as tab:
-            tab.emulate(width, dark=dark)
-            tab.open(file.as_uri())
-            assert tab.evaluate("document.documentElement.scrollWidth") <= width
-            assert tab.evaluate(CUT) == []
-            if width == DESKTOP:
-                assert tab.evaluate(SCROLLING) == []
+    for width in (DESKTOP, PHONE):
+        for dark in (False, True):
+            with Tab() as tab:
+                tab.emulate(width, dark=dark)
+                tab.open(file.as_uri())
+                assert tab.evaluate("document.documentElement.scrollWidth") <= width
+                assert tab.evaluate(CUT) == []
+                if width == DESKTOP:
+                    assert tab.evaluate(SCROLLING) == []
 
 
 # --- `calibrant show POOL ID --run FILE --gold`: what it prints, its page, its JSON and what it refuses ---------------
@@ -269,6 +290,16 @@ def test_an_answer_is_shown_beside_a_bad_line(case: tuple[Path, Path]) -> None:
     assert "3 of 16 assignments differ" in shown.stdout
     assert "mixed.jsonl: skipped line 2: no answer in it" in shown.stderr
     assert "mixed.jsonl: skipped line 3: " in shown.stderr
+
+
+def test_json_is_the_object_behind_page_and_text(case: tuple[Path, Path]) -> None:
+    pool, answers = case
+    (content,) = json.loads(
+        called("show", pool, "case 2", "--run", answers, "--gold", "--system", "printed", "--json").stdout
+    )
+    (variable,) = content["variables"]
+    assert [row["train"] for row in variable["assignments"]] == [0, 0, 0]
+    assert content["totals"]["train_world"] == 1.0
 
 
 @needs_axe

@@ -256,6 +256,18 @@ def pool(tmp_path: Path) -> Path:
     return path
 
 
+def test_crashed_instances_can_be_tried_again(pool: Path, tmp_path: Path) -> None:
+    run(Stub(), [pool], tmp_path / "out")
+    again = run(Stub(), [pool], tmp_path / "out", retry_crashed=True)
+    assert again == RunSummary(skipped=6, written=1, crashed=1)
+    assert [r.instance for r in folder_records(tmp_path / "out")] == [f"I{i}" for i in range(7)]
+
+
+def test_crashes_of_an_earlier_run_are_told_again(pool: Path, tmp_path: Path) -> None:
+    assert run(Stub(), [pool], tmp_path / "out").crashed == 1
+    assert run(Stub(), [pool], tmp_path / "out") == RunSummary(skipped=7, written=0, crashed=1)
+
+
 def test_a_retry_replaces_only_crashes_of_its_own_method_options_and_items(pool: Path, tmp_path: Path) -> None:
     write_pool(small_pool(["raise", "raise", "good"], name="other"), tmp_path / "other.jsonl")
     out, other = tmp_path / "out", tmp_path / "other.jsonl"

@@ -28,7 +28,9 @@ from tests.support.commands import CHECKOUT, program
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import (
     MOST_ANSWERS,
+    DiesWarming,
     LacksLibrary,
+    NeedsLibrary,
     Stub,
     killable_script,
     small_pool,
@@ -106,11 +108,17 @@ def test_a_second_run_writes_nothing(pool: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / FILE_NAME).read_bytes() == before
 
 
+def test_two_runs_are_byte_identical_but_for_timing(pool: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run(Stub(), [pool], tmp_path / name)
+    assert without_timing(tmp_path / "one") == without_timing(tmp_path / "two")
+    assert b'"seconds"' not in without_timing(tmp_path / "one")
+
+
 def test_the_number_of_workers_changes_nothing(pool: Path, tmp_path: Path) -> None:
     run(Stub(), [pool], tmp_path / "one", execution=Execution(1))
     run(Stub(), [pool], tmp_path / "two", execution=Execution(2))
     assert without_timing(tmp_path / "one") == without_timing(tmp_path / "two")
-    assert b'"seconds"' not in without_timing(tmp_path / "one")
 
 
 def test_the_order_in_which_parts_are_run_changes_nothing(pool: Path, tmp_path: Path) -> None:
@@ -150,11 +158,22 @@ def test_hangs_and_deaths_cost_only_their_own_instance(tmp_path: Path) -> None:
     # warming up takes longer than the budget, and yet no instance ran out of it
 
 
-def test_a_library_that_turns_out_to_be_missing_ends_the_run(pool: Path, tmp_path: Path) -> None:
-    """By two workers; in this process: tests/bench/runs/test_executors.py."""
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_library_that_turns_out_to_be_missing_ends_the_run(pool: Path, tmp_path: Path, workers: int) -> None:
     with pytest.raises(MissingExtraError, match="a library cannot be imported"):
-        run(LacksLibrary(), [pool], tmp_path / "out", execution=Execution(2))
+        run(LacksLibrary(), [pool], tmp_path / "out", execution=Execution(workers))
     assert list(folder_records(tmp_path / "out")) == []
+
+
+def test_workers_that_cannot_start_are_an_error_not_a_hang(pool: Path, tmp_path: Path) -> None:
+    with pytest.raises(CalibrantError, match="die before they answer"):
+        run(DiesWarming(), [pool], tmp_path / "out", execution=Execution(2))
+
+
+def test_a_missing_extra_is_said_before_anything_is_written(pool: Path, tmp_path: Path) -> None:
+    with pytest.raises(MissingExtraError):
+        run(NeedsLibrary(), [pool], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 # --- interruptions ------------------------------------------------------------------------------------------------

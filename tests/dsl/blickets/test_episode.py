@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,16 +15,18 @@ from hypothesis import strategies as st
 
 import calibrant
 from calibrant.bench.blickets.agents import text_episode
+from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.training import conversation, score_replies
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Form, Mechanism, Rule, Sealed, Task
 from calibrant.dsl.blickets.prompt import instructions
+from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.reference import ACTIVE, Ending, run
 from calibrant.dsl.blickets.replies import answer_of, stated_action
 from calibrant.dsl.blickets.score import Exposed, Fault, Split, grade
 from calibrant.dsl.episode import ActionError, TranscriptError, replay_transcript
-from tests.support.benchmarks.blickets import actions, items, opened, static_item, vector_item, vectors
+from tests.support.benchmarks.blickets import JUNK, actions, items, opened, static_item, vector_item, vectors
 
 
 # --- Episodes: the shared vectors, the fast way against the reference, and what the paper leaves open, case by case ---
@@ -95,6 +99,16 @@ def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: s
             grade(item, false)
 
 
+@settings(deadline=None)
+@given(JUNK)
+def test_no_action_of_any_kind_raises(action: Any) -> None:
+    episode = BlicketEpisode(static_item(Rule(Form.CONJUNCTIVE, 0b11), 3))
+    step = episode.act(action)
+    if step.refused:
+        cost = 0 if _submits(action) else 1
+        assert (step.reading, step.cost, "\n" in step.refused) == (None, cost, False)
+
+
 AB, C, CDE = Rule(Form.CONJUNCTIVE, 0b011), Rule(Form.DISJUNCTIVE, 0b100), Rule(Form.CONJUNCTIVE, 0b11100)
 
 
@@ -107,6 +121,14 @@ def _moves(text: str) -> list[dict[str, str]]:
     return [{"place" if sign == "+" else "remove": name} for sign, name in zip(text[::2], text[1::2], strict=True)]
 
 
+def _readings(item: BlicketItem, text: str) -> str:
+    return "".join("1" if step.reading == ACTIVE else "0" for step in opened(item, _moves(text)).steps)
+
+
+def test_the_reading_that_reaches_n_is_under_rule_1_and_the_next_under_rule_2() -> None:
+    assert _readings(_switching(C, 3, 2), "+A+B+C-C+C") == "01101"
+
+
 def test_a_graded_detector_tells_how_many_blickets_of_the_rule_in_force_are_on_it() -> None:
     item = static_item(Rule(Form.DISJUNCTIVE, 0b011), 3)
     item = replace(item, task=replace(item.task, graded=True))
@@ -114,6 +136,11 @@ def test_a_graded_detector_tells_how_many_blickets_of_the_rule_in_force_are_on_i
     assert readings == ["INACTIVE", "ACTIVE 1", "ACTIVE 2", "ACTIVE 2", "ACTIVE 1"]
     assert grade(item, opened(item, _moves("+C+A")).steps).first_activation == 2
     assert "how many blickets" in instructions(item.task)
+
+
+def test_a_distractor_on_an_active_detector_counts_again_by_level_and_not_by_edge() -> None:
+    assert _readings(_switching(CDE, 5, 2, Count.LEVEL), "+A+B+C+D+E") == "01101"
+    assert _readings(_switching(CDE, 5, 2, Count.EDGE), "+A+B+C+D+E") == "01111"
 
 
 def test_a_check_after_n_activations_is_graded_against_rule_2() -> None:
@@ -231,6 +258,17 @@ def test_one_right_answer_has_the_same_verdict_in_every_form_and_place(form: str
     assert way(form)
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if "\n" not in form])
+def test_play_reads_what_is_typed_as_scores_do(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = tmp_path / "pool.jsonl"
+    write_pool(pool, "made", [ITEM])
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"ACTION: place a\n{form}\n"))
+    assert main(["play", str(pool)]) == 0
+    assert "Refused" not in capsys.readouterr().out
+
+
 WRAPPED: list[Any] = [
     {"answer": ANSWER},
     {"answer": "conjunctive A, E"},
@@ -304,3 +342,31 @@ def test_names_of_several_words_are_read_whole() -> None:
 
 def test_of_two_objects_that_differ_in_case_each_is_itself() -> None:
     assert answer_of("conjunctive a, A", ("a", "A")) == {"rule": "conjunctive", "blickets": ["a", "A"]}
+
+
+PIECES = [
+    "RULE_TYPE:",
+    "BLICKETS:",
+    "ACTION:",
+    "check ",
+    "conjunctive ",
+    "A",
+    ", ",
+    "\n",
+    "{",
+    "}",
+    '"',
+    "*",
+    '{"answer":',
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_any_text_gives_an_answer_or_a_reason_in_one_line(text: str) -> None:
+    reason = ""
+    try:
+        answer = answer_of(text, OBJECTS)
+    except ActionError as error:
+        answer, reason = {}, str(error)
+    assert answer.keys() == {"rule", "blickets"} or reason
+    assert "\n" not in reason

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.episode import (
     BlicketEpisode,
@@ -37,16 +38,18 @@ from calibrant.dsl.blickets.item import (
     Rule,
     Sealed,
     Task,
+    all_rules,
     contradiction,
 )
-from calibrant.dsl.blickets.prompt import instructions
+from calibrant.dsl.blickets.prompt import instructions, observation
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.blickets.reference import ACTIVE
 from calibrant.dsl.blickets.replies import text_runs
 from calibrant.dsl.blickets.score import grade
-from calibrant.dsl.episode import TranscriptError
-from calibrant.dsl.errors import PoolError
+from calibrant.dsl.episode import Step, TranscriptError
+from calibrant.dsl.errors import CalibrantError, PoolError
 from tests.support.benchmarks.blickets import (
+    JUNK,
     actions,
     items,
     opened,
@@ -62,6 +65,17 @@ from tests.support.benchmarks.blickets import (
 def test_an_item_survives_its_record_as_json(item: BlicketItem) -> None:
     line = msgspec.json.encode(record_from_item(item))
     assert item_from_record(msgspec.json.decode(line, type=ItemRecord)) == item
+
+
+def test_a_pool_survives_its_file(tmp_path: Path) -> None:
+    made = [static_item(rule, 3) for rule in all_rules(3)]
+    path = tmp_path / "pool.jsonl"
+    write_pool(path, "all rules", made)
+    with pytest.raises(PoolError, match=r"pool.jsonl: line 3 \('static'\): id: a second item"):
+        read_pool(path)
+    write_pool(path, "one rule", made[:1], {"seed": 3})
+    pool = read_pool(path)
+    assert (pool.name, pool.benchmark, pool.items, pool.metadata) == ("one rule", "blickets", (made[0],), {"seed": 3})
 
 
 @pytest.mark.parametrize(
@@ -109,6 +123,15 @@ def test_the_prompt_tells_the_task_and_nothing_that_is_sealed() -> None:
     assert "order" not in text
     assert "fail" not in text
     assert "change" not in text
+
+
+def test_an_observation_says_reading_detector_and_moves_left() -> None:
+    assert observation(Step({"place": "A"}, "ACTIVE", "", 1), ["A"], 3) == (
+        "The detector is ACTIVE. On the detector: A. Moves left: 3."
+    )
+    assert observation(Step({"remove": "A"}, None, "A is not on the detector", 1), [], 3) == (
+        "Refused: A is not on the detector. The detector is empty. Moves left: 3."
+    )
 
 
 # --- Traces of our own, checked step by step; and the public text game's, read as they are ----------------------------
@@ -233,8 +256,11 @@ def test_the_other_spelling_is_read_too() -> None:
     ("change", "says"),
     [
         ({"obj_name_list": ["a", "a"]}, "obj_name_list"),
+        ({"obj_name_list": "ab"}, "obj_name_list"),
         ({"blicket_indices": [2]}, "blicket_indices"),
+        ({"blicket_indices": [True]}, "blicket_indices"),
         ({"num_correct": 3}, "num_correct"),
+        ({"num_questions": None}, "num_correct"),
         ({"qa_config": 3}, "qa_cfg or qa_config"),
         ({"expl_traj_config": {"env_kwargs": {"rule": "xor"}}}, "env_kwargs.rule"),
         ({"expl_traj_config": {"env_kwargs": {"rule": "conjunctive", "transition_noise": 0.2}}}, "transition_noise"),
@@ -248,6 +274,21 @@ def test_a_line_that_cannot_be_read_is_refused_in_one_line(change: dict[str, Any
         list(text_runs([json.dumps({**TRIAL, **change})], "results.jsonl"))
     assert str(refused.value).startswith("results.jsonl: line 1")
     assert str(refused.value).isprintable()
+
+
+@settings(deadline=None)
+@given(JUNK, st.sampled_from([*TRIAL, "x"]), st.text(alphabet='{}[]":,a1\n> ', max_size=30))
+def test_junk_is_a_run_or_one_line(junk: Any, field: str, text: str) -> None:
+    cut = len(text) * 9
+    history = TRIAL["history_obs"][:cut] + text + TRIAL["history_obs"][cut:]
+    messages = []
+    for line in (text, json.dumps({**TRIAL, field: junk}), json.dumps({**TRIAL, "history_obs": history})):
+        for reader in (lambda line=line: list(text_runs([line])), lambda line=line: trace_from_line(line)):
+            try:
+                reader()
+            except CalibrantError as error:
+                messages.append(str(error))
+    assert [message for message in messages if len(message.splitlines()) != 1] == []
 
 
 # --- Drawn items: by seed and number alone, roles drawn evenly, every suite readable and playable ---------------------
@@ -270,6 +311,23 @@ def test_every_suite_is_drawn_by_seed_and_number_alone(name: str, tmp_path: Path
     assert read_pool(paths[0]).items == tuple(items)
 
 
+def test_every_assignment_of_roles_is_drawn_about_equally_often() -> None:
+    seen = Counter(tuple(m.rule for m in item.sealed.mechanisms) for item in _some(SUITES["easy-3"], 3_000))
+    assert len(seen) == 30  # 10 pairs, 3 singletons each
+    assert sum((k - 100) ** 2 / 100 for k in seen.values()) < 58  # chi-square, 29 degrees of freedom, p about .001
+
+
+def test_the_second_rule_is_as_planned() -> None:
+    for item in _some(SUITES["hard-3-AC"], 50):
+        first, second = (mechanism.rule for mechanism in item.sealed.mechanisms)
+        assert (second.form, second.blickets.bit_count()) == (Form.CONJUNCTIVE, 2)
+        assert (first.blickets & second.blickets).bit_count() == 1
+    for item in _some(SUITES["hard-3"], 50):
+        first, second = (mechanism.rule for mechanism in item.sealed.mechanisms)
+        assert first.blickets | second.blickets == 0b11111
+        assert first.blickets & second.blickets == 0
+
+
 def test_budgets_are_those_of_the_paper() -> None:
     assert [
         _some(SUITES[name], 1)[0].task.budget for name in ("three-objects", "hard-3", "hard-3-short", "order-2-of-4")
@@ -279,6 +337,12 @@ def test_budgets_are_those_of_the_paper() -> None:
         50,
         100,
     ]
+
+
+def test_unequal_priors_draw_the_condition() -> None:
+    conditions = Counter(item.condition for item in _some(SUITES["unequal-priors"], 1_000))
+    assert set(conditions) == {Condition.CONJUNCTIVE, Condition.DISJUNCTIVE}
+    assert 150 < conditions[Condition.CONJUNCTIVE] < 250
 
 
 def test_no_two_items_of_a_series_share_a_name() -> None:
@@ -371,6 +435,28 @@ def test_a_singleton_that_must_be_called_by_its_word_is_of_one_condition() -> No
     for mechanism, condition in product((SINGLE, SAME_SINGLE), (C.CONJUNCTIVE, C.DISJUNCTIVE)):
         holds = mechanism.rule.form.value == condition.value
         assert (contradiction(_item(condition, (mechanism,), strict=True)) == "") is holds
+
+
+@pytest.mark.parametrize("suite", sorted(SUITES))
+def test_items_of_every_suite_are_of_their_condition_and_of_no_other(suite: str) -> None:
+    for item in islice(sample_items(SUITES[suite], 8), 5):
+        assert contradiction(item) == ""
+        single = item.sealed.mechanisms[0].rule.blickets.bit_count() == 1
+        for condition in set(Condition) - {item.condition}:
+            assert contradiction(replace(item, condition=condition)) or single
+
+
+def test_pool_check_refuses_what_contradicts_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = [(replace(item, id=f"{index}"), holds) for index, (item, holds) in enumerate(_cases())][::5]
+    items = [item for item, _ in cases]
+    wrong = {item.id for item, holds in cases if not holds}
+    assert len(wrong) < len(items)
+    pool = tmp_path / "pool.jsonl"
+    write_pool(pool, "made", items)
+    assert main(["pool", "check", str(pool), "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    name = "the condition is that of the mechanism"
+    assert {failure["instance"] for failure in report["failures"] if failure["check"] == name} == wrong
 
 
 def test_attribution_is_of_the_class_that_has_the_mechanism_or_there_is_none() -> None:

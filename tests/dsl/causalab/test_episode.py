@@ -27,8 +27,8 @@ from calibrant.dsl.causalab.mechanism import (
     state_mechanism,
     winnable,
 )
-from calibrant.dsl.causalab.reference import SettingMeaning
-from calibrant.dsl.episode import replay_transcript
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_of, values
+from calibrant.dsl.episode import TranscriptError, replay_transcript
 from tests.support.benchmarks.causalab import items, made_item
 from tests.support.effort import examples
 
@@ -66,6 +66,11 @@ def test_in_the_paper_a_setting_replaces_the_base() -> None:
     assert read(episode, "quantumSize", 77)["quantumSize"] == 77 + 79
 
 
+def test_both_readings_agree_for_properties_without_parents() -> None:
+    pair = [LabEpisode(worked(reading)) for reading in SettingMeaning]
+    assert read(pair[0], "density", 4.005) == read(pair[1], "density", 4.005)
+
+
 def test_noise_is_the_seeds_and_no_part_of_a_setting() -> None:
     noise = Noise((-5.0, 5.0), 1.0, ("density",), 3)
     shifts = [noise.stream().shifts() for _ in range(2)]
@@ -84,6 +89,16 @@ def test_every_kind_of_noise_leaves_records_and_starting_crystals_alone(draw: Dr
     item = worked(noise=Noise((7.0,), 0.5, ("density", FREQUENCY), 0, draw))
     assert dict(item.task.baseline) == {"density": 79, "moisture": 18, "quantumSize": 92, FREQUENCY: 122}
     assert read(LabEpisode(item), "moisture", 18)["density"] == 82.5
+
+
+def test_the_reactor_locks_settings_and_its_last_try_never_opens() -> None:
+    episode = LabEpisode(worked())
+    assert episode.act({"reactor": 0}).reading == {"activated": False, "dial": 0}
+    assert episode.act({"set": "density", "value": 1}).refused
+    assert episode.act({"reactor": 122}).reading == {"activated": True, "dial": 122}
+    assert episode.act({"reactor": 122}).reading == {"activated": False, "dial": 122}
+    assert episode.act({"reactor": 122}).refused
+    assert episode.left == 0
 
 
 def test_a_try_locks_settings_whether_it_activates_or_not_and_a_refused_one_does_not() -> None:
@@ -186,6 +201,22 @@ def test_a_transcript_gives_the_same_readings_again(item: LabItem, actions: list
     json.dumps([step.reading for step in episode.steps], allow_nan=False)
 
 
+def test_a_forged_reading_is_noticed() -> None:
+    episode = LabEpisode(worked())
+    read(episode, "density", 3)
+    step = episode.steps[0]
+    forged = replace(step, reading={**(step.reading or {}), FREQUENCY: 0.0})
+    with pytest.raises(TranscriptError, match="step 0"):
+        replay_transcript(LabEpisode(worked()), [forged])
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(items(("3nodes", "5nodes", "4nodes_freqparent", "7nodes")))
+def test_bases_follow_from_values_of_linear_crystals(item: LabItem) -> None:
+    mechanism, bases = item.sealed.mechanism, item.sealed.bases.reactor
+    assert bases_of(mechanism, values(mechanism, bases)) == bases
+
+
 def test_what_is_sealed_is_not_in_the_task() -> None:
     item = made_item("6nodes_freqparent")
     assert FREQUENCY not in item.task.reactor
@@ -215,6 +246,15 @@ def test_a_wrong_base_gives_none_of_them_and_its_error_is_the_difference() -> No
     fit = own_fit(hypothesis(raw), item.task, ())
     assert fit.share == 0
     assert fit.error == pytest.approx(2.5, abs=0.01)
+
+
+def test_a_constant_equation_gives_the_readings_that_equal_it() -> None:
+    (item,) = generate_items(PLANS["4nodes"], 3, 1)
+    frequencies = [reading[FREQUENCY] for reading in own_readings(item.task, ())]
+    assert len(set(frequencies)) == 3
+    fit = own_fit(hypothesis({"coefficients": {"base": frequencies[0]}}), item.task, ())
+    assert fit.share == pytest.approx(1 / 3)
+    assert fit.error == pytest.approx(sum(abs(f - frequencies[0]) for f in frequencies) / 3)
 
 
 @pytest.mark.parametrize("coefficients", [{}, {"base": None}, {"base": "x"}, {"base": True}, {"c_density": 1}])

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import calibrant.dsl.records
 from calibrant.bench.causalab.benchmark import BENCHMARK
@@ -27,18 +32,34 @@ from calibrant.dsl.causalab.mechanism import (
     parse_equation,
 )
 from calibrant.dsl.causalab.prompt import messages, shown_step, shown_task
-from calibrant.dsl.causalab.records import read_pool, write_pool
-from calibrant.dsl.causalab.reference import SettingMeaning
+from calibrant.dsl.causalab.records import item_of_record, read_pool, record_of_item, write_pool
+from calibrant.dsl.causalab.reference import SettingMeaning, bases_after, round_value, values
 from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.episode import Step, replay_actions
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import StoredItems
 from tests.oracles.causalab import transitions_of
-from tests.support.benchmarks.causalab import SUITES, made_item, released_suite
+from tests.support.benchmarks.causalab import SUITES, items, made_item, released_suite
+from tests.support.effort import examples
 from tests.support.shared import shared_file
 
-# --- Native pools: every number that is shown is computed again -------------------------------------------------------
+
+# --- Native pools: round trip, and recomputation of every number that is shown ----------------------------------------
+@pytest.mark.parametrize("suite", SUITES)
+def test_pools_round_trip(suite: str, tmp_path: Path) -> None:
+    pool = Pool(suite, "causalab", tuple(generate_items(PLANS[suite], 1, 4)), {"seed": 1})
+    write_pool(pool, tmp_path / "pool.jsonl")
+    first = (tmp_path / "pool.jsonl").read_bytes()
+    assert read_pool(tmp_path / "pool.jsonl") == pool
+    write_pool(read_pool(tmp_path / "pool.jsonl"), tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == first
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(items())
+def test_item_to_record_to_item_is_the_identity(item: LabItem) -> None:
+    assert item_of_record(record_of_item(item)) == item
 
 
 def damaged(tmp_path: Path, path: list[Any], value: Any, suite: str = "4nodes_hidden_n1") -> Path:
@@ -80,6 +101,13 @@ def test_what_disagrees_is_named(tmp_path: Path, path: list[Any], value: Any, sa
     assert str(caught.value).startswith("pool.jsonl: ")
 
 
+def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
+    item = made_item("3nodes")
+    write_pool(Pool("p", "causalab", (item, item), {}), tmp_path / "p.jsonl")
+    with pytest.raises(PoolError, match="second item of that id"):
+        read_pool(tmp_path / "p.jsonl")
+
+
 # --- Success of a run: the state that the last try of the reactor leaves, and whether any try opened it ---------------
 
 
@@ -103,18 +131,38 @@ def success(*tries: Any) -> tuple[bool, bool]:
     [
         ((), (False, False)),
         ((636,), (True, True)),
+        ((248, 636), (True, True)),
         ((636, 636), (True, True)),
         ((636, 1136), (False, True)),  # a miss shuts it
         ((636, 248, 636), (False, True)),  # and the third try never opens
         ((636, 636, 636), (False, True)),  # the third shuts it whatever it dials
+        ((636, 636, 636, 636), (False, True)),  # refused
+        ((248, 636, 636), (False, True)),
         ((1, 2, 636), (False, False)),
+        ((1, 2, 3, 636), (False, False)),
         ((631, 640.9), (True, True)),  # the dial is cut to 631, which is 5 away, then to 640
         ((632, 641), (False, True)),
+        ((636, "636"), (True, True)),  # no number: not a try
         ((636, float("nan")), (True, True)),
     ],
 )
 def test_success_is_the_state_after_the_last_try(tries: tuple[Any, ...], expected: tuple[bool, bool]) -> None:
     assert success(*tries) == expected
+
+
+def test_a_try_after_the_submission_is_none() -> None:
+    actions = [{"reactor": TARGET}, SUBMIT, {"reactor": 0}]
+    score = run_score(LAB, replay_actions(LabEpisode(LAB), actions).steps)
+    assert (score.activated, score.opened) == (True, True)
+
+
+def test_a_generated_laboratory_that_is_shut_again_does_not_count() -> None:
+    item = made_item("3nodes", seed=5)
+    assert abs(item.sealed.target - 288) < 5
+    for tries, activated in (((288, 0), False), ((288,), True), ((0, 288), True)):
+        actions = [*({"reactor": tried} for tried in tries), SUBMIT]
+        score = run_score(item, replay_actions(LabEpisode(item), actions).steps)
+        assert (score.activated, score.opened) == (activated, True)
 
 
 # --- Zero is written one way: no reading, record, prompt or verdict of a laboratory has -0.0 --------------------------
@@ -127,9 +175,9 @@ TRACE = (Traced({"a": -0.0, "b": 0.0, FREQUENCY: -0.0}), Traced({"a": 1.0, "b": 
 NOISE = Noise((-0.0, 0.0), 1.0, ("a", "b", FREQUENCY), 3)
 
 
-def lab(reading: SettingMeaning) -> LabItem:
+def lab(reading: SettingMeaning, noise: Noise | None = None, trace: tuple[Traced, ...] = ()) -> LabItem:
     bases = Bases(({"a": -0.0, "b": -0.001},), {"a": -0.0, "b": 0.0}, {"a": -0.004, "b": -0.0})
-    return lab_item(Name("x", "s"), Terms(Family.LINEAR, 9, reading=reading, trace=TRACE), MECHANISM, bases, NOISE)
+    return lab_item(Name("x", "s"), Terms(Family.LINEAR, 9, reading=reading, trace=trace), MECHANISM, bases, noise)
 
 
 def negative_zeros(value: Any) -> list[str]:
@@ -140,9 +188,13 @@ def negative_zeros(value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("reading", SettingMeaning)
-def test_no_reading_is_a_negative_zero(reading: SettingMeaning, tmp_path: Path) -> None:
+@pytest.mark.parametrize("noise", [None, NOISE], ids=["quiet", "noisy"])
+@pytest.mark.parametrize("trace", [(), TRACE], ids=["", "trace"])
+def test_no_reading_is_a_negative_zero(
+    reading: SettingMeaning, noise: Noise | None, trace: tuple[Traced, ...], tmp_path: Path
+) -> None:
     assert negative_zeros([-0.0]) == ["[-0.0"]
-    made = lab(reading)
+    made = lab(reading, noise, trace)
     path = tmp_path / "pool.jsonl"
     write_pool(Pool("p", "causalab", (made,), {}), path)
     for item in (made, read_pool(path).items[0]):
@@ -164,6 +216,13 @@ def test_no_reading_is_a_negative_zero(reading: SettingMeaning, tmp_path: Path) 
         score = BENCHMARK.scoring.score(item, {"frequency": -0.0, "hypothesis": {}}, ())
         assert negative_zeros(score) == []
         assert negative_zeros(BENCHMARK.scoring.extract(item, {"frequency": -0.0})) == []
+
+
+def test_rounding_keeps_whole_numbers_whole() -> None:
+    assert [repr(round_value(number)) for number in (-0.0, 0, -0.004, 7, -1.239)] == ["0.0", "0", "0.0", "7", "-1.24"]
+    assert negative_zeros(values(MECHANISM, {"a": -0.001, "b": -0.0}, {"a": -0.0})) == []
+    bases = {"a": 0.0, "b": 0.0}
+    assert negative_zeros([bases_after(MECHANISM, bases, name, -0.0, r) for name in "ab" for r in SettingMeaning]) == []
 
 
 # --- Reading of released configs: all of them, and one clear line for what cannot be meant ----------------------------
@@ -199,6 +258,14 @@ def test_golden_traces_follow_from_entry_zero(suite: str, without: int) -> None:
     chains = [transitions_of(c.trace, listed_order=False) for c in found]
     assert all(explains(c, t) for c, chain in zip(found, chains, strict=True) for t in chain)
     assert sum(not chain for chain in chains) == without
+
+
+def test_a_config_means_what_its_text_says() -> None:
+    made = config(json.dumps(sample()), "s", 3)
+    assert made.id == "s/3"
+    assert made.mechanism.edges == {("ph", FREQUENCY), ("temperatureC", "ph")}
+    assert made.mechanism.frequency_base == 20
+    assert made.mechanism.order == ("temperatureC", "ph", FREQUENCY)
 
 
 def test_an_equation_is_parsed_and_its_names_are_not_built() -> None:
@@ -247,6 +314,26 @@ def test_bad_configs_are_refused_in_one_line(path: list[Any], value: Any, said: 
     assert "\n" not in str(caught.value)
 
 
+@settings(max_examples=examples(200), deadline=None)
+@given(st.text() | st.recursive(st.none() | st.floats() | st.text(), st.lists).map(json.dumps))
+def test_any_line_is_a_config_or_one_line_of_error(text: str) -> None:
+    with pytest.raises(PoolError):
+        config(text, "s", 0)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.data())
+def test_damaged_configs_are_read_or_refused(data: st.DataObject) -> None:
+    text = json.dumps(sample())
+    start = data.draw(st.integers(0, len(text)))
+    damaged = text[:start] + data.draw(st.text(max_size=4)) + text[start + data.draw(st.integers(0, 4)) :]
+    try:
+        made = config(damaged, "s", 0)
+    except PoolError:
+        return
+    item_of_config(made, 0)
+
+
 def test_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(b"\xff")
     with pytest.raises(PoolError, match=r"x\.jsonl: not UTF-8 at byte 0"):
@@ -261,6 +348,10 @@ def test_items_of_configs_depend_on_the_seed_alone() -> None:
     assert item_of_config(made, 5).sealed.bases != item_of_config(made, 6).sealed.bases
     released = item_of_config(made, 5, records="released"), item_of_config(made, 6, records="released")
     assert released[0].task.records == released[1].task.records
+
+
+def test_static_traces_allow_no_settings() -> None:
+    assert item_of_config(released_suite("6nodes_golden")[0], 1).task.allowance == 0
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -327,6 +418,14 @@ def test_items_keep_to_the_ranges_of_their_suite(suite: str) -> None:
         assert any(parent == FREQUENCY for item in found for parent, _ in item.sealed.mechanism.edges)
 
 
+@pytest.mark.parametrize("k", range(3, 8))
+def test_the_mean_number_of_edges_is_that_of_the_range(k: int) -> None:
+    plan = PLANS[f"{k}nodes"]  # few items a seed: 196 of three nodes are all there are
+    found = [len(item.sealed.mechanism.edges) for seed in range(12) for item in generate_items(plan, seed, 20)]
+    low, high = k - 1, min(k * (k - 1) // 2, 2 * k)
+    assert abs(sum(found) / len(found) - (low + high) / 2) < 0.12 * (high - low)
+
+
 def test_released_suites_have_a_plan_each_with_their_noise() -> None:
     for suite in SUITES:
         plan = PLANS[suite]
@@ -352,6 +451,26 @@ def test_an_item_is_the_same_whatever_is_asked_after_it() -> None:
     long = list(generate_items(PLANS["5nodes"], 2, 20))
     assert list(generate_items(PLANS["5nodes"], 2, 5)) == long[:5]
     assert list(generate_items(PLANS["5nodes"], 3, 5)) != long[:5]
+
+
+def test_items_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "from calibrant.dsl.causalab.generation import PLANS, generate_items\n"
+        "from calibrant.dsl.causalab.records import record_of_item\nimport msgspec\n"
+        "for s in ('6nodes_freqparent', '4nodes_hidden_n3', '4nodes_quad_hard', '6nodes_golden'):\n"
+        "    print([msgspec.json.encode(record_of_item(i)) for i in generate_items(PLANS[s], 1, 6)])\n"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1
 
 
 def item_of(plan: Plan) -> LabItem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.configs import Config, HiddenNodes, Transition, candidates, config, released_records
-from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.item import LabItem, by_name
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Reactor, Term, hypothesis, state_mechanism
 from calibrant.dsl.causalab.reference import NO_SHIFT, SettingMeaning, bases_after, values
 from calibrant.dsl.causalab.replies import controller_json, parse_object
@@ -32,6 +33,17 @@ TRUTH = Mechanism(
     }
 )
 QUADRATIC = Mechanism({FREQUENCY: Equation((Term("ph", 2, 0.008), Term("ph", 1, -0.7)), 90.0), "ph": Equation()})
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["ph", "freq"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["from", "to", "c_ph", "PH", "power", "value", "x"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+HYPOTHESES = st.fixed_dictionaries(
+    {}, optional={"edges": JSON, "coefficients": JSON, "freq_equation": JSON, "weights": JSON}
+)
 
 
 @given(items())
@@ -41,6 +53,20 @@ def test_the_stated_truth_scores_full_marks(item: LabItem) -> None:
     assert score.distance.shd == 0
     assert {score.all_edge.f1, score.freq_edge.f1, score.root.f1, score.all_weight.f1} == {1.0}
     assert score.freq_weight_unnamed.recall == 1
+
+
+@settings(max_examples=examples(300))
+@given(HYPOTHESES)
+def test_any_hypothesis_has_a_score(raw: dict[str, Any]) -> None:
+    found = Scorer(TRUTH).score(hypothesis(raw)).flat()
+    assert all(0 <= value <= 1 for name, value in found.items() if name != "shd")
+    visualiser_score(TRUTH, raw)
+
+
+@given(JSON)
+def test_what_is_no_object_is_the_empty_hypothesis(raw: Any) -> None:
+    score = Scorer(TRUTH).score(hypothesis(raw))
+    assert score.all_edge.f1 == 0 or isinstance(raw, dict)
 
 
 @pytest.mark.parametrize("keys", [("c_ph", "c2_ph"), ("c1_ph", "c2_ph"), ("c_ph_2", "c_ph_1"), ("coeff1_ph_freq", "x")])
@@ -79,6 +105,87 @@ def test_equivalence_classes_agree_with_their_definition(item: LabItem, data: st
     assert edges in imec_members(edges, targets)
 
 
+@settings(max_examples=examples(300))
+@given(
+    st.text()
+    | HYPOTHESES.map(json.dumps)
+    | st.lists(st.sampled_from(["{", "}", '"', "```json", "<think>", "1"])).map("".join)
+)
+def test_any_reply_is_read(text: str) -> None:
+    found = parse_object(text)
+    assert found is None or isinstance(found, dict)
+    controller_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("<think>a</think><think>{", None),
+        ('{ {"a": 1}', '{"a": 1}'),
+        ('{"a": "}"}', '{"a": "}"}'),
+        ('see {"a": "}"}', None),
+        ("```json\nnot JSON\n```", "not JSON"),
+        ("```JSON\n{}\n```", "{}"),
+        ("[1]", "[1]"),
+    ],
+)
+def test_actions_are_found_in_replies(text: str, found: str | None) -> None:
+    assert controller_json(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ('x {"a": {"b": 1}} y', {"a": {"b": 1}}),
+        ('[{"a": 1}]', {"a": 1}),
+        ('{"a": 1} {"b": {"c": 1}}', {"b": {"c": 1}}),
+        ("{" * 1000, None),
+    ],
+)
+def test_scored_objects_are_found(text: str, found: object) -> None:
+    assert parse_object(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "frequency"),
+    [
+        ("F = 20 + 2*density", 24.0),
+        ("-density ** 2 / 4", -1.0),
+        ("1 = 2 = 3", None),
+        ("9**9**9", None),
+        ("1/0", None),
+        ("(-8)**0.5", None),
+        ("True + 1", 2.0),  # as Python adds it
+        ("False", 0.0),
+        ("'a' * 3", None),
+        ("[density][0]", None),
+        ("1e999", inf),
+        ("1e400 + 1", inf),
+        ("-1e400 * density", -inf),
+        ("1e308 * 10", inf),
+        ("1e308 ** 2", None),  # Python raises
+        ("None + 1", None),
+        ("1j * 1j", None),
+        ("-" * 1500 + "1", None),
+        ("(" * 500, None),
+        ("1" * 3000, None),
+        ("density\x00", None),
+    ],
+)
+def test_formulas_are_arithmetic_and_nothing_else(text: str, frequency: float | None) -> None:
+    score = formula_score(TRUTH, ["density"], text, {"density": 2.0}, 24.0)
+    assert score.frequency == frequency
+    assert (score.hit is None) == (frequency is None)
+    assert bool(score.error) == (frequency is None)
+
+
+def test_a_formula_beyond_all_numbers_is_computed_and_misses() -> None:
+    for text, frequency in (("1e400", inf), ("1e400 - 1e400", nan)):
+        score = formula_score(TRUTH, ["density"], text, {"density": 2.0}, 24.0)
+        assert (repr(score.frequency), score.hit, score.error) == (repr(frequency), False, "")
+
+
 def _visualised(*edges: Any) -> list[float] | None:
     found = visualiser_score(TRUTH, {"edges": list(edges)}).edge
     return None if found is None else [found.precision, found.recall]
@@ -101,6 +208,12 @@ def test_the_visualiser_knows_six_spellings_of_the_frequency_and_counts_entries_
     assert _visualised(*true, {}, {"from": "ph"}, {"to": FREQUENCY}) == [n / (n + 3), 1.0]
     assert _visualised(*true, {"from": None, "to": FREQUENCY}) is None
     assert _visualised(*true, 7) is None
+
+
+@settings(max_examples=examples(300))
+@given(JSON, st.text() | JSON)
+def test_any_formula_has_a_score(named: Any, text: Any) -> None:
+    formula_score(TRUTH, named, text, {"density": 2.0}, 24.0)
 
 
 # --- Every vector of the released code's behaviour, kind by kind ------------------------------------------------------
@@ -289,3 +402,8 @@ def test_vectors_of_the_released_code_agree(kind: str) -> None:
 
 def test_no_kind_of_vector_is_left_out() -> None:
     assert {vector["kind"] for vector in vectors()} == set(CHECKS)
+
+
+def test_the_order_of_shown_names_gives_no_edge_away() -> None:
+    for made in released_suite("7nodes")[:5]:
+        assert list(by_name(values(made.mechanism, released_records(made)[0]))) == sorted(made.mechanism.equations)

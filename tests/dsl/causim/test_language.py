@@ -8,17 +8,24 @@ import subprocess
 import sys
 import time
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from calibrant.dsl.causim.bundle import load_source, noise_support
+from calibrant.dsl.causim.bundle import load_source, module_text, noise_support
 from calibrant.dsl.causim.language import execution_limits as work
 from calibrant.dsl.causim.language.driver import parse, statements
+from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.statements import function
+from calibrant.dsl.causim.language.tables import table
 from calibrant.dsl.causim.model import ModelError, symbol
-from tests.support.causim.bombs import BOMBS, chain
+from tests.support.causim.bombs import BOMBS, chain, wide
+from tests.support.causim.models import bundles
 from tests.support.effort import effort
 
 # --- The language: what Python would do, the limits, and exact noise --------------------------------------------------
@@ -60,11 +67,19 @@ def returned(body: str) -> str:
         ("return {k: v for k, v in zip('ab', [1, 2])}['b']", 2),
         ("return f'{1 + 1}-{True!s}'", "2-True"),
         ("return 1 < 2 < 3 and not 3 < 2", True),
+        ("return 'abc'[::-1][0:2]", "cb"),
+        ("return 7 // 2 + 7 % 4 - -1", 7),
+        ("return 1 / 4", 0.25),
         ("x = [3, 1]\ny = x\ny += [2]\nx.sort()\nreturn str(x)", "[1, 2, 3]"),
         ("return any(c == 'z' for c in 'xyz') and all([1, True])", True),
         ("return max(3, 8, 5) - min([4, 2]) + abs(-1)", 7),
         ("return 'a-b'.split('-')[1].upper().replace('B', 'cc')", "cc"),
+        ("return len({1, 1.0, True})", 1),
         ("z = zip('ab', 'cd')\nn = 0\nfor p in z:\n    n += 1\nfor p in z:\n    n += 10\nreturn n", 2),
+        ("return ('a', 1)", ("a", 1)),
+        ("x: int = 4\nreturn None if x is None else x", 4),
+        ("return [i for i in range(3)] == [0, 1, 2]", True),
+        ("return round(2.675, 2) == 2.67", True),
         ("t = 0.0\nfor x in [0.1] * 10:\n    t += x\nreturn sum([0.1] * 10) == t", True),
     ],
 )
@@ -80,29 +95,50 @@ def test_statements_and_expressions_mean_what_they_mean_in_python(body: str, val
         "return '%1000000000d' % 1",
         "return f'{1:>1000000}'",
         "return 'a' * 10001",
+        "return 'ab' * 10 ** 3",
         "x = []\nx.append(x)\nreturn str(x)",
         "x = []\nfor i in range(60):\n    x = [x]\nreturn x == x[:]",
         "x = (1,)\nfor i in range(60):\n    x = (x, x)\nreturn 1",
+        "x = [0]\nfor i in range(14):\n    x = x + x\nreturn 1",
         "return list(range(100000))",
+        "return sum(range(100000))",
+        "for i in range(100000):\n    pass\nreturn 1",
+        "return [i for i in range(10001)]",
+        "return 'a'.join(['b' * 100] * 200)",
         "return ('a' * 200).replace('a', 'b' * 100)",
         "return 999999999999 * 10",
         "return round(5, -1000000000)",
         "return ''.join({'a', 'b'})",
+        "return str({'a', 'b'})",
+        "for c in {'a', 'b'}:\n    return c",
         "return random.uniform(0, 2) < 1",
+        "return random.random() + 1 < 2",
         "return random.random() < random.random()",
         "return bool(random.random())",
         "return random.choice([])",
         "return random.choices(['a'], weights=[0])[0]",
+        "return random.choices(['a', 'b'], weights=[1])[0]",
+        "return random.sample(['a'], 2)[0]",
         "return random.randint(0, 10 ** 8)",
         "return random.shuffle([1])",
         "return float('nan')",
+        "return float('inf')",
         "return ['a']",
+        "return {'a': 1}",
         "return __name__",
+        "return undefined_name",
         "def inner():\n    return 1\nreturn inner()",
+        "import os\nreturn 1",
         "break",
         "return (lambda: 1)()",
         "return 'a' is 'a'",
+        "x = 1\nreturn x.real",
+        "return print('x')",
         "return sorted([1], key=str)[0]",
+        "return max(*[1, 2])",
+        "return 'a'.encode()",
+        "return [1, 2][5]",
+        "return 1 / 0",
         "return " + "-" * 150 + "1",
     ],
 )
@@ -121,16 +157,34 @@ def test_what_is_outside_the_language_or_its_limits_is_refused_in_one_line(body:
             {"a": "1/5", "b": "3/10", "c": "1/2"},
         ),
         ("r = random.random()\nreturn (r < 0.5) == (0.5 > r)", {True: "1"}),
+        ("return random.random() == 0.5", {False: "1"}),
+        ("return random.random() < 2", {True: "1"}),
+        ("return random.choice('aab')", {"a": "2/3", "b": "1/3"}),
         ("return random.choices('ab', weights=[0.1, 0.2])[0]", {"a": "1/3", "b": "2/3"}),
         ("return random.choices('ab', cum_weights=[1, 4])[0]", {"a": "1/4", "b": "3/4"}),
         ("return ''.join(random.choices('ab', k=2))", {"aa": "1/4", "ab": "1/4", "ba": "1/4", "bb": "1/4"}),
         ("return random.randint(1, 2) + random.randint(1, 2)", {2: "1/4", 3: "1/2", 4: "1/4"}),
         ("return ''.join(random.sample('abc', 2))", dict.fromkeys(["ab", "ac", "ba", "bc", "ca", "cb"], "1/6")),
+        ("return random.getrandbits(1)", {0: "1/2", 1: "1/2"}),
+        ("return random.randrange(5)", dict.fromkeys(range(5), "1/5")),
         ("return max(random.random(), 2)", {2: "1"}),
     ],
 )
 def test_noise_is_exact(body: str, expected: dict[object, str]) -> None:
     assert support(body) == {symbol(value): Fraction(weight) for value, weight in expected.items()}
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=4).filter(any), st.integers(1, 3))
+def test_probabilities_of_weighted_draws_multiply(weights: list[int], draws: int) -> None:
+    letters = "abcd"[: len(weights)]
+    found = support(f"return ''.join(random.choices({letters!r}, weights={weights}, k={draws}))")
+    assert sum(found.values()) == 1
+    total = sum(weights)
+    for text, weight in found.items():
+        expected = Fraction(1)
+        for letter in text.strip('"'):
+            expected *= Fraction(weights[letters.index(letter)], total)
+        assert weight == expected > 0
 
 
 DRIVER = """
@@ -171,6 +225,37 @@ def test_keywords_aliases_and_a_named_result_are_followed() -> None:
     assert [(node.name, node.noise, node.parents) for node in model.nodes] == [("A", "U_A", ()), ("B", "U_B", ("A",))]
 
 
+@given(
+    st.permutations(["a", "b", "u"]),
+    st.lists(
+        st.sampled_from(["a", "b", "u", "a == u", "str(a) + str(b)", "[x for x in (a, b)][0]"]), min_size=1, max_size=4
+    ),
+    st.lists(st.sampled_from(["if a == 1:", "if b != u:", "if u in (1, 'p') and a:", "for c in [a, b]:"]), max_size=3),
+)
+def test_tables_read_argument_by_argument_are_those_of_all_calls(
+    parameters: list[str], returns: list[str], heads: list[str]
+) -> None:
+    lines = []
+    for head, value in zip(heads, returns, strict=False):
+        lines += [f"    {head}", f"        return {value}"]
+    lines.append(f"    return {returns[-1]}")
+    source = (
+        f"def U_A():\n    return 1\ndef f_A({', '.join(parameters)}):\n" + "\n".join(lines) + "\ndef run_once():\n"
+        "    u = U_A()\n    a = f_A(u)\n    return {'A': a}\n"
+    )
+    definition = next(node for node in ast.parse(source).body if getattr(node, "name", "") == "f_A")
+    assert isinstance(definition, ast.FunctionDef)
+    called = function(definition, random=False)
+    values = [[1, "p", None], [True, "q"], ["p", 1]]
+    codes, symbols = table(called, values, symbol, StepBudget())
+    found = {row: symbols[codes[row]] for row in product(*(range(len(own)) for own in values))}
+    direct = {
+        row: symbol(called.call([own[k] for k, own in zip(row, values, strict=True)]))
+        for row in product(*(range(len(own)) for own in values))
+    }
+    assert found == direct
+
+
 # --- Hostile programs and replies: a verdict or one line, and nothing outside the interpreter is touched --------------
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -195,9 +280,14 @@ QUOTE = '"' * 3
         QUOTE + f"\\{QUOTE}" * 40_000,
         QUOTE * 60_001,
         "(" * 199_000,
+        "'" * 199_001,
         "\\\n" * 90_000,
+        "x\n" * 90_000,
         "def f():\n" + " return 1\n" * 19_000,
+        "if 1:\n pass\nel" + "if 1:\n pass\nel" * 10_000,
         "x = " + "[" * 199_000,
+        "#" * 199_000,
+        "\u0131" * 90_000,
         "\x00",
         "a" * 200_001,
     ],
@@ -224,6 +314,12 @@ def test_large_sources_are_settled_soon(source: str) -> None:
 def test_modules_parse_to_what_python_parses_them_to(source: str) -> None:
     expected = ast.parse(source.removeprefix("\ufeff")).body
     assert [ast.dump(node) for node in statements(source)] == [ast.dump(node) for node in expected]
+
+
+def test_the_modules_of_the_vectors_parse_to_what_python_parses_them_to() -> None:
+    for bundle in bundles().values():
+        text = module_text(bundle)
+        assert [ast.dump(node) for node in statements(text)] == [ast.dump(node) for node in ast.parse(text).body]
 
 
 # --- Programs that ask for too much: one line within seconds and a gigabyte, whatever part of them it is --------------
@@ -258,6 +354,12 @@ def outcomes() -> dict[str, Any]:
     return {line["name"]: line for line in lines}
 
 
+def test_there_are_bombs_of_every_kind(outcomes: dict[str, Any]) -> None:
+    assert list(outcomes) == LOADED
+    assert set(BOMBS) >= {*LOADED, *MUST_BE_REFUSED}
+    assert len(BOMBS) >= 60
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("name", LOADED)
 def test_a_bomb_is_refused_in_one_line_or_harmless(name: str, outcomes: dict[str, Any]) -> None:
@@ -277,6 +379,14 @@ def test_the_budget_is_of_the_whole_program(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(load_source(few)) == 2
     with pytest.raises(Unsupported, match="reading the program takes more than 40000 steps"):
         load_source(many)
+
+
+def test_tables_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = (wide(2, n, "return random.choice(range(50))", "return 1 if p0 == p1 and u else 0") for n in (1, 2))
+    monkeypatch.setattr(work, "MAX_ENTRIES", 8_000)  # a child's table has 5,000
+    assert len(load_source(one)) == 3
+    with pytest.raises(Unsupported, match="8000 combinations of arguments together"):
+        load_source(two)
 
 
 def test_each_intervention_has_the_budget_again_and_is_refused_beyond_it(monkeypatch: pytest.MonkeyPatch) -> None:

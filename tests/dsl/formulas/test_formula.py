@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.errors import TableError
@@ -20,6 +20,7 @@ from calibrant.dsl.formulas.formula import (
     Operator,
     apply,
     constant,
+    fold,
     rename,
     var,
 )
@@ -29,6 +30,8 @@ from calibrant.dsl.formulas.table import (
     PartialTable,
     TruthTable,
     cofactor,
+    complete,
+    constant_table,
     depends_on,
     flip,
     from_formula,
@@ -43,7 +46,7 @@ from calibrant.dsl.formulas.table import (
     support,
     unpack_bits,
 )
-from calibrant.dsl.formulas.text import Grammar, canonical_formula, parse, render, split_arguments
+from calibrant.dsl.formulas.text import STANDARD, Grammar, canonical_formula, parse, render, split_arguments
 from calibrant.dsl.text import is_name, natural_key
 from tests.support.effort import examples
 from tests.support.replayscm.brute_force import (
@@ -52,16 +55,51 @@ from tests.support.replayscm.brute_force import (
     Tree,
     assignments,
     table_bits,
+    tree_depth,
+    tree_nodes,
     tree_of,
     truth,
 )
-from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, partial_tables, trees, truth_tables
+from tests.support.replayscm.strategies import FULL_GRAMMAR, NAMES, formula_of, partial_tables, trees, truth_tables
 from tests.support.shared import shared_records
 
 # --- Formulas, their fold and the operator table, against nested tuples that are evaluated recursively ----------------
 SOME_NAMES = ("X1", "X2", "X3", "Y")
 SOME_TREES = trees(SOME_NAMES, grammar=FULL_GRAMMAR, max_size=20)
 EXHAUSTIVE_ARITY = 5
+
+
+@given(SOME_TREES)
+@settings(deadline=None, max_examples=examples(150))
+def test_measures_are_those_of_the_tree(tree: Tree) -> None:
+    formula = formula_of(tree)
+    nodes = list(tree_nodes(tree))
+    operators = [node[0] for node in nodes if isinstance(node, tuple)]
+    assert formula.size == len(nodes)
+    assert formula.depth == tree_depth(tree)
+    assert formula.mentioned == {node for node in nodes if isinstance(node, str)}
+    assert list(formula.variables) == [name for name in SOME_NAMES if name in formula.mentioned]
+    assert formula.operator_counts == {operator: operators.count(operator) for operator in operators}
+
+
+@given(SOME_TREES)
+@settings(deadline=None, max_examples=examples(100))
+def test_fold_sees_every_argument_in_its_place(tree: Tree) -> None:
+    def rebuilt(node: Apply, arguments: object) -> Tree:
+        assert isinstance(arguments, list)
+        return (node.operator, tuple(arguments))
+
+    assert fold(formula_of(tree), lambda atom: atom, rebuilt) == tree
+    assert tree_of(formula_of(tree)) == tree
+
+
+@given(SOME_TREES)
+@settings(deadline=None, max_examples=examples(150))
+def test_evaluation_on_bit_vectors_is_evaluation_in_every_row(tree: Tree) -> None:
+    rows = range(1 << len(SOME_NAMES))
+    columns = {name: sum((r >> i & 1) << r for r in rows) for i, name in enumerate(SOME_NAMES)}
+    mask = (1 << len(rows)) - 1
+    assert formula_of(tree).evaluate(columns.__getitem__, mask) == table_bits(tree, SOME_NAMES)
 
 
 def test_depth_costs_no_stack() -> None:
@@ -151,6 +189,11 @@ def test_what_is_not_a_name(token: str) -> None:
     assert not is_name(token)
 
 
+@pytest.mark.parametrize("token", [*NAMES, "_", "x", "A0_b"])
+def test_what_is_a_name(token: str) -> None:
+    assert is_name(token)
+
+
 # --- Truth tables, row by row against their definitions ---------------------------------------------------------------
 # Class counts: functions of n variables up to permutation, OEIS A003180 (4, 12, 80, 3984 for n = 1..4); up to NPN
 # equivalence, OEIS A000370 and Harrison 1965 (2, 4, 14, 222).
@@ -168,6 +211,40 @@ def _values(table: TruthTable) -> list[bool]:
 
 
 # --- constructors and bit order ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("digits", "num_vars", "table"),
+    [
+        ("a", 2, projection(0, 2)),
+        ("c", 2, projection(1, 2)),
+        ("8", 2, projection(0, 2) & projection(1, 2)),
+        ("aa", 3, projection(0, 3)),
+        ("cc", 3, projection(1, 3)),
+        ("f0", 3, projection(2, 3)),
+        ("e8", 3, from_formula(parse("(or (and a b) (and a c) (and b c))"), ("a", "b", "c"))),
+        ("96", 3, from_formula(parse("(xor a b c)"), ("a", "b", "c"))),
+        ("81", 3, from_formula(parse("(iff a b c)"), ("a", "b", "c"))),
+        ("ca", 3, from_formula(parse("(if c a b)", FULL_GRAMMAR), ("b", "a", "c"))),
+        ("ff00", 4, projection(3, 4)),
+        ("ffffffff00000000", 6, projection(5, 6)),
+        ("ffffffffffffffff0000000000000000", 7, projection(6, 7)),
+        ("2", 1, projection(0, 1)),
+        ("1", 0, constant_table(True, 0)),
+        ("0", 3, constant_table(False, 3)),
+        ("ffff", 4, constant_table(True, 4)),
+    ],
+)
+def test_hex_facts(digits: str, num_vars: int, table: TruthTable) -> None:
+    assert TruthTable(num_vars, int(digits, 16)) == table
+    assert table.hex == digits.rjust(max(1, num_rows(num_vars) // 4), "0")
+
+
+@pytest.mark.parametrize("num_vars", [1, 2, 3, 6, 7, 10])
+def test_a_projection_is_its_variable(num_vars: int) -> None:
+    for i in range(num_vars):
+        table = projection(i, num_vars)
+        assert all(table[row] == bool(row >> i & 1) for row in range(num_rows(num_vars)))
 
 
 @given(trees(("a", "b", "c", "d"), grammar=FULL_GRAMMAR, max_size=15), st.permutations(("a", "b", "c", "d")))
@@ -197,6 +274,19 @@ def test_rows_beyond_the_table_are_not_read_from_words() -> None:
 
 
 @given(_triples())
+@settings(deadline=None, max_examples=examples(120))
+def test_boolean_algebra(tables: tuple[TruthTable, ...]) -> None:
+    a, b, c = tables
+    zero, one = constant_table(False, a.num_vars), constant_table(True, a.num_vars)
+    assert (~~a, a | ~a, a & ~a) == (a, one, zero)
+    assert (a & one, a | zero, a & zero, a | one) == (a, a, zero, one)
+    assert (a & (a | b), a | (a & b)) == (a, a)
+    assert (a & (b | c), a | (b & c)) == ((a & b) | (a & c), (a | b) & (a | c))
+    assert (~(a & b), ~(a | b)) == (~a | ~b, ~a & ~b)
+    assert (a ^ b, a ^ one, a ^ a, (a ^ b) ^ c) == ((a & ~b) | (~a & b), ~a, zero, a ^ (b ^ c))
+
+
+@given(_triples())
 @settings(deadline=None, max_examples=examples(60))
 def test_the_algebra_is_that_of_each_row(tables: tuple[TruthTable, ...]) -> None:
     a, b, _ = tables
@@ -212,20 +302,31 @@ def test_the_algebra_is_that_of_each_row(tables: tuple[TruthTable, ...]) -> None
     "make",
     [
         lambda: TruthTable(2, 0x10),
+        lambda: TruthTable(2, -1),
         lambda: TruthTable(-1, 0),
         lambda: TruthTable(MAX_TABLE_VARS + 1, 0),
         lambda: projection(0, 2) & projection(0, 3),
+        lambda: projection(0, 2) | projection(0, 1),
+        lambda: projection(0, 2) ^ projection(0, 3),
         lambda: projection(0, 2)[4],
+        lambda: projection(0, 2)[-1],
         lambda: projection(2, 2),
+        lambda: projection(-1, 2),
         lambda: permute(projection(0, 2), (0, 0)),
         lambda: permute(projection(0, 2), (0,)),
         lambda: from_formula(parse("X1"), [f"X{i}" for i in range(MAX_TABLE_VARS + 1)]),
     ],
-    ids=range(9),
+    ids=range(14),
 )
 def test_what_no_table_can_mean_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(TableError):
         make()
+
+
+def test_the_largest_table() -> None:
+    table = projection(MAX_TABLE_VARS - 1, MAX_TABLE_VARS)
+    assert (table.bits.bit_count(), table[2**15 - 1], table[2**15]) == (2**15, False, True)
+    assert table.words().shape == (1024,)
 
 
 # --- variables ---------------------------------------------------------------------------------------------------
@@ -316,6 +417,13 @@ def test_open_rows_count_the_functions_that_agree(partial: PartialTable) -> None
     assert len(agreeing) == 2**partial.num_open
 
 
+def test_a_complete_table_admits_one_function() -> None:
+    majority = TruthTable(3, 0xE8)
+    assert (complete(majority).num_open, complete(majority).agrees(majority)) == (0, True)
+    assert not complete(majority).agrees(~majority)
+    assert PartialTable(3, 0, 0).num_open == 8
+
+
 # --- the published normal form -----------------------------------------------------------------------------------
 
 TABLE_NAMES = ("X1", "X2", "X10")
@@ -329,6 +437,13 @@ def test_the_normal_form_means_the_same(tree: Tree) -> None:
     assert table_bits(tree_of(canonical_formula(formula_of(tree))), TABLE_NAMES) == table_bits(tree, TABLE_NAMES)
 
 
+@given(TABLE_TREES | REDUNDANT_TREES)
+@settings(deadline=None, max_examples=examples(300))
+def test_the_normal_form_is_its_own_normal_form(tree: Tree) -> None:
+    once = canonical_formula(formula_of(tree))
+    assert canonical_formula(once) == once
+
+
 def test_the_normal_form_of_every_published_vector() -> None:
     legal = [vector for vector in shared_records("dsl_vectors.jsonl") if vector["expect"]["ok"]]
     assert len(legal) == 291
@@ -339,6 +454,29 @@ def test_the_normal_form_of_every_published_vector() -> None:
         assert formula.size == vector["expect"]["canonicalAstSizeFYI"], vector["id"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [  # the published generator's rules
+        ("(not (not X1))", "X1"),
+        ("(and X10 (and X2 X1))", "(and X1 X2 X10)"),
+        ("(or X1 X1)", "X1"),
+        ("(xor X1 X2 X1)", "X2"),
+        ("(xor X1 X1)", "0"),
+        ("(iff X1 X1 X2)", "(iff X1 X2)"),
+        ("(iff X1 X1)", "1"),
+        ("(iff X1 0 1)", "0"),
+        ("(iff X1 1)", "(iff X1 1)"),
+        ("(iff X1 (iff X2 X10))", "(iff X1 (iff X2 X10))"),
+        ("(not (xor X1 X2))", "(not (xor X1 X2))"),
+        ("(not (and X1 X2))", "(not (and X1 X2))"),
+        ("(and 1 X1)", "X1"),
+        ("(or (not X2) (and X2 X1) X1)", "(or X1 (and X1 X2) (not X2))"),
+    ],
+)
+def test_the_rules_one_by_one(text: str, expected: str) -> None:
+    assert render(canonical_formula(parse(text, Grammar(STANDARD.operators, allow_constants=True)))) == expected
+
+
 @given(TABLE_TREES)
 @settings(deadline=None, max_examples=examples(60))
 def test_arguments_are_split_where_they_were_joined(tree: Tree) -> None:
@@ -347,7 +485,6 @@ def test_arguments_are_split_where_they_were_joined(tree: Tree) -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=200))
-@example([1] * 100)
 def test_flags_are_bits_and_back(flags: list[int]) -> None:
     bits = pack_bits(np.array(flags, np.int64))
     assert bits == sum(1 << i for i, flag in enumerate(flags) if flag)

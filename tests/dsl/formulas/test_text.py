@@ -1,11 +1,11 @@
-"""Mechanism texts: the published vectors, texts as people write them, and what is refused."""
+"""Mechanism texts: the published vectors, and round trips between texts and formulas. Errors: test_text_errors."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import suppress
 from itertools import product
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +24,7 @@ from tests.support.replayscm.brute_force import Tree
 from tests.support.replayscm.strategies import (
     FULL_GRAMMAR,
     SPACES,
+    any_formulas,
     formula_of,
     formulas,
     grammars,
@@ -86,6 +87,14 @@ def test_illegal_vectors_are_refused_for_the_published_reason() -> None:
         assert vector["expression"].startswith(error.token, error.position), vector["id"]
 
 
+@given(any_formulas(max_size=25))
+@settings(deadline=None, max_examples=examples(150))
+def test_what_is_rendered_parses_back(formula: Formula) -> None:
+    text = render(formula)
+    assert parse(text, FULL_GRAMMAR, formula.variables) == formula
+    assert " ".join(text.replace("(", " ( ").replace(")", " ) ").split()).replace("( ", "(").replace(" )", ")") == text
+
+
 @given(names().flatmap(lambda over: trees(over, grammar=FULL_GRAMMAR, max_size=10)), st.data())
 @settings(deadline=None, max_examples=examples(150))
 def test_spacing_and_parenthesised_atoms_do_not_matter(tree: Tree, data: st.DataObject) -> None:
@@ -106,7 +115,49 @@ def test_only_the_standard_operators_are_allowed_unless_others_are_listed() -> N
         parse("(not X1)", Grammar(()))
 
 
-# --- Formulas as people write them ------------------------------------------------------------------------------------
+# --- Formulas as people write them, read back by Python's own rules of precedence -------------------------------------
+
+
+class Bit(SimpleNamespace):
+    """A bit under Python's operators: ~ binds tightest, as `not` does in what `infix` writes."""
+
+    value: bool
+
+    def __invert__(self) -> Bit:
+        return Bit(value=not self.value)
+
+    def __and__(self, other: Bit) -> Bit:
+        return Bit(value=self.value and other.value)
+
+    def __or__(self, other: Bit) -> Bit:
+        return Bit(value=self.value or other.value)
+
+    def __xor__(self, other: Bit) -> Bit:
+        return Bit(value=self.value != other.value)
+
+    def __lshift__(self, other: Bit) -> Bit:  # iff
+        return Bit(value=self.value == other.value)
+
+
+def _calls(name: str) -> object:
+    return lambda *bits: Bit(value=OPERATORS[name].truth([bit.value for bit in bits]))
+
+
+def read_by_python(text: str, row: dict[str, int]) -> int:
+    spelled = f" {text} ".replace("not ", "~").replace(" and ", " & ").replace(" or ", " | ").replace(" xor ", " ^ ")
+    names = {name: Bit(value=bool(bit)) for name, bit in row.items()}
+    calls = {f"call_{name}": _calls(name) for name in OPERATORS}
+    for name in OPERATORS:
+        spelled = spelled.replace(f"{name}(", f"call_{name}(")
+    return int(eval(spelled.replace(" iff ", " << "), {}, names | calls).value)
+
+
+@given(formulas(("X1", "X2", "X3", "X4")))
+def test_infix_means_the_same(formula: Formula) -> None:
+    names = formula.variables[:4]
+    for bits in product((0, 1), repeat=len(names)):
+        row = dict.fromkeys(formula.variables, 0) | dict(zip(names, bits, strict=True))
+        assert read_by_python(infix(formula), row) == evaluate(formula, row)
 
 
 def test_infix_has_few_parentheses() -> None:
@@ -259,6 +310,19 @@ def test_any_text_is_a_formula_or_a_located_error(text: str, grammar: Grammar) -
         assert set(formula.operator_counts) <= set(grammar.operators)
 
 
+@given(st.data())
+@settings(deadline=None, max_examples=examples(150))
+def test_a_damaged_formula_is_refused_at_a_token(data: st.DataObject) -> None:
+    """Taking any one parenthesis out of a compound formula leaves no formula."""
+    tree = data.draw(trees(("X1", "X2"), max_size=10).filter(lambda tree: isinstance(tree, tuple)))
+    text = data.draw(spellings(tree))
+    place = data.draw(st.sampled_from([i for i, character in enumerate(text) if character in "()"]))
+    damaged = text[:place] + " " + text[place + 1 :]
+    with pytest.raises(ParseError) as caught:
+        parse(damaged)
+    _check_fields(caught.value, damaged)
+
+
 def _calls_to_parse(text: str) -> int:
     """Return the number of function calls that parsing makes: a measure of work that no busy machine disturbs."""
     calls = 0
@@ -336,6 +400,12 @@ def test_hostile_characters_are_refused_in_one_line(text: str, kind: str) -> Non
     assert _refusal(text).kind == kind
 
 
+def test_work_grows_with_the_number_of_tokens() -> None:
+    small, middle, large = (_calls_to_parse("(and" + " (not X1)" * n + ")") for n in (1_000, 2_000, 4_000))
+    assert large - middle <= 2 * (middle - small) + 50
+    assert large <= 20 * 4_000
+
+
 def test_the_longest_text_is_read() -> None:
     num_arguments = (MAX_TEXT - len("(xor)")) // len(" X1")
     text = "(xor" + " X1" * num_arguments + ")"
@@ -360,6 +430,11 @@ def test_how_deep_operators_may_nest(chain: str) -> None:
     assert parse(render(formula)) == formula
     error = _refusal(opening * (DEEPEST + 1) + atom + closing * (DEEPEST + 1))
     assert (error.kind, error.position) == ("too_deep", len(opening) * DEEPEST)
+
+
+@pytest.mark.parametrize("character", ["\u200b", "\ufeff", "\u2060", ",", ";", "\0"], ids=ascii)
+def test_other_characters_do_not_separate(character: str) -> None:
+    assert _refusal(f"(and X1{character}X2 X1)").kind == "invalid_symbol"
 
 
 # --- The fast reader of ordinary spellings gives what the full parser gives, and refuses what it refuses -------------

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic.files.midas import (
@@ -28,6 +32,7 @@ from calibrant.dsl.logic.files.networks import (
 )
 from calibrant.dsl.logic.item import Edge, Experiment, Model, Setup, class_edges, parse_clause
 from calibrant.dsl.networks.edge_tables import MAX_EDGES
+from tests.support.effort import examples
 from tests.support.shared import shared_file, shared_records
 
 PRIOR = (Edge("a", 1, "b"), Edge("b", -1, "r"), Edge("abci", 1, "r"))
@@ -259,6 +264,10 @@ def test_readings_outside_0_to_1(normalise: Normalisation, values: object, range
     )
 
 
+def test_a_note_if_there_is_no_cell_line() -> None:
+    assert "CellLine" in parse_midas("TR:a,DA:ALL,DV:r\n1,30,1\n").notes[0]
+
+
 def test_candidates_in_their_order(tmp_path: Path) -> None:
     path = tmp_path / "setup.json"
     path.write_text('{"stimuli": ["a", "b"], "inhibitors": ["i", "j"], "readouts": ["r"]}')
@@ -303,6 +312,11 @@ def test_networks_that_are_refused(old: str, new: str, problem: str) -> None:
     assert problem.replace("v<-!b+a", "v<-a+!b") in str(refused.value) or problem in str(refused.value)
 
 
+def test_a_clause_of_several_columns() -> None:
+    models = parse_networks("v<-a+b,v<-b+a,w<-a\n1,0,0\n0,1,0\n0,0,1\n")
+    assert [sorted(map(str, entry.model)) for entry in models] == [["v<-a+b"], ["v<-a+b"], ["w<-a"]]
+
+
 def test_bnet() -> None:
     model: Model = frozenset(map(parse_clause, ["v<-a+!b", "v<-c", "w<-!v"]))
     text = bnet_text(model, ["v", "w", "x"], ["a", "b", "c"])
@@ -315,3 +329,66 @@ def test_bnet() -> None:
         "w, !v",
         "x, 0",
     ]
+
+
+READERS: list[tuple[Callable[[str], object], str]] = [
+    (parse_sif, "a 1 b c\r\nb -1 r\r"),
+    (lambda text: parse_midas(text, 30, PRIOR), MIDAS),
+    (parse_midas, MIDAS),
+    (parse_clamps, "TR:a,TR:bi\n1,1\n"),
+    (parse_setup, '{"stimuli": ["a"], "inhibitors": ["b"], "readouts": ["r"]}'),
+    (parse_networks, NETWORKS),
+]
+PIECES = [
+    "\r",
+    "\n",
+    ",",
+    '"',
+    "TR:",
+    "DA:ALL",
+    "DV:",
+    "1",
+    "-1",
+    "nan",
+    "1e999",
+    "<-",
+    "+",
+    "!",
+    "(",
+    "\0",
+    "\u2028",
+    "é",
+]
+
+
+def problem_of(call: Callable[[], object]) -> str:
+    """Return the message of a refusal, "" for a result; any other error passes through."""
+    try:
+        call()
+    except PoolError as error:
+        return str(error)
+    return ""
+
+
+@settings(deadline=None, max_examples=examples(400))
+@given(st.sampled_from(READERS), st.randoms(use_true_random=False), st.text(max_size=40))
+def test_any_text_gives_a_result_or_one_line(
+    reader: tuple[Callable[[str], object], str], rng: random.Random, text: str
+) -> None:
+    parse, sample = reader
+    damaged = sample
+    for _ in range(rng.randint(0, 4)):
+        start = rng.randrange(len(damaged) + 1)
+        damaged = damaged[:start] + rng.choice([*PIECES, text, ""]) + damaged[start + rng.randint(0, 3) :]
+    problem = problem_of(lambda: parse(damaged))
+    assert problem == "" or problem.isprintable()
+
+
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=60))
+def test_a_file_of_any_bytes_gives_a_result_or_one_line(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    for read in (read_sif, read_networks, read_candidates):
+        problem = problem_of(lambda read=read: read(path))  # type: ignore[misc]
+        assert problem == "" or problem.isprintable()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -11,11 +13,12 @@ from math import log2
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.episode import Step, TranscriptError, replay_transcript
+from calibrant.dsl.episode import ActionError, Step, TranscriptError, replay_transcript
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.episode import (
@@ -29,7 +32,9 @@ from calibrant.dsl.replayscm.episode import (
 )
 from calibrant.dsl.replayscm.extensions.extension import Prior, num_essential_functions, parent_weights
 from calibrant.dsl.replayscm.extensions.reference import (
+    EvidenceWorld,
     all_interventions,
+    enumerate_scms,
     posterior_weights,
     replay_row,
     visible_rows,
@@ -46,6 +51,7 @@ from calibrant.dsl.replayscm.extensions.scores import (
     world_rows,
 )
 from calibrant.dsl.replayscm.item import Problem
+from calibrant.dsl.replayscm.pools.files import as_written, record_from_problem
 from calibrant.dsl.replayscm.pools.records import problem_from_record
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.submission import Rejection
@@ -114,6 +120,14 @@ def test_candidates_of_every_episode_vector() -> None:
     assert num_candidates(10, 3) == 1_161
 
 
+def test_items_come_back_from_their_records() -> None:
+    for line in list(frontier_vectors("episode"))[::10]:
+        problem = problem_of(line)
+        again = as_written(problem)
+        assert again == problem
+        assert msgspec.json.encode(record_from_problem(again)) == msgspec.json.encode(record_from_problem(problem))
+
+
 def test_a_transcript_is_verified_and_a_forged_row_is_noticed() -> None:
     line = next(line for line in frontier_vectors("episode") if line["item"]["noise"] != "0")
     problem = problem_of(line)
@@ -126,6 +140,73 @@ def test_a_transcript_is_verified_and_a_forged_row_is_noticed() -> None:
     forged = [episode.steps[0], Step({"do": {}}, {**reading, "rows": flipped}, "", 1)]
     with pytest.raises(TranscriptError, match="step 1: reading"):
         replay_transcript(ScmEpisode(problem), forged)
+
+
+def test_twins_answer_alike_until_their_readings_differ() -> None:
+    """Two items that differ in what is sealed: bytes of steps are equal as long as their rows are."""
+    lines = [line for line in frontier_vectors("episode") if line["item"]["noise"] == "0"]
+    line = next(line for line in lines if line["item"]["allowance"]["contexts"] == "all")
+    problem = problem_of(line)
+    twin = replace(problem, sealed=replace(problem.sealed, seed=123, labels={"stratum": "other"}))
+    first, second = ScmEpisode(problem), ScmEpisode(twin)
+    actions: list[dict[str, Any]] = [
+        {"do": {}},
+        {"do": {"X1": 2}},
+        {"do": {"X1": 1}},
+        {"look": 1},
+        {"submit": {"mechanisms": {}}},
+    ]
+    for action in actions:
+        first.act(action)
+        second.act(action)
+    assert json.dumps([repr(step) for step in first.steps]) == json.dumps([repr(step) for step in second.steps])
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 2)
+    | st.floats()
+    | st.sampled_from(["X1", "X2", "H1", "01", "1/10", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["do", "submit", "contexts", "mechanisms", "noise", "forecast", "X1", "X3", "H1", "x"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+def _episodes() -> Iterator[Any]:
+    for line in list(frontier_vectors("episode"))[::30]:
+        yield problem_of(line)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(json_values, max_size=4), st.integers(0, 4))
+def test_no_action_raises_and_refusals_change_nothing(actions: list[Any], number: int) -> None:
+    problems = _problems()
+    episode = ScmEpisode(problems[number % len(problems)])
+    for action in actions:
+        before = episode.left, episode.closed
+        step = episode.act(action)
+        if step.refused:
+            assert (episode.left, episode.closed, step.cost, step.reading) == (*before, 0, None)
+            assert "\n" not in step.refused
+        else:
+            assert set(action) & {"do", "submit"}
+
+
+_CACHE: list[Any] = []
+
+
+def _problems() -> list[Any]:
+    if not _CACHE:
+        _CACHE.extend(_episodes())
+    return _CACHE
 
 
 def _line() -> dict[str, Any]:
@@ -169,6 +250,13 @@ def test_what_is_not_supported_is_refused_in_one_line(changes: dict[str, Any], f
     assert "\n" not in str(error.value)
 
 
+def test_the_kind_of_episodes_is_named_where_an_allowance_has_another() -> None:
+    with pytest.raises(
+        PoolError, match=r"kind CAL_A_SCM_EPISODE, and only that, has an allowance .*has kind CIND_A_SCM"
+    ):
+        problem_from_record(record_of(_line(), kind="CIND_A_SCM"))
+
+
 def test_the_setting_names_the_extensions() -> None:
     settings_of_lines = {problem_of(line).setting for line in frontier_vectors("episode")}
     assert settings_of_lines == {
@@ -185,11 +273,29 @@ def test_plain_replay_does_not_score_an_episode() -> None:
 
 
 # --- The dialogue: prompts state what is disclosed and nothing sealed, replies act by their last marked line ----------
+NAMES = ("plain0", "noise0", "hidden0", "chosen0", "drawn0", "ordered0")
 
 
 def _dialogue(kind: str, **changes: Any) -> TextDialogue:
     line = next(x for x in frontier_vectors("episode") if x["id"].endswith(f"-{kind}"))
     return TextDialogue(ScmEpisode(problem_of(line, **changes)))
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_prompt_is_one_of_disclosed_fields(kind: str) -> None:
+    dialogue = _dialogue(kind)
+    text = dialogue.prompt()
+    extension = dialogue.episode.task.extension
+    assert extension is not None
+    for variable in extension.variables:
+        assert variable in text
+    assert ("H1 (a function of" in text) == (kind == "hidden0")
+    assert ("is flipped with probability" in text) == (kind == "noise0")
+    assert ('"contexts"' in text) == (kind == "chosen0")
+    assert "World 0 (nothing is set):" in text
+    assert f"{dialogue.episode.left} worlds left." in text
+    example = read_reply(text[: text.index('ACTION: {"submit"')])
+    assert dialogue.episode.act(example).refused == ""
 
 
 def test_the_last_marked_line_acts() -> None:
@@ -205,6 +311,18 @@ def test_the_last_marked_line_acts() -> None:
     assert dialogue.reply("ACTION: {}") == "The episode is over."
 
 
+def test_replies_are_limited() -> None:
+    dialogue = _dialogue("plain0")
+    extension = dialogue.episode.task.extension
+    assert extension is not None
+    assert extension.allowance is not None
+    for _ in range(2 * extension.allowance.worlds + 10):
+        assert not dialogue.closed
+        dialogue.reply("hm")
+    assert dialogue.closed
+    assert not dialogue.episode.closed
+
+
 def test_a_grid_and_a_forecast_are_stated() -> None:
     noise = {"shared": [["0", "1/2"], ["1/10", "1/2"]]}
     line = next(x for x in frontier_vectors("episode") if x["id"].endswith("-noise0"))
@@ -217,6 +335,14 @@ def test_a_grid_and_a_forecast_are_stated() -> None:
     grid = _dialogue("noise0", noise=noise).prompt()
     assert "one of 0 (probability 1/2), 1/10 (probability 1/2)" in grid
     assert '"noise": "0"' in grid
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_no_reply_raises(head: str, tail: str) -> None:
+    for text in (head, f"{head}\nACTION:{tail}", f"ACTION: {tail}"):
+        with suppress(ActionError):
+            assert isinstance(read_reply(text), dict)
 
 
 # --- Legal maps, clean replay, training match and proper scores against gold's exact law ------------------------------
@@ -393,6 +519,15 @@ def _check(line: dict[str, Any]) -> None:
     if "meanings" in expect:
         meanings = {visible_rows(scm_class, mechanisms) for mechanisms, weight in weighed if weight}
         assert len(meanings) == expect["meanings"]
+
+
+def test_clean_rows_admit_only_tables_that_agree() -> None:
+    line = next(line for line in frontier_vectors("noise") if line["noise"] == "1/3" and "query" in line)
+    scm_class = class_of(line["class"], line["noise"])
+    query = EvidenceWorld(line["query"]["do"], tuple(line["query"]["rows"]), is_clean=True)
+    weighed = posterior_weights(scm_class, [query])
+    agreeing = sum(1 for _, weight in weighed if weight)
+    assert 0 < agreeing < sum(1 for _ in enumerate_scms(scm_class))
 
 
 @pytest.mark.parametrize(("num_parents", "count"), [(0, 2), (1, 2), (2, 10), (3, 218), (4, 64594)])

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant.dsl.replayscm.extraction
+from calibrant.dsl.memory import CacheBudget
 from calibrant.dsl.replayscm import extraction
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, PLAIN, Extraction, Kind, extract_published, paper
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.dsl.replayscm.score import Evaluator
+from tests.dsl.test_json_objects import jsonish
 from tests.support.effort import examples
 from tests.support.replayscm.strategies import answer_of, legal_maps, problems
 from tests.support.shared import shared_file, shared_records
@@ -213,14 +215,18 @@ def test_why_there_is_no_candidate(kind: Kind, text: str) -> None:
     [
         (MAP, True),
         (f"{MAP}\n", True),
+        (f"{MAP}\r\n", True),
         ('{"a": 1, "b": "line\\nbreak"}', True),
         (f" {MAP}", False),
+        (f"\n{MAP}", False),
         (f"{MAP} ", False),
         (f"{MAP}\u00a0", False),
         (json.dumps(json.loads(MAP), indent=1), False),
         ('{"mechanisms":\r{}}', False),
         (f"[{MAP}]", False),
+        (f"{MAP}.", False),
         (f"```json\n{MAP}\n```", False),
+        (f"{MAP}{MAP}", False),
         (f"\ufeff{MAP}", False),
     ],
 )
@@ -237,6 +243,41 @@ def test_an_answer_and_nothing_else_is_decoded_once(monkeypatch: pytest.MonkeyPa
     for text in (f"{{ {MAP}", f"{MAP} {{", f"see {MAP}{MAP}", 'see {"mechanisms":{},"a":"{}"}'):
         with pytest.raises(NameError):
             paper(text, "scm")
+
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize("rule", EXTRACTORS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"mechanisms":' * DEEP + "1" + "}" * DEEP,
+        "[" * DEEP + MAP + "]" * DEEP,
+        '{"a":' * DEEP,
+        '{"mechanisms":{"X3":' + "1" * DEEP + "}}",
+        '{"mechanisms":{"X3":"' + "\0" * DEEP + '"}}',
+        "\ud800" * DEEP + "{",
+    ],
+    ids=range(6),
+)
+def test_hostile_texts_have_an_outcome(rule: str, text: str) -> None:
+    found = EXTRACTORS[rule](text, "scm")
+    assert bool(found.candidates) == (found.failure is None)
+    assert not found.strict_json
+
+
+@settings(max_examples=examples(300))
+@given(jsonish(), st.sampled_from(KINDS))
+def test_there_are_candidates_or_a_failure(text: str, kind: Kind) -> None:
+    protocol, release = paper(text, kind), extract_published(text, kind)
+    assert bool(protocol.candidates) == (protocol.failure is None)
+    assert bool(release.candidates) == (release.failure is None)
+    assert protocol.candidates or not release.candidates  # what the released scorer can read, the protocol's rule can
+
+
+def test_rules_are_chosen_by_name() -> None:
+    assert dict(EXTRACTORS) == {"paper": paper, "published": extract_published}
 
 
 # --- What is read quickly or met again has the verdict that the rules give to it when it is read in full, for once ----
@@ -351,3 +392,14 @@ def test_a_verdict_is_the_same_with_and_without_what_was_kept(data: st.DataObjec
         again = kept.score_text(text)
         assert again.to_dict() == alone.to_dict()
         assert (again.answer, again.strict_json, again.model) == (alone.answer, alone.strict_json, alone.model)
+
+
+def test_a_full_store_begins_anew_and_long_texts_are_not_kept() -> None:
+    budget = CacheBudget(3, max_chars=5)
+    one, other = budget.new_cache(), budget.new_cache()
+    for cache, text in ((one, "a"), (other, "b"), (one, "c")):
+        budget.store(cache, text, text)
+    budget.store(one, "longer", "longer")
+    assert (dict(one.newer), dict(other.newer)) == ({"a": "a", "c": "c"}, {"b": "b"})
+    budget.store(other, "d", "d")
+    assert (dict(one.newer), dict(other.newer)) == ({}, {"d": "d"})

@@ -45,7 +45,7 @@ from calibrant.solvers.blickets.learner import (
 )
 from calibrant.solvers.blickets.space import Sequences, Sets, StaticSpace
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
-from tests.support.benchmarks.blickets import items, static_item
+from tests.support.benchmarks.blickets import Twin, items, static_item
 from tests.support.effort import examples
 
 LEARNERS: dict[str, Callable[[Task], Learner]] = {
@@ -125,7 +125,7 @@ def _noisy() -> list[BlicketItem]:
     task = Task(tuple("ABCDE"), 75)
     return [
         BlicketItem("p", Condition.STOCHASTIC, task, Sealed((_conjunction(pair),), p=0.7, noise_seed=seed))
-        for seed in range(10)
+        for seed in range(30)
         for pair in PAIRS
     ]
 
@@ -138,10 +138,13 @@ def _unswitched() -> list[BlicketItem]:
     ("learner", "made", "steps"),
     [
         ("switch", _moderated(3, hard=False), 15.5),
+        ("switch", _moderated(5, hard=False), 17.0),
         ("switch", _moderated(3, hard=True), 16.1),
         ("seek", _moderated(3, hard=False), 15.9),
+        ("seek", _moderated(5, hard=False), 23.0),
         ("seek", _moderated(3, hard=True), 16.6),
         ("order", _ordered(5, 2), 11.7),
+        ("order", _ordered(4, 2), 8.7),
         ("order", _ordered(4, 3), 16.1),
     ],
 )
@@ -198,6 +201,19 @@ def test_ways_begin_with_moves_that_come_nearer(n: int) -> None:
             if isinstance(geometry, Sequences):
                 nearer = {move for move in nearer if move[0] == "remove"} or nearer
             assert set(geometry.toward(placed, goal)) == nearer
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(st.data())
+def test_a_learner_reads_what_its_episode_shows_and_nothing_else(data: st.DataObject) -> None:
+    item = data.draw(items())
+    name = data.draw(st.sampled_from(sorted(LEARNERS)))
+    episode = BlicketEpisode(item)
+    opening = len(episode.steps)
+    learned = learn(episode, LEARNERS[name](item.task))
+    twin = Twin(episode, opening)
+    assert learn(twin, LEARNERS[name](item.task)) == learned
+    assert list(twin.steps) == episode.steps
 
 
 @settings(deadline=None)

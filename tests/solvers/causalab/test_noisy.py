@@ -158,6 +158,19 @@ def test_few_settings_suffice_where_bases_are_known_to_be_drawn(suite: str) -> N
     assert sum(used) / len(used) < 1
 
 
+@settings(max_examples=examples(25), deadline=None)
+@given(items(HIDDEN), st.lists(st.integers(0, 2), max_size=5))
+def test_known_draws_of_bases_keep_the_truth_and_never_more_than_without(item: LabItem, chosen: list[int]) -> None:
+    episode = LabEpisode(item)
+    for number in chosen:
+        episode.act({"set": item.task.properties[number], "value": 30 + 17 * number})
+    evidence = evidence_of(item.task, episode.steps)
+    bounded = noisy_dags(evidence, bounded=True)
+    assert bounded.fits(item.sealed.mechanism)
+    assert bounded.count <= noisy_dags(evidence).count
+    assert "integers" in bounded.in_words
+
+
 # --- The mechanisms that a noisy laboratory leaves under its own rules, against one by one through the reference ------
 LAWS: tuple[tuple[Law, ...], ...] = (
     RELEASED_LAWS,
@@ -241,6 +254,25 @@ def test_members_are_those_of_the_reference(laws: tuple[Law, ...], reading: Sett
         assert fitting == {named[:4] for named in expected}
         larger = noisy_dags(evidence, laws=laws, settings=True)
         assert space.count <= larger.count <= noisy_dags(evidence, laws=laws).count
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(LAWS[1:]),
+    st.lists(st.tuples(st.integers(0, 3), st.floats(-1e3, 1e3) | st.integers(-(10**12), 10**12)), max_size=6),
+)
+def test_the_truth_is_never_ruled_out(seed: int, laws: tuple[Law, ...], chosen: list[tuple[int, float]]) -> None:
+    plan = Plan("4nodes_hidden", 4, noise=NoisePlan(1 + seed % 3))
+    item = next(generate_items(plan, seed, 1))
+    assert item.sealed.noise is not None
+    noise = replace(item.sealed.noise, values=tuple(shift / 100 for shift in laws[0]), weight=1.0)
+    item = replace(item, sealed=replace(item.sealed, noise=noise))
+    episode = LabEpisode(item)
+    for number, value in chosen:
+        episode.act({"set": item.task.properties[number % 3], "value": value})
+    space = replayed_dags(evidence_of(item.task, episode.steps), laws)
+    assert space.having_graph(item.sealed.mechanism.edges) > 0
 
 
 @pytest.mark.parametrize("listed", [True, False], ids=["listed", "followed"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 from random import Random
 
 import numpy as np
@@ -18,6 +21,7 @@ from calibrant.solvers.formulas._kernels_synthesis import find_first_match
 from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue
 from calibrant.solvers.formulas.synthesis import Decomposition, Goal, LeastSize, least_formula
 from calibrant.solvers.outcome import Budget, Found, Impossible, OutOfBudget
+from tests.support.commands import CHECKOUT
 from tests.support.effort import effort, examples
 from tests.support.replayscm.brute_force import least_size_by_enumeration, least_sizes
 from tests.support.replayscm.strategies import partial_tables
@@ -216,6 +220,32 @@ def test_the_formula_depends_on_the_function_only(seed: int) -> None:
     assert found(complete(from_formula(formula, NAMES[:5]))) == formula
 
 
+def test_answers_do_not_depend_on_the_process(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of this one, whose hash seed and history are others in each run, and of a fresh one."""
+    program = """
+from random import Random
+from calibrant.dsl.formulas.table import PartialTable
+from calibrant.solvers.formulas.synthesis import least_formula
+random = Random(1)
+for num_vars, care in (3, 0xFF), (4, 0xFFFF), (5, 0xE7FF), (5, 0xFFFFFF), (6, 0x3FFFFF):
+    value = random.getrandbits(2**num_vars) & care
+    print(least_formula(PartialTable(num_vars, care, value), "abcdef"[:num_vars], at_most=15))
+"""
+    fresh = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    exec(program, {})
+    here = capsys.readouterr().out
+    assert here.count("Found") == 5
+    assert here == fresh.stdout
+
+
 # --- laws -----------------------------------------------------------------------------------------------------------
 
 
@@ -231,10 +261,29 @@ def queries(draw: st.DrawFn) -> PartialTable:
 
 @settings(deadline=None, max_examples=examples(40))
 @given(queries(), st.data())
+def test_more_rows_never_make_it_smaller(partial: PartialTable, data: st.DataObject) -> None:
+    fewer = partial.care & data.draw(st.integers(0, full_mask(partial.num_vars)))
+    assert least_size(PartialTable(partial.num_vars, fewer, partial.value & fewer)) <= least_size(partial)
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(queries())
+def test_the_complement_differs_by_at_most_one(partial: PartialTable) -> None:
+    complement = PartialTable(partial.num_vars, partial.care, partial.care ^ partial.value)
+    assert abs(least_size(complement) - least_size(partial)) <= 1
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(queries(), st.data())
 def test_permuting_variables_keeps_the_size(partial: PartialTable, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(partial.num_vars)))
     care, value = (permute(TruthTable(partial.num_vars, b), order).bits for b in (partial.care, partial.value))
     assert least_size(PartialTable(partial.num_vars, care, value)) == least_size(partial)
+
+
+def test_permuting_the_variables_of_a_hard_function_keeps_its_size() -> None:
+    tables = [permute(TruthTable(5, HARD.value), order) for order in list(permutations(range(5)))[::29]]
+    assert {least_size(complete(table)) for table in tables} == {15}
 
 
 # --- outcomes -------------------------------------------------------------------------------------------------------

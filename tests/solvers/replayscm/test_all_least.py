@@ -27,9 +27,10 @@ from calibrant.solvers.replayscm import members
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer, solve
 from calibrant.solvers.replayscm.members import LeastModels, least_models, members_by_size
 from calibrant.solvers.replayscm.space import ModelClass, VersionSpace
-from tests.support.effort import effort
-from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, parent_sets, seen
+from tests.support.effort import cases, effort
+from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, least_size, parent_sets, seen
 from tests.support.replayscm.pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.random_problems import Limits, small_problems
 
 # --- All least SCMs: those that a class with one cap for all variables lists at that size, and draws from them --------
 LISTED = 11  # size up to which functions of five variables are listed
@@ -226,4 +227,20 @@ def test_maxsat_finds_the_same_optimum_on_shared_instances(name: str) -> None:
         outcome = solve(task, max_parents=3)
         said.add(type(outcome))
         assert least == (outcome.value.size if isinstance(outcome, Found) else None)
+    assert said == {Found, Impossible}
+
+
+def test_maxsat_finds_the_same_optimum_on_small_problems() -> None:
+    said = set()
+    for problem in small_problems(61, cases(600), Limits(variables=5, endogenous=4, rows=7)):
+        task, sizes = problem.task, {}
+        for v in task.variables:
+            options = {s: least_size(task, v, s) for s in parent_sets(task, v, 4)}
+            sizes[v] = {parents: size for parents, size in options.items() if size}
+        roots, num_roots = roots_of(task)
+        if isinstance(task.disclosure, HiddenRoots):
+            roots = task.variables
+        outcome = solve(task, max_parents=4, nested_roots=False)
+        said.add(type(outcome))
+        assert least_total(sizes, roots, num_roots) == (outcome.value.size if isinstance(outcome, Found) else None)
     assert said == {Found, Impossible}

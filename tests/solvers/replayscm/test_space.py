@@ -19,6 +19,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.item import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows, pack_rows
+from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.outcome import BudgetSpent
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, draw
 from calibrant.solvers.replayscm.members import count_by_size, sample_members
@@ -234,8 +235,19 @@ def test_the_empty_space_has_no_shares() -> None:
 
 
 @pytest.mark.parametrize("name", POOLS)
+def test_three_sums_of_the_same_terms_agree_on_the_shared_pools(name: str) -> None:
+    """Inclusion and exclusion, layers without negative terms, and the spectrum's coefficients."""
+    for problem in dev_problems(name)[::8]:
+        space = VersionSpace(problem.task, ModelClass(3, 12))
+        weights = {roots: space.weights(roots) for roots in space.root_sets}
+        by_layers = sum(Layers(chosen).total for chosen in weights.values())
+        assert space.count == by_layers == sum(total(chosen) for chosen in weights.values())
+        assert sum(count_by_size(space).values()) == space.count
+
+
+@pytest.mark.parametrize("name", POOLS)
 def test_every_function_of_four_parents_has_a_formula_of_fifteen_nodes(name: str) -> None:
-    for problem in dev_problems(name)[::40]:
+    for problem in dev_problems(name)[::8]:
         capped, uncapped = (VersionSpace(problem.task, ModelClass(4, cap)) for cap in (15, None))
         assert capped.counts_by_roots == uncapped.counts_by_roots
 
@@ -243,7 +255,7 @@ def test_every_function_of_four_parents_has_a_formula_of_fifteen_nodes(name: str
 @pytest.mark.parametrize("name", POOLS)
 def test_gold_is_a_member_of_the_shared_instances(name: str) -> None:
     """So there is a member wherever gold's functional parents are in the class, and one that agrees with held-out."""
-    for problem in dev_problems(name)[::16]:
+    for problem in dev_problems(name)[::8]:
         gold = problem.sealed.gold
         assert gold is not None
         most = max(len(local.parents) for local in gold.local_functions.values())
@@ -278,6 +290,36 @@ def test_caps_beyond_the_lists_of_functions_are_refused() -> None:
     assert VersionSpace(problem.task, ModelClass(5, 11)).count <= VersionSpace(problem.task, ModelClass(5)).count
     with pytest.raises(ValueError, match="functions of 5 variables are listed up to size 11, not 12"):
         assert VersionSpace(problem.task, ModelClass(5, 12)).count
+
+
+def test_choices_multiply_over_what_no_cycle_leaves() -> None:
+    """Random parent sets, one sum over everything, one over layers, and the product over groups."""
+    several = 0
+    for seed in range(400):
+        rng = Random(seed)
+        names = rng.sample(range(8), rng.randint(1, 7))
+        roots = names[: rng.randint(0, 2)]
+        options = {}
+        for v in names[len(roots) :]:
+            others = [u for u in names if u != v]
+            sets = [rng.sample(others, rng.randint(0, min(2, len(others)))) for _ in range(rng.randint(1, 3))]
+            options[v] = {sum(1 << u for u in chosen): rng.randint(1, 5) for chosen in sets}
+        weights = Weights(options, sum(1 << root for root in roots))
+        several += len(weights.components()) > 1
+        assert total(weights) == Layers(weights).total == by_enumeration(options, roots)
+    assert several > 100
+
+
+def by_enumeration(options: dict[int, dict[int, int]], roots: list[int]) -> int:
+    whole, known = 0, {*roots, *options}
+    for choice in product(*(own.items() for own in options.values())):
+        parents = {v: {u for u in range(8) if mask >> u & 1} for v, (mask, _) in zip(options, choice, strict=True)}
+        if all(own <= known for own in parents.values()):
+            placed = set(roots)
+            while ready := [v for v in parents if v not in placed and parents[v] <= placed]:
+                placed.update(ready)
+            whole += prod(weight for _, weight in choice) if placed == known else 0
+    return whole
 
 
 def test_a_known_order_has_no_largest_number_of_variables() -> None:
@@ -326,6 +368,24 @@ def test_root_sets_with_certain_roots_are_those_that_contain_them(able: set[str]
     assert with_certain.num_root_sets(None if able is None else len(able)) == len(expected) > 1
 
 
+def test_chains_of_unit_sets_pass_and_crossing_sets_do_not() -> None:
+    """X1 is 1 in {a} and {a, b}; X2 is 1 in {a} and {b}."""
+    assert nested(world(["11", "00", "00"]), world(["10", "11", "00"])) == ("X1",)
+
+
+def test_a_world_that_clamps_the_variable_says_nothing_about_it() -> None:
+    crossing = [world(["11", "00", "00"]), world(["10", "11", "00"], clamped=["X2"])]
+    assert nested(*crossing) == VARIABLES
+
+
+def test_every_pair_of_worlds_counts() -> None:
+    """Each neighbouring pair is nested for X2, the first and the last world are not."""
+    worlds = [world(["11", "00", "01"]), world(["01", "01", "11"]), world(["10", "11", "01"])]
+    assert "X2" not in nested(*worlds)
+    assert "X2" in nested(*worlds[:2])
+    assert "X2" in nested(*worlds[1:])
+
+
 def test_worlds_with_cyclically_repeated_rows_are_left_out() -> None:
     """The same crossing sets twice over, and with the last repetition cut, are not evidence."""
     one, other = ["11", "00", "10"], ["10", "11", "00"]
@@ -354,6 +414,12 @@ def test_nestedness_agrees_with_its_definition() -> None:
     assert outcomes == {0, 1, 2, 3, 4}
 
 
+def test_a_root_with_thresholds_is_nested() -> None:
+    for problem in small_problems(32, cases(400)):
+        first_of_the_order = problem.sealed.latent_order[0]
+        assert first_of_the_order in nested_variables(problem.task)
+
+
 def test_the_roots_of_the_shared_pool_are_nested_in_every_instance() -> None:
     """And as many variables pass as docs/semantics.md says of the published generator."""
     problems = dev_problems("hidden_roots")
@@ -365,6 +431,17 @@ def test_the_roots_of_the_shared_pool_are_nested_in_every_instance() -> None:
         assert able == tuple(v for v in problem.task.variables if can_be_root(problem.task, v))
         passing.append(len(able))
     assert 3.1 <= sum(passing) / len(passing) <= 3.8
+
+
+def test_more_worlds_never_make_a_variable_nested() -> None:
+    losses = 0
+    for problem in small_problems(33, cases(200), Limits(thresholds=False)):
+        variables, worlds = problem.task.variables, problem.task.training.worlds
+        panels = (Panel(variables, worlds[:number]) for number in range(1, len(worlds) + 1))
+        able = [set(nested_variables(replace(problem.task, training=panel))) for panel in panels]
+        assert all(more <= fewer for fewer, more in pairwise(able))
+        losses += able[-1] < able[0]
+    assert losses >= 20
 
 
 def test_rows_repeat_where_a_block_laid_end_to_end_gives_them() -> None:

@@ -77,6 +77,11 @@ def formulas(over: Sequence[str], *, grammar: Grammar = STANDARD, max_size: int 
 FULL_GRAMMAR = Grammar(tuple(OPERATORS), allow_constants=True)
 
 
+def any_formulas(*, max_size: int = 12) -> st.SearchStrategy[Formula]:
+    """Formulas of the largest grammar over some names."""
+    return names().flatmap(lambda over: formulas(over, grammar=FULL_GRAMMAR, max_size=max_size))
+
+
 @st.composite
 def spellings(draw: Draw, tree: Tree) -> str:
     """Return a legal text of a tree: white space wherever it may stand, some atoms in one layer of parentheses."""

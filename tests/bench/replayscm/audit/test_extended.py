@@ -21,17 +21,19 @@ from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark, bundled_pool
 from calibrant.bench.core.scoring import AnswerContext
 from calibrant.bench.core.verdict import MeanScore
+from calibrant.bench.difficulty.models import read_outcomes
 from calibrant.bench.lab.replayscm import rename
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS
 from calibrant.bench.play.game import Game, PlayPool, game_record, game_verdict
 from calibrant.bench.play.results import PersonRow, csv_text, summary_lines
 from calibrant.bench.replayscm.audit.extended import (
     check_certificate,
+    clairvoyant_minimum,
     evidence_certificate,
     finding_records,
     item_labels,
 )
-from calibrant.bench.replayscm.episodes import submitted_steps
+from calibrant.bench.replayscm.episodes import submitted_steps, text_episode
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.sources import scored_answers
 from calibrant.bench.report.table import DrawnTies
@@ -40,6 +42,7 @@ from calibrant.dsl.replayscm.episode import ScmEpisode
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.world import Intervention
+from calibrant.rewards import verdict
 from tests.support.commands import called
 from tests.support.replayscm.extensions import gold_submission, small_problem
 
@@ -47,18 +50,21 @@ from tests.support.replayscm.extensions import gold_submission, small_problem
 STRATA = "hs_n6_easy_calibration,hs_n6_easy_calibration_noise1in20"
 
 
-def test_generate_writes_labelled_items(tmp_path: Path) -> None:
-    one = tmp_path / "one.jsonl"
-    line = ["generate", "--form", "episode", "--strata", STRATA, "--per-stratum", "1", "--seed", "3"]
-    result = called(*line, "--out", one, "--workers", "1")
-    assert result.returncode == 0, result.stderr
+def test_generate_writes_labelled_items_again(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    line: list[str] = []
+    for path in (one, two):
+        line = ["generate", "--form", "episode", "--strata", STRATA, "--per-stratum", "1", "--seed", "3"]
+        result = called(*line, "--out", path, "--workers", "1")
+        assert result.returncode == 0, result.stderr
+    assert one.read_bytes() == two.read_bytes()
     plain, noisy = read_pool(one).problems
     assert {"bits_start", "greedy_worlds", "clairvoyant", "floor", "bayes_error"} <= plain.sealed.labels.keys()
     assert "blind" in noisy.sealed.labels
     assert int(plain.sealed.labels["clairvoyant"]) <= int(plain.sealed.labels["greedy_worlds"])
     assert called("pool", "check", one).returncode == 0
     assert len((tmp_path / "one.audits.jsonl").read_text("utf-8").splitlines()) == 2
-    refused = called(*line, "--out", tmp_path / "two.jsonl", "--setting", "block")
+    refused = called(*line, "--out", tmp_path / "three.jsonl", "--setting", "block")
     assert refused.returncode == 2, refused.stderr
     assert [line.split()[0] for line in refused.stderr.splitlines()] == ["error", "hint"], refused.stderr
 
@@ -136,6 +142,18 @@ def test_certificates_are_of_one_item() -> None:
         check_certificate({**document, "rows": document["rows"][1:]}, one)
 
 
+def test_labels_bound_each_other() -> None:
+    for seed in range(3):
+        problem = small_problem(seed)
+        labels = dict(item_labels(problem))
+        minimum = clairvoyant_minimum(problem)
+        assert minimum is not None
+        assert labels["clairvoyant"] == str(len(minimum.worlds))
+        if not labels["greedy_worlds"].startswith("more"):
+            assert int(labels["greedy_worlds"]) >= 0
+        assert 0 <= float(labels["bayes_error"]) < 1
+
+
 @settings(max_examples=3, deadline=None)
 @given(st.sampled_from(LABELLED), st.integers(0, 10**6))
 def test_labels_are_of_the_item_and_not_of_its_spelling(case: tuple[str | None, int, bool], seed: int) -> None:
@@ -161,6 +179,31 @@ def test_rows_that_do_not_follow_the_seed_are_told_how_measured_rows_are_given(t
         done = called("pool", "check", pool)
         assert done.returncode == code
         assert ("flips follow from sealed.seed: leave it out for measured rows" in done.stdout) is bool(code)
+
+
+REFUSALS = {
+    "noise": {"noise": {"readout": "1/10"}},
+    "rates of 1/2": {"noise": "1/2"},
+    "hidden roots": {"hidden": {"H1": []}},
+    "hidden parents of hidden variables": {"hidden": {"H1": ["X1", "X2"], "H2": ["H1", "X1"]}},
+    "three hidden variables": {"hidden": {f"H{i}": ["X1"] for i in range(3)}},
+    "five stated parents": {"hidden": {"H1": ["X1", "X2", "X3", "X4", "X5"]}},
+    "unknown parents of many": {"hidden": {"H1": None}, "max_parents": 4},
+    "hidden roots of the disclosure": {"disclosure": {"type": "hidden_roots", "root_count": 2}},
+    "alternative": {"reference": {"X3": "X1", "X4": "X1"}, "kind": "CIND_A_SCM_ALT_EXP"},
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_not_supported_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    pool = tmp_path / "pool.jsonl"
+    write_pool(Pool("pool", (small_problem(0, rate="1/10", is_episode=False),)), pool)
+    header, line = pool.read_text("utf-8").splitlines()
+    record = json.loads(line) | REFUSALS[name]
+    pool.write_text(f"{header}\n{json.dumps(record)}\n", encoding="utf-8")
+    done = called("pool", "check", pool)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "small_0" in done.stderr
 
 
 def test_an_audit_says_of_blind_rows_what_a_run_shows(tmp_path: Path) -> None:
@@ -200,6 +243,13 @@ def scored(tmp_path: Path) -> tuple[Path, Path]:
     return pool, scores
 
 
+def test_difficulty_is_of_items_that_have_a_right_answer(scored: tuple[Path, Path]) -> None:
+    pool, scores = scored
+    outcomes = read_outcomes([scores], [pool])
+    assert [item.id for item in outcomes.items] == ["judged"]
+    assert outcomes.rates.tolist() == [[1.0]]
+
+
 def test_words_on_an_answer_give_no_verdict_where_there_is_none(scored: tuple[Path, Path]) -> None:
     guide = benchmark("replayscm").require(GUIDE)
     explained = {
@@ -237,6 +287,13 @@ def test_ties_are_counted_among_items_that_have_a_right_answer() -> None:
     assert before
 
 
+def test_a_trainer_gets_no_verdict_where_there_is_none() -> None:
+    problems = _problems()
+    completions = [[{"role": "assistant", "content": json.dumps(gold_submission(problem))}] for problem in problems]
+    records = [json.dumps(benchmark("replayscm").items.record(problem)) for problem in problems]
+    assert verdict(completions, records, ["replayscm"] * 2) == [1.0, None]
+
+
 @pytest.mark.parametrize("pool", ["hidden-order", "hidden-roots", "ordered"])
 def test_plain_items_without_held_out_cells_have_no_verdict_either(pool: str, tmp_path: Path) -> None:
     """Neither a valid nor an invalid answer, as an object or a text; targets may also leave no cell to score."""
@@ -262,6 +319,18 @@ def test_plain_items_without_held_out_cells_have_no_verdict_either(pool: str, tm
     assert main(["score", str(path), str(file), "--out", str(out)]) == 0
     judged, unjudged = scored_answers([out])
     assert [success.judge(score, context.setting) for context, score in (judged, unjudged)] == [False, None]
+
+
+def test_an_environment_rewards_no_answer_where_nothing_is_held_out() -> None:
+    item = small_problem(4, rate="1/20")
+    bare = replace(item, sealed=replace(item.sealed, heldout=replace(item.sealed.heldout, worlds=())))
+    for answer, reward in ((gold_submission(item), 1.0), ({"mechanisms": {}}, 0.0)):
+        for problem, expected in ((item, reward), (bare, None)):
+            episode = text_episode(problem)
+            episode.reset()
+            reaction = episode.reply(f"ACTION: {json.dumps({'submit': answer})}")
+            assert reaction.done
+            assert reaction.reward == expected
 
 
 @pytest.mark.parametrize("is_episode", [False, True])

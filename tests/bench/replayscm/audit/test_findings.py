@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -25,12 +26,14 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_pool
 from calibrant.bench.replayscm.audit import ScmAudit, audit_pool
 from calibrant.bench.replayscm.audit.extended import calibration
-from calibrant.bench.replayscm.audit.records import BehaviourReplay, generator_ceiling
+from calibrant.bench.replayscm.audit.page import reliability_diagram
+from calibrant.bench.replayscm.audit.records import NUM_DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.bench.replayscm.audit.text import calibration_text
 from calibrant.bench.runs.audits import timed_audit
 from calibrant.bench.runs.records import Record, RunFile, Timing
 from calibrant.dsl.formulas.formula import var
-from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.item import Problem
@@ -44,6 +47,7 @@ from tests.support.replayscm.pools import (
     FOUR_MEMBERS,
     TWO_MEMBERS,
     audited,
+    dev_problems,
     with_a_wide_gold,
     written_pool,
 )
@@ -51,6 +55,8 @@ from tests.support.replayscm.written import written_problem, written_world
 
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
 MEMBERS = ("0000", "0011", "0001", "0010")  # values in the rows 00, 10, 01, 11; gold is the third
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +131,19 @@ def test_coverage_of_the_evidence_is_that_of_the_patterns(findings: list[dict[st
     assert Fraction(found.seen, found.total) == pattern_coverage(problem).share
 
 
+def test_survivors_are_separated_by_any_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Recomputed: every set of targets but X3 leaves rows on which the two differ; constants rate by enumeration."""
+    (record,) = audited(capsys, written_pool(tmp_path / "four.jsonl", [FOUR_MEMBERS]))
+    shown = record["findings"]["survivors"]
+    grammar = read_pool(tmp_path / "four.jsonl").problems[0].task.grammar
+    one, other = (parse(shown[name]["X3"], grammar) for name in ("one", "other"))
+    rows = [{"X1": a, "X2": b} for a, b in product((0, 1), repeat=2)]
+    differing = [row for row in rows if evaluate(one, row) != evaluate(other, row)]
+    assert shown["separating_sets"] == {"0": 1, "1": 2, "2": 1}
+    assert shown["targets"]["disagreement_rate"] == len(differing) / 4
+    assert shown["targets"]["targets"] == []
+
+
 def test_hidden_roots_are_split_by_what_gold_shows() -> None:
     problem = read_pool(bundled_pool("hidden-roots")).problems[0]
     found = audit_instance(problem, AuditOptions())
@@ -137,6 +156,11 @@ def test_hidden_roots_are_split_by_what_gold_shows() -> None:
     told = audit_instance(without, AuditOptions())
     assert told.split is None
     assert "the roots are hidden" in told.left_out["split"]
+
+
+def test_gold_outside_the_headline_class_widens_the_prior(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for record in audited(capsys, pool, "--max-parents", "1"):
+        assert {draw["in_words"].split(",")[0] for draw in record["findings"]["draws"]} == {"functional parents <= 2"}
 
 
 # --- calibration and answers ------------------------------------------------------------------------------------------
@@ -206,6 +230,21 @@ def test_a_folder_without_answers_to_the_pool_is_refused(
     assert "no records.jsonl there" in refused(capsys, "audit", pool, "--runs", tmp_path / "none")
 
 
+def test_marks_of_a_diagram_lie_where_their_bin_is(pool: Path, tmp_path: Path) -> None:
+    found = calibration(audit_pool(pool, tmp_path / "records", AuditOptions()).records).reliability["uniform"]
+    root = ElementTree.fromstring(reliability_diagram("uniform", found))
+    (line,) = root.iter(f"{SVG}polyline")  # of right forecasts, from (0, 0) to (1, 1)
+    (left, bottom), (right, top) = ([float(n) for n in pair.split(",")] for pair in line.get("points", "").split())
+    marks, reaches = list(root.iter(f"{SVG}circle")), [m for m in root.iter(f"{SVG}line") if m.get("class") == "reach"]
+    assert [float(mark.get("cx", "")) for mark in marks] == [
+        pytest.approx(left + (right - left) * p, abs=0.1) for p in (0.25, 0.5, 1.0)
+    ]
+    for mark, reach, one in zip(marks, reaches, found.bins, strict=True):
+        y = float(mark.get("cy", ""))
+        assert y == pytest.approx(bottom + (top - bottom) * one.realised, abs=0.1)  # up is more
+        assert float(reach.get("y2", "")) <= y <= float(reach.get("y1", ""))
+
+
 def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = written_pool(tmp_path / "four.jsonl", [FOUR_MEMBERS])
     assert main(["audit", str(pool), "--details", "--workers", "1"]) == 0
@@ -237,6 +276,27 @@ def test_five_parents_have_a_ceiling_by_size_if_gold_is_small_enough() -> None:
     large = audit_instance(wide["CAL_vhs_n9_dense_strict_20000001"], AuditOptions())
     assert len(large.ceilings) == 1
     assert large.left_out["ceiling by size"].startswith("the truth at X7 has no formula of 11 nodes")
+
+
+def test_hidden_roots_are_split_in_text_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = bundled_pool("hidden-roots").read_text(encoding="utf-8").splitlines(keepends=True)
+    pool, page = tmp_path / "roots.jsonl", tmp_path / "roots.html"
+    pool.write_text("".join(lines[:2]), encoding="utf-8")
+    assert main(["audit", str(pool), "--details", "--html", str(page), "--workers", "1"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  split  ")]
+    assert " of the members with gold's outcome; " in line
+    share = line.split(" removes ")[1].split(" ")[0]
+    assert f"It removes {share} of them; members with other roots would copy" in page.read_text(encoding="utf-8")
+
+
+def test_every_intervention_on_one_variable_is_looked_at() -> None:
+    """In this instance do(X2 = 0) in all contexts removes 0.98 of the members, by enumeration; most worlds do not."""
+    found = audit_instance(read_pool(bundled_pool("hidden-order")).problems[0], AuditOptions())
+    assert found.split is not None
+    assert found.split.removed is not None
+    assert found.split.estimate is not None
+    assert found.split.removed[0] <= 0.9816698615933642 <= found.split.removed[1]
+    assert found.split.estimate > 0.95
 
 
 def test_what_is_too_large_to_sum_over_is_out_of_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +331,11 @@ def test_fail_on_ambiguous(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.fixture
+def gated_pool(tmp_path: Path) -> Path:
+    return written_pool(tmp_path / "small.jsonl", [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS])
+
+
+@pytest.fixture
 def wide(tmp_path: Path) -> Path:
     return with_a_wide_gold(tmp_path / "wide.jsonl")
 
@@ -294,6 +359,11 @@ def test_verdicts_are_of_the_smallest_class_with_gold(wide: Path, capsys: pytest
     assert "empty, k<=4" in capsys.readouterr().out
 
 
+def test_a_gate_in_a_class_where_every_instance_is_empty_fails(wide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(wide), "--fail-on", "ambiguous:k1", "--workers", "1"]) == 1
+    assert "--fail-on: functional parents <= 1: 3 empty, of 3 instances" in capsys.readouterr().err
+
+
 def test_each_class_has_its_line_and_the_page_says_which_verdict_is_of_which(
     wide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,6 +377,19 @@ def test_each_class_has_its_line_and_the_page_says_which_verdict_is_of_which(
     text = page.read_text(encoding="utf-8")
     assert "functional parents &lt;= 4, any formula size, Hidden-order</b> (2 instances)" in text
     assert '"ambiguous, k ≤ 5"' in text
+
+
+def test_only_and_limit_choose_what_is_audited(
+    gated_pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = audited(capsys, gated_pool)
+    assert audited(capsys, gated_pool, "--only", "I2", "--only", "I0") == [whole[0], whole[2]]
+    assert audited(capsys, gated_pool, "--limit", "2") == whole[:2]
+    folder = tmp_path / "certificates"
+    assert main(["audit", str(gated_pool), "--only", "I1", "--certificates", str(folder), "--workers", "1"]) == 0
+    assert [path.name for path in folder.iterdir()] == ["I1.json"]
+    capsys.readouterr()
+    assert "no instance 'I9'; known: 'I0', 'I1', 'I2'" in refused(capsys, "audit", gated_pool, "--only", "I9")
 
 
 def capsys_after(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
@@ -338,6 +421,15 @@ def test_what_a_member_does_is_what_the_reference_makes_of_it(setting: str) -> N
             assert behaviour == (model.roots, *columns)
 
 
+def test_where_all_draws_do_what_gold_does_the_ceiling_is_one() -> None:
+    """With its held-out worlds among the training worlds nothing about them is open."""
+    problem = bundled("hidden-order")[0]
+    shown = Panel(problem.task.variables, problem.worlds)
+    found = generator_ceiling(replace(problem, task=replace(problem.task, training=shown)))
+    assert (found.probability, found.standard_error, found.realised) == (1.0, 0.0, True)
+    assert found.draws == NUM_DRAWS
+
+
 def test_it_is_the_same_every_time_and_says_why_it_is_left_out() -> None:
     problem = bundled("hidden-roots")[1]
     found = generator_ceiling(problem)
@@ -350,3 +442,12 @@ def test_it_is_the_same_every_time_and_says_why_it_is_left_out() -> None:
     assert generator_ceiling(bare).left_out == "there are no held-out worlds"
     unknown = replace(problem, sealed=replace(problem.sealed, gold=None))
     assert generator_ceiling(unknown).realised is None
+
+
+def test_the_prior_predicts_how_often_its_best_answer_is_right() -> None:
+    """Over development instances: realised within three standard errors of what was predicted."""
+    found = [generator_ceiling(problem) for problem in dev_problems("hidden_order")[::4]]
+    shares = [one.probability for one in found if one.probability is not None]
+    realised = sum(bool(one.realised) for one in found)
+    assert len(shares) == len(found)
+    assert abs(realised - sum(shares)) < 3 * sum(share * (1 - share) for share in shares) ** 0.5

@@ -33,7 +33,7 @@ CELLS = st.sampled_from([0, 1, 0, 1, None])
 ROW = st.tuples(st.tuples(CELLS, CELLS, CELLS, CELLS), st.integers(-1, 3))
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(500))
 @given(st.lists(ROW, min_size=1, max_size=7), st.frozensets(st.sampled_from(ARCS)))
 def test_functions_of_the_parents_are_those_of_a_listing(
     rows: list[tuple[tuple[int | None, ...], int]], arcs: frozenset[tuple[str, str]]

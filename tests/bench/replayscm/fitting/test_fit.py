@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -17,9 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
+from calibrant.audits.replayscm.why.explanation import Limits
+from calibrant.audits.replayscm.why.parts import ReplayWhy
+from calibrant.bench.cli import main
 from calibrant.bench.replayscm.fitting import fit as fit_module
 from calibrant.bench.replayscm.fitting.reading import read_table
-from calibrant.bench.replayscm.why.page import world_hint
+from calibrant.bench.replayscm.why.page import count_origin, world_hint
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.solvers.outcome import Budget, Found, OutOfBudget
 from tests.support.commands import called
@@ -120,6 +123,24 @@ def test_frames_arrays_mappings_and_rows_are_the_same_table() -> None:
     assert bits == expected["bits"] == {"A": "011", "Y": "100"}
 
 
+def test_rows_that_disagree_are_named_where_no_bound_helps(tmp_path: Path) -> None:
+    """Each column is 0 and 1 beside the same values of the others."""
+    path = tmp_path / "noise.csv"
+    path.write_text("a,b,y\n0,0,0\n0,0,1\n0,1,0\n1,0,0\n", encoding="utf-8")
+    done = called("fit", path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "rows 2 and 5 (lines of the file) contradict each other: a differs" in done.stdout
+    assert "--score bde" in done.stdout
+    assert "max_parents" not in done.stdout
+    asked = called("fit", path, "--out", tmp_path / "item.jsonl", "--html", tmp_path / "why.html")
+    assert (asked.returncode, asked.stderr) == (1, "no page and no pool written: nothing fits\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["noise.csv"]
+    assert called("fit", path, "--score", "bde").returncode == 0
+    refused = called("fit", path, "--score", "bde", "--target", "y")
+    assert refused.returncode == 2
+    assert "--target: not with --score, which prints networks of all columns; it takes --best" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "reason"),
     [
@@ -169,6 +190,19 @@ def test_the_row_that_settles_it_is_in_the_words_of_the_file(
     assert f"\n{line}\nA line of the table; replace each ? by the " in done.stdout
     assert f"{hint}\n" in done.stdout
     assert " 1 were" not in done.stdout
+
+
+def test_the_row_pasted_settles_a_table_with_a_rule(tmp_path: Path) -> None:
+    """Either observed value leaves one SCM, and nothing is missing."""
+    (tmp_path / "t.csv").write_text(AGES + "30,no,yes\n", encoding="utf-8")
+    done = called("fit", tmp_path / "t.csv", "--target", "sick", "--binarize", "age:>40")
+    assert "[1 SCM fits]" in done.stdout
+    assert "missing" not in done.stdout
+
+
+def test_rows_of_data_in_memory_are_counted_from_one() -> None:
+    with pytest.raises(calibrant.CalibrantError, match=r"the data, row 1 \(counted from 1\), column 'do': 'C' is no"):
+        fit_complete({"A": [1, 0], "B": [0, 1], "do": ["C", ""]}, do="do")
 
 
 @pytest.mark.parametrize(
@@ -261,6 +295,17 @@ def test_a_target_that_every_row_sets_is_said_without_empty_parts(
     assert all(sentence in done.stdout and sentence in page for sentence in (note, *witness.split("\n")))
 
 
+@pytest.mark.parametrize("shown", [0b1, 0b1011, 0b11111111, 0b10000001])
+def test_the_page_says_how_the_count_comes_about(shown: int) -> None:
+    fitted = fit_complete(rows_of(0b10010110, shown), target="Y")
+    assert fitted.why is not None
+    never = 8 - shown.bit_count()
+    expected = (
+        f"{fitted.why.count.in_words()} = 2 to the {never}: of the 8 rows over A, B and C, {never} were never seen"
+    )
+    assert count_origin(fitted.why).startswith(expected if never else "")
+
+
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
@@ -286,6 +331,61 @@ def test_the_line_to_add_has_the_columns_of_the_file(tmp_path: Path) -> None:
     assert decider.world["constants"] == {"wet": 0}
     assert decider.table_line == "0,1,0,?"
     assert "It sets wet: name that in a column, and give the column with --do." in world_hint(why, decider)
+
+
+def notes_by_definition(rows: list[tuple[int | None, ...]], set_in: list[int | None]) -> set[str]:
+    """Return the notes, from the cells, column by column. set_in: the column set in each row."""
+    names, notes, originals = "ABCDE", set(), list[int]()
+    for k, name in enumerate(names):
+        values = {row[k] for row in rows} - {None}
+        if len(values) < 2:
+            notes.add(f"constant {name}" if values else f"empty {name}")
+            continue
+        for other in originals:
+            both = [(row[k], row[other]) for row in rows if None not in (row[k], row[other])]
+            kind = {True: "duplicate", False: "complement"}.get(both[0][0] == both[0][1]) if both else None
+            if len(both) > 1 and len({a == b for a, b in both}) == 1:
+                notes.add(f"{kind} {name} of {names[other]}")
+                break
+        else:
+            originals.append(k)
+    for y in originals:
+        for a, b in combinations([k for k in originals if k != y], 2):
+            seen: dict[tuple[int | None, int | None], list[int | None]] = {}
+            for row, target in zip(rows, set_in, strict=True):
+                if target != y and None not in (row[a], row[b], row[y]):
+                    seen.setdefault((row[a], row[b]), []).append(row[y])
+            twice = any(len(values) > 1 for values in seen.values())
+            if len(seen) == 4 and twice and all(len(set(values)) == 1 for values in seen.values()):
+                notes.add(f"determined {names[y]} by {names[a]}, {names[b]}")
+                break
+    return notes
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0, 1, 0, 1, None])] * 5), min_size=1, max_size=9),
+    st.data(),
+)
+@settings(max_examples=60, deadline=None)
+def test_notes_are_those_of_the_definition(rows: list[tuple[int | None, ...]], data: st.DataObject) -> None:
+    set_in = [data.draw(st.sampled_from([None, *range(5)])) for _ in rows]
+    columns = {name: [row[k] for row in rows] for k, name in enumerate("ABCDE")}
+    do = ["" if k is None else "ABCDE"[k] for k in set_in]
+    expected = notes_by_definition(rows, set_in)
+    if all(note.startswith("empty") for note in expected) and len(expected) == 5:
+        return
+    table = read_table({**columns, "set": do}, do="set")
+    assert set(table.notes) == expected
+    assert list(table.notes) == sorted(table.notes)
+
+
+def test_a_column_that_two_others_determine_is_noted() -> None:
+    """Rare in random tables of few rows."""
+    rows = [(a, b, a ^ b, a, 1 - b) for a in (0, 1) for b in (0, 1)] + [(0, 0, 0, 0, 1)]
+    table = read_table({name: [row[k] for row in rows] for k, name in enumerate("ABCDE")})
+    expected = notes_by_definition([*rows], [None] * 5)
+    assert set(table.notes) == expected
+    assert {"determined C by A, B", "duplicate D of A", "complement E of B"} <= expected
 
 
 def random_table(seed: int, num_columns: int, num_rows: int) -> dict[str, list[int]]:
@@ -346,6 +446,23 @@ def test_a_table_that_is_not_counted_states_why(monkeypatch: pytest.MonkeyPatch)
     assert str(fitted.to_dict()["out_of_budget"]).startswith("more parent sets than")
 
 
+@pytest.mark.parametrize("num_rows", [1, 2])
+def test_bounds_of_a_count_within_limits_contain_it(num_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 11 columns to explain: terms of fewer are not worth counting."""
+    data = random_table(2, 12, num_rows)
+
+    def reason(limits: Limits) -> ReplayWhy:
+        monkeypatch.setattr("calibrant.bench.replayscm.fitting.fit.LIMITS", limits)
+        why = fit_complete(data, roots=["c0"], max_parents=2).why
+        assert why is not None
+        return why
+
+    exact, bounded = reason(Limits()), reason(Limits(10**6, 1_000, 200))
+    assert (exact.state, bounded.state) == ("open", "uncounted")
+    assert int(bounded.count.lower) <= int(exact.count.lower) <= int(str(bounded.count.upper))
+    assert reason(Limits(10**6, 1_000, 200)).to_dict() == bounded.to_dict()
+
+
 def test_a_formula_that_is_not_proven_least_is_stated_with_its_bound() -> None:
     random = Random("48/0")
     patterns = random.sample(range(64), 48)
@@ -360,6 +477,21 @@ def test_a_formula_that_is_not_proven_least_is_stated_with_its_bound() -> None:
     assert int(stated[2]) <= int(stated[1]) == formula.size
     for row, value in zip(zip(*(data[f"x{i}"] for i in range(6)), strict=True), data["y"], strict=True):
         assert formula.evaluate({f"x{i}": bit for i, bit in enumerate(row)}.__getitem__, 1) == value
+
+
+def test_progress_is_printed_from_two_seconds_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first second is made shorter; scores come in shares, and the last share is not the end."""
+    monkeypatch.setattr("calibrant.bench.commands.options.QUICK_PACE", (0.001, 0.001))
+    file = tmp_path / "wide.csv"
+    data = random_table(3, 15, 400)
+    rows = zip(*data.values(), strict=True)
+    file.write_text("\n".join([",".join(data), *(",".join(map(str, row)) for row in rows)]), encoding="utf-8")
+    assert main(["fit", str(file), "--score", "bde"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    counts = {int(found[1]) for line in lines if (found := re.search(r"scores of parent sets: (\d+) of 16 done", line))}
+    assert len(counts) > 2
 
 
 # --- Results as frames ------------------------------------------------------------------------------------------------
@@ -416,3 +548,36 @@ def test_a_fit_is_a_graph_of_networkx_under_the_names_of_the_table() -> None:
     assert isinstance(none, calibrant.Fit)
     with pytest.raises(calibrant.CalibrantError, match="no value: impossible"):
         none.to_networkx()
+
+
+def _least_plain_sizes() -> dict[int, int]:
+    """Nodes of the least formula of not, and, or for each function of three columns, by listing every size in turn."""
+    rows = range(8)
+    sizes = {sum((row >> v & 1) << row for row in rows): 1 for v in range(3)} | {0: 1, 255: 1}
+    for size in range(2, 14):
+        of_size = {n: [f for f, least in sizes.items() if least == n] for n in range(1, size)}
+        made = {255 ^ f for f in of_size[size - 1]}
+        for n in range(1, size - 1):  # a join of more arguments: one more node than the join of all but the last
+            pairs = list(product(of_size[n], of_size.get(size - 1 - n, [])))
+            made |= {f & g for f, g in pairs} | {f | g for f, g in pairs}
+        sizes |= {f: size for f in made if f not in sizes}
+    return sizes
+
+
+LEAST_PLAIN = _least_plain_sizes()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 255), st.integers(1, 255))
+def test_a_tie_without_xor_and_iff_comes_first(function: int, seen: int) -> None:
+    """Joins of two arguments alone are listed, so a tie that needs wider ones is not demanded."""
+    rows = [row for row in range(8) if seen >> row & 1]
+    data = {name: [row >> v & 1 for row in rows] for v, name in enumerate("xyz")}
+    fitted = calibrant.fit(data | {"f": [function >> row & 1 for row in rows]}, target="f")
+    assert isinstance(fitted, calibrant.Fit)
+    assert isinstance(fitted.outcome, Found)
+    plain = min(
+        (size for f, size in LEAST_PLAIN.items() if not (f ^ function) & seen), default=None
+    )  # None: all are above 13
+    if plain == fitted.outcome.value.size:
+        assert not re.search("xor|iff", fitted.formula or "xor")

@@ -1,14 +1,20 @@
-"""Errors against size, and unknown rates: vectors made by listing, and what is stated of them."""
+"""Errors against size, and unknown rates: vectors made by listing, and small tables compared with a plain listing."""
 
 from __future__ import annotations
 
 import random
 import re
-from itertools import product
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, product
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import calibrant
 from calibrant.bench.replayscm.fitting import fronts
@@ -16,7 +22,9 @@ from calibrant.bench.replayscm.fitting import target as target_module
 from calibrant.bench.replayscm.fitting.fit import Fit
 from calibrant.solvers.formulas import minimal_sums
 from calibrant.solvers.outcome import Found
+from tests.solvers.formulas.test_fronts import list_nodes
 from tests.support.commands import called
+from tests.support.effort import effort
 from tests.support.replayscm.table_vectors import table_vectors
 
 SHOWN = 12  # formulas that a vector lists
@@ -54,6 +62,19 @@ def test_all_vectors_have_the_stated_figures(kind: str, tmp_path: Path) -> None:
         assert as_stated(kind, found, expected) == expected, vector["id"]
         compared += 1
     assert compared == vectors.number
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 1)] * 3), min_size=1, max_size=9))
+def test_the_least_errors_are_those_of_all_functions_of_two_columns(rows: list[tuple[int, int, int]]) -> None:
+    table = {"A": [a for a, _, _ in rows], "B": [b for _, b, _ in rows], "F": [f for _, _, f in rows]}
+    fitted = calibrant.fit(table, target="F", errors="front")
+    errors = [point["errors"] for point in fitted.to_dict()["front"]]
+    least = min(sum(f != bits[2 * b + a] for a, b, f in rows) for bits in product((0, 1), repeat=4))
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == least
+    assert fitted.fits == (least == 0)
+    bounded = calibrant.fit(table, target="F", errors=errors[0]).to_dict()["front"]
+    assert [point["errors"] for point in bounded] == errors
 
 
 def test_no_function_fits_and_the_front_follows(tmp_path: Path) -> None:
@@ -104,6 +125,15 @@ def test_a_target_that_no_function_fits_has_its_front_at_once(operators: str, tm
     assert "at least 1 of 5" not in refused_front.stdout
     with pytest.raises(calibrant.CalibrantError, match="contradict"):
         calibrant.fit(table, target="F", errors="none")
+
+
+def test_a_class_that_is_too_small_has_its_front(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = [(*row, sum(row) % 2) for row in product((0, 1), repeat=3)]
+    table.write_text("a,b,c,F\n" + "".join(",".join(map(str, row)) + "\n" for row in rows), "utf-8")
+    done = called("fit", table, "--target", "F", "--max-parents", "2")
+    assert done.returncode == 1
+    assert "at least 4 of 8 rows are wrong under any function of at most 2 columns" in done.stdout
 
 
 def test_too_few_errors_are_stated_with_the_least(tmp_path: Path) -> None:
@@ -159,6 +189,17 @@ def conjunction(num_columns: int) -> dict[str, list[int]]:
     return {f"c{k}": [row[k] for row in rows] for k in range(num_columns)} | {"F": [min(row) for row in rows]}
 
 
+@pytest.mark.parametrize(("operators", "size"), [("sop", [1, 5]), ("pos", [5, 5])])
+def test_sums_of_all_columns_are_proven(operators: Any, size: list[int]) -> None:
+    table = conjunction(5)
+    answer = calibrant.fit(table, target="F", operators=operators, errors="front", max_parents=5).to_dict()
+    assert "open" not in answer
+    last = answer["front"][-1]
+    assert (last["errors"], last["size"], last["formulas"]) == (0, size, 1)
+    none = calibrant.fit(table, target="F", operators=operators, errors=0, max_parents=5).to_dict()
+    assert none["front"] == [last]
+
+
 def test_a_budget_that_ends_is_stated_with_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thirtieth of the budget, in which three points and more are proven too."""
     for module in (fronts, minimal_sums):
@@ -199,6 +240,191 @@ def test_classes_that_are_not_compared_are_refused(operators: str, num_columns: 
         calibrant.fit(table, target="F", **options)
     narrow = calibrant.fit(table, target="F", **{**options, "max_parents": 4}).to_dict()
     assert narrow["front"][-1]["errors"] == 1
+
+
+def test_rates_alone_have_a_posterior_of_one() -> None:
+    found = calibrant.fit({"A": [0, 1, 1], "F": [0, 1, 0]}, target="F", rates="1/10,1/5").to_dict()
+    assert sum(map(Fraction, found["rates"].values())) == 1
+
+
+CELL = st.sampled_from(["0", "1", "1", "0", ""])
+
+
+@settings(max_examples=effort(25, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(*[CELL] * 4), min_size=1, max_size=8),
+    st.permutations(range(4)),
+    st.sampled_from(["all", "and-or-not", "sop", "pos"]),
+)
+def test_names_and_orders_change_nothing_but_names(
+    rows: list[tuple[str, ...]], order: list[int], operators: str
+) -> None:
+    """Fronts, and counts of functions under gaps; rows are turned round, 0 and 1 become words."""
+    names, other_names = ["a", "b", "c", "y"], ["y", "IL-6", "not", "3"]
+    words = {"0": "no", "1": "yes", "": ""}
+    table = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    other = {other_names[k]: [words[row[k]] for row in reversed(rows)] for k in order}
+    options: dict[str, Any] = {"operators": operators, "errors": "front"}
+    stated = [
+        calibrant.fit(data, target=target, missing=(), **options).to_dict() if len(set(data[target]) - {""}) else {}
+        for data, target in ((table, "y"), (other, "3"))
+    ]
+    first, second = map(_numbers, stated)
+    assert first == second
+
+
+def _numbers(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures in which no name occurs."""
+    fronts = {key: stated[key] for key in ("front", "front_sure", "front_possible") if key in stated}
+    for key, front in fronts.items():
+        if key == "front":
+            fronts[key] = [[p["errors"], p["size"], p["formulas"], p["functions"]] for p in front]
+    counts = {key: stated.get(key) for key in ("may", "must", "rows_without_target", "counted", "ones")}
+    return counts | fronts | {"sets": sorted((len(s), *numbers) for s, *numbers in stated.get("by_parents", ()))}
+
+
+# --- Whole SCMs and unknown rates, against listing of all functions ---------------------------------------------------
+@cache
+def _least_formulas() -> dict[int, tuple[int, int]]:
+    """List truth table over a, b, c -> least size, and how many formulas have it."""
+    least: dict[int, tuple[int, int]] = {}
+    for size, formulas in list_nodes("all").items():
+        assert isinstance(size, int)
+        words = list(formulas.values())
+        least |= {word: (size, words.count(word)) for word in {*words} - {*least}}
+    return least
+
+
+BITS = st.integers(0, 1)
+
+
+def _spread(word: int) -> int:
+    """Return a function of a and b, of 4 bits, as one of a, b and c."""
+    return word | word << 4
+
+
+@cache
+def _least_sums(*, dual: bool) -> dict[int, tuple[tuple[int, int], int]]:
+    """List table over a, b -> least products and literals of a sum (dual: of a product of sums), and their number."""
+    products = []
+    for literals in product((None, 0, 1), repeat=2):
+        word = sum(all(x is None or r >> i & 1 == x for i, x in enumerate(literals)) << r for r in range(4))
+        products.append((word, sum(x is not None for x in literals)))
+    sizes: dict[int, list[tuple[int, int]]] = {}
+    for number in range(3):
+        for chosen in combinations(products, number):
+            word = 0
+            for covered, _ in chosen:
+                word |= covered
+            sizes.setdefault(word ^ 15 if dual else word, []).append((number, sum(count for _, count in chosen)))
+    return {word: (min(of_word), of_word.count(min(of_word))) for word, of_word in sizes.items()}
+
+
+@settings(max_examples=effort(40, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(st.tuples(BITS, BITS, BITS), st.sampled_from(["", "", "x", "y", "z"])), min_size=1, max_size=8),
+    st.sets(st.sampled_from("xyz"), max_size=2),
+    st.sampled_from(["all", "all", "sop", "pos"]),
+)
+def test_fronts_of_scms_are_those_of_a_listing(
+    rows: list[tuple[tuple[int, int, int], str]], roots: set[str], operators: str
+) -> None:
+    names = "xyz"
+    free = [k for k in range(3) if names[k] not in roots]
+    choices = []  # of each column that is no root: errors, size, formulas, parents
+    for k in free:
+        first, second = (j for j in range(3) if j != k)
+        options = []
+        for word in range(16):
+            errors = sum(
+                name != names[k] and row[k] != word >> (row[first] + 2 * row[second]) & 1 for row, name in rows
+            )
+            parents = [
+                j
+                for j, step in ((first, 1), (second, 2))
+                if any((word >> r ^ word >> (r ^ step)) & 1 for r in range(4))
+            ]
+            nodes, num_formulas = _least_formulas()[_spread(word)]
+            size: tuple[int, ...] = (nodes,)
+            if operators != "all":
+                size, num_formulas = _least_sums(dual=operators == "pos")[word]
+            options.append((errors, size, num_formulas, parents))
+        choices.append(options)
+    totals: dict[tuple[tuple[int, ...], int], list[int]] = {}
+    for chosen in product(*choices):
+        arcs = {(j, k) for k, (*_, parents) in zip(free, chosen, strict=True) for j in parents}
+        if any((k, j) in arcs for j, k in arcs) or {(0, 1), (1, 2), (2, 0)} <= arcs or {(1, 0), (2, 1), (0, 2)} <= arcs:
+            continue
+        summed = tuple(map(sum, zip(*(c[1] for c in chosen), strict=True))) or (0,) * (1 if operators == "all" else 2)
+        number = totals.setdefault((summed, sum(c[0] for c in chosen)), [0, 0])
+        number[0] += prod(c[2] for c in chosen)
+        number[1] += 1
+    expected: list[dict[str, Any]] = []
+    for (total, errors), (formulas, functions) in sorted(totals.items()):
+        if not expected or errors < expected[-1]["errors"]:
+            numbers = {"formulas": formulas, "functions": functions}
+            expected.append({"errors": errors, "size": total[0] if operators == "all" else list(total)} | numbers)
+    data: dict[str, list[Any]] = {name: [row[k] for row, _ in rows] for k, name in enumerate(names)}
+    reading: dict[str, Any] = {"do": "set"} if any(name for _, name in rows) else {"drop": ["set"]}
+    data["set"] = [name for _, name in rows]
+    options_of_fit: dict[str, Any] = {"roots": sorted(roots), "operators": operators, "errors": "front"}
+    fitted = calibrant.fit(data, max_parents=2, **options_of_fit, **reading)
+    assert fitted.to_dict()["front"] == expected
+
+
+@settings(max_examples=effort(30, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(BITS, BITS, BITS), min_size=1, max_size=9),
+    st.sets(st.sampled_from(["0", "1/50", "1/10", "1/4", "1/3"]), min_size=1, max_size=3),
+    st.sampled_from(["uniform", "by_parents"]),
+    st.sampled_from([1, 2]),
+)
+def test_posteriors_of_rates_are_those_of_a_listing(
+    rows: list[tuple[int, int, int]], rates: set[str], prior: str, max_parents: int
+) -> None:
+    """Two columns and a target; every function of the class, at every rate."""
+    mass: dict[tuple[int, tuple[str, ...], str], Fraction] = {}
+    for word in range(16):
+        parents = [n for n, step in (("x", 1), ("y", 2)) if any((word >> r ^ word >> (r ^ step)) & 1 for r in range(4))]
+        if len(parents) > max_parents:
+            continue
+        weight = Fraction(1) if prior == "uniform" else Fraction(1, (1, 2, 1)[len(parents)] * (2, 2, 10)[len(parents)])
+        wrong = sum(y != word >> (a + 2 * b) & 1 for a, b, y in rows)
+        for rate in rates:
+            r = Fraction(rate)
+            mass[word, tuple(parents), rate] = weight / len(rates) * r**wrong * (1 - r) ** (len(rows) - wrong)
+    total, functions = sum(mass.values()), {word for word, *_ in mass}
+    names = ("x", "y", "F")
+    data = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    options: dict[str, Any] = {"rates": sorted(rates), "prior": prior, "max_parents": max_parents}
+    if total == 0:
+        with pytest.raises(calibrant.CalibrantError):
+            calibrant.fit(data, target="F", **options)
+        return
+    stated = calibrant.fit(data, target="F", **options).to_dict()
+    scale = len(functions) if prior == "uniform" else max_parents + 1
+    assert stated["functions"] == len(functions)
+    assert Fraction(stated["evidence"]) == total / scale
+    assert {r: Fraction(p) for r, p in stated["rates"].items()} == {
+        str(Fraction(rate)): share
+        for rate in rates
+        if (share := sum(m for (*_, r), m in mass.items() if r == rate) / total)
+    }
+    assert {tuple(s): Fraction(p) for s, p in stated["parents"]} == {
+        parents: sum(m for (_, s, _), m in mass.items() if s == parents) / total for parents in {key[1] for key in mass}
+    }
+    assert {v: Fraction(p) for v, p in stated["arcs"].items()} == {
+        v: sum((m for (_, s, _), m in mass.items() if v in s), Fraction(0)) / total for v in ("x", "y")
+    }
+    for pattern, probability in stated["predict"].items():
+        row = int(pattern[0]) + 2 * int(pattern[1])
+        one = sum(m * abs((word >> row & 1) - Fraction(rate)) for (word, _, rate), m in mass.items())
+        assert Fraction(probability) == one / total
+    by_word = {word: sum(m for (w, *_), m in mass.items() if w == word) / total for word in functions}
+    highest = max(by_word.values())
+    assert Fraction(stated["best"]["posterior"]) == highest
+    best = {"".join(str(word >> row & 1) for row in range(4)) for word, p in by_word.items() if p == highest}
+    assert set(stated["best"]["tables"]) == best
 
 
 # --- Formulas people write: x or not (y or z), of 6 nodes as x xor iff(x, y, z), of two products and three literals ---

@@ -1,4 +1,4 @@
-"""Networks learned from tables: refusals, gaps summed over all DAGs, and what changes no network."""
+"""Networks learned from tables: compared with a sum over all DAGs that uses nothing of the project."""
 
 from __future__ import annotations
 
@@ -57,6 +57,39 @@ def bde(rows: Sequence[Mapping[str, int]], targets: Sequence[str], parents: Pare
     return total
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1), st.sampled_from(["", "A", "B", "C"])),
+        min_size=1,
+        max_size=12,
+    ),
+    st.sampled_from([0.5, 1.0, 4.0]),
+)
+def test_the_best_networks_and_the_arcs_are_those_of_a_sum_over_all_dags(
+    lines: list[tuple[int, int, int, str]], iss: float
+) -> None:
+    rows = [dict(zip(NAMES, line[:3], strict=True)) for line in lines]
+    targets = [line[3] for line in lines]
+    table = [{**row, "set": target} for row, target in zip(rows, targets, strict=True)]
+    learned = calibrant.learn_networks(table, do="set", iss=iss, k=25)
+    always = [k for k, name in enumerate(NAMES) if all(target == name for target in targets)]  # counts as a root
+    scores = {parents: bde(rows, targets, parents, iss) for parents in dags() if not any(parents[k] for k in always)}
+    assert len(scores) == len(learned.networks) == (12 if always else 25)
+    assert [network.score for network in learned.networks] == pytest.approx(sorted(scores.values(), reverse=True))
+    for network in learned.networks:
+        parents = tuple(frozenset(a for a, b in network.arcs if b == child) for child in NAMES)
+        assert network.score == pytest.approx(scores[parents])
+    best = max(scores.values())
+    assert learned.num_optimal == sum(score > best - 1e-9 for score in scores.values())
+    assert learned.arcs_by_dags is not None
+    assert learned.arcs_by_orders is not None
+    for arcs, prior in ((learned.arcs_by_dags, lambda parents: 1), (learned.arcs_by_orders, orders)):
+        weights = {parents: math.exp(score - best) * prior(parents) for parents, score in scores.items()}
+        for (a, b), probability in arcs.items():
+            share = sum(weight for parents, weight in weights.items() if a in parents[NAMES.index(b)])
+            assert probability == pytest.approx(share / sum(weights.values()), abs=1e-9)
+
+
 def test_other_scores_have_no_posterior_and_respect_max_parents() -> None:
     data: dict[str, list[Any]] = {"A": [0, 1] * 8, "B": [0, 1] * 8, "C": [0, 0, 1, 1] * 4}
     learned = calibrant.learn_networks(data, score="bic", k=3, max_parents=0)
@@ -105,6 +138,16 @@ def test_the_command_learns_networks_from_the_same_file(tmp_path: Path, capsys: 
     )
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_of_other_libraries_are_the_same_table(library: str) -> None:
+    """Through narwhals, where they are installed."""
+    pytest.importorskip("narwhals")
+    frames = pytest.importorskip(library)
+    data = {"A": [0, 1, 1, 0], "B": [True, False, False, True], "set": ["", "B", "", ""]}
+    expected = calibrant.learn_networks(data, do="set").to_dict()
+    assert calibrant.learn_networks(frames.DataFrame(data), do="set").to_dict() == expected
+
+
 def test_a_class_is_a_graph_of_networkx() -> None:
     pytest.importorskip("networkx")
     cpdag = calibrant.network_class(["A", "B", "C", "D"], [("A", "B"), ("C", "B"), ("B", "D")])
@@ -147,7 +190,19 @@ def noisy_network(rng: np.random.Generator) -> np.ndarray[Any, Any]:
     return table
 
 
-def test_a_hard_table_takes_no_more_work_than_its_counted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def determined_columns(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Draw 1,000 rows of 13 free columns and 27 functions of two others each."""
+    table = rng.integers(0, 2, (1_000, 40))
+    for v in range(13, 40):
+        first, second = rng.choice(v, 2, replace=False)
+        table[:, v] = np.array([0, 0, 0, 1] if v % 2 else [0, 1, 1, 0])[2 * table[:, first] + table[:, second]]
+    return table
+
+
+@pytest.mark.parametrize(("draw", "knowledge"), [(noisy_network, {}), (determined_columns, {"forbid": ["c39 -> c0"]})])
+def test_a_hard_table_takes_no_more_work_than_its_counted_steps(
+    draw: Any, knowledge: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Work is added up beside the count: iterations times the size of each relaxation, and tests of parent sets."""
     needs("highspy")
     monkeypatch.setattr(large, "MAX_STEPS", 20_000_000)
@@ -165,20 +220,31 @@ def test_a_hard_table_takes_no_more_work_than_its_counted_steps(monkeypatch: pyt
 
     monkeypatch.setattr(relaxation, "run", solve)
     monkeypatch.setattr(tree, "perturb", perturb)
-    rows = noisy_network(np.random.default_rng(7))
+    rows = draw(np.random.default_rng(7))
     table = {f"c{v}": rows[:, v] for v in range(40)}
-    fitted = calibrant.learn_networks(table)
+    fitted = calibrant.learn_networks(table, **knowledge)
     assert 2_000_000 < sum(work) < 20_000_000
     assert max(work) < 10_000_000
     assert fitted.upper_bound is not None
     assert fitted.upper_bound > fitted.networks[0].score
     assert f"stopped after {large.MAX_STEPS:,} steps" in fitted.proof
+    if knowledge:  # the search is the same without it
+        again = calibrant.learn_networks(table, **knowledge)
+        assert (again.networks, again.upper_bound) == (fitted.networks, fitted.upper_bound)
 
 
 def test_a_required_cycle_of_one_statement_names_it_once() -> None:
     reason = "^require A -> B, B -> A requires the cycle A -> B -> A; take one of its arcs away"
     with pytest.raises(calibrant.CalibrantError, match=reason):
         calibrant.learn_networks({"A": [0, 1, 1, 0], "B": [0, 1, 0, 1]}, require="A -> B, B -> A")
+
+
+def test_odds_below_ten_have_a_decimal() -> None:
+    table = {"A": [0, 1, 1, 0, 1, 0, 1, 0], "B": [0, 1, 1, 0, 0, 1, 1, 0], "C": [0, 1, 0, 1, 1, 0, 1, 0]}
+    learned = calibrant.learn_networks(table, graph="A -> B")
+    assert learned.ranking is not None
+    assert 1 < math.exp(learned.ranking.gap) < 9.9
+    assert f"the best are {math.exp(learned.ranking.gap):.1f} times as probable" in str(learned)
 
 
 # --- What is no part of the data: which value is 1, names, orders of rows and columns ---------------------------------

@@ -7,9 +7,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import calibrant
+from calibrant.bench.replayscm.fitting import columns as columns_module
 from calibrant.bench.replayscm.fitting import reading
 from calibrant.bench.replayscm.fitting.reading import read_table
 from calibrant.dsl.errors import CalibrantError
@@ -36,6 +40,11 @@ def test_all_vectors_are_read_as_stated(tmp_path: Path) -> None:
             assert "\n" not in message
         compared += 1
     assert compared == READING.number
+
+
+def columns_of(data: dict[str, list[Any]], **reading: Any) -> dict[str, Any]:
+    """Return name -> entry of each column as read."""
+    return {column.name: column.to_dict() for column in read_table(data, **reading).columns}
 
 
 def test_values_of_frames_without_a_value_are_gaps() -> None:
@@ -130,6 +139,14 @@ def test_a_column_of_interventions_has_no_flag_and_is_none() -> None:
         read_table({"A": [0, 1], "set": ["", "A"], "I_set": [0, 1]}, do="set", do_flags="I_*")
 
 
+@pytest.mark.parametrize("name", ["Größe", "日本"])
+def test_messages_have_names_as_they_stand(name: str) -> None:
+    with pytest.raises(calibrant.CalibrantError, match=f"'{name}'"):
+        read_table({name: list("abca"), "B": [0, 1, 1, 0]})
+    with pytest.raises(calibrant.CalibrantError, match=f"'{name}'.* no value 'é'"):
+        read_table({name: [0, 1]}, one={name: "é"})
+
+
 def test_unknown_words_of_interventions_list_the_forms_that_are_read() -> None:
     data = {"IL-6": [0, 1], "B": [1, 0], "set": ["", "IL_6"]}
     with pytest.raises(calibrant.CalibrantError, match=r"row 2 .*'IL_6' is no column; did you mean IL-6\? read"):
@@ -221,6 +238,14 @@ def test_a_number_without_a_value_has_any_spelling_and_occurs() -> None:
             read_table(data, missing=["9", absent])
 
 
+def test_a_million_rows_are_counted_by_pattern() -> None:
+    bits = np.random.default_rng(5).integers(0, 2, (200_000, 6))
+    table = read_table(bits)
+    assert repr(table) == "<Table: 200,000 rows of 6 columns, 6 used>"
+    assert (table.num_rows, len(table.counts), int(table.counts.sum())) == (200_000, 64, 200_000)
+    assert (table.codes[table.pattern_of_row] == bits).all()
+
+
 def test_files_in_other_encodings_and_with_line_breaks_in_cells_are_read(tmp_path: Path) -> None:
     file = tmp_path / "notes.csv"
     file.write_bytes('note;Größe\n"two\nlines";1\nx;0\n\nx;1\n'.encode("cp1252"))
@@ -238,6 +263,41 @@ def test_parquet_files_are_the_same_table(tmp_path: Path) -> None:
     data = {"A": ["yes", None, "no"], "B": [True, False, True], "C": [1.5, 2.0, 1.5]}
     parquet.write_table(pyarrow.table(data), tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").to_dict() == read_table(data).to_dict()
+
+
+def test_rows_with_gaps_are_left_out_where_asked(tmp_path: Path) -> None:
+    file = tmp_path / "gaps.csv"
+    file.write_text("A,Y\n0,0\n,1\n1,1\n1,?\n", encoding="utf-8")
+    done = called("fit", file, "--target", "Y", "--gaps", "drop")
+    assert done.stdout.splitlines()[:3] == [
+        "2 of 4 rows left out: a gap in a column used",
+        "missing: 2 cells (1 A, 1 Y)",
+        "Y = A",
+    ]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["0", "1", ""]), min_size=3, max_size=3), min_size=2, max_size=9),
+    st.sampled_from([1, 2, 4_096]),
+)
+def test_copies_are_those_of_a_plain_comparison_however_few_patterns_are_screened(
+    rows: list[list[str]], num_screened: int
+) -> None:
+    columns = {name: [row[k] for row in rows] for k, name in enumerate("ABC")}
+    assume(all({"0", "1"} <= set(cells) for cells in columns.values()))
+    expected, originals = [], list[str]()
+    for name, cells in columns.items():
+        for other in originals:
+            equal = [a == b for a, b in zip(cells, columns[other], strict=True) if a and b]
+            if len(equal) > 1 and (all(equal) or not any(equal)):
+                expected.append(f"{'duplicate' if all(equal) else 'complement'} {name} of {other}")
+                break
+        else:
+            originals.append(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns_module, "MAX_SCREENED", num_screened)
+        notes = read_table(columns).notes
+    assert [note for note in notes if note.startswith(("duplicate", "complement"))] == sorted(expected)
 
 
 def test_all_notes_are_printed_on_request(tmp_path: Path) -> None:
@@ -440,6 +500,15 @@ def test_one_of_a_constant_column_is_its_value_or_not(word: str, value: int) -> 
         "word": "f",
         "value": value,
     }
+
+
+def test_tables_and_batches_of_pyarrow_are_read() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("narwhals")
+    table = pyarrow.table({"a b": ["yes", "no", None, "yes"], "d": [True, False, True, True]})
+    for data in (table, table.to_batches()[0]):
+        assert calibrant.read_table(data).bits == {"a b": "10-1", "d": "1011"}
+    assert calibrant.read_table(table).to_frame("pyarrow").column("a b").to_pylist() == ["yes", "no", None, "yes"]
 
 
 def test_a_target_of_one_value_is_not_advised_to_be_dropped() -> None:

@@ -19,14 +19,17 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import bundled_files, bundled_pool
 from calibrant.bench.replayscm.appendix.facts import read_pool_facts
 from calibrant.bench.replayscm.audit.separations import submitted_scm
+from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.runs.executors import Execution, Failure
 from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.workers import as_completed
 from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.item import Pool, TaskKind
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.solvers.replayscm.space import VersionSpace
-from tests.support.commands import CHECKOUT, refused
+from tests.support.commands import CHECKOUT, called, refused
 from tests.support.effort import effort
 from tests.support.replayscm.pools import ALL_ROWS, audited, dev_problems, two_bundled, with_a_wide_gold, written_pool
 from tests.support.shared import shared_file
@@ -108,6 +111,42 @@ def test_a_killed_command_goes_on_and_writes_the_same_bytes(made_by: Line, worke
     assert not records(out).parent.exists()
 
 
+def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line, out, _ = harden_line(tmp_path, "again")
+    calls: list[str] = []
+    honest = as_completed
+
+    def stops(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
+        for index, found in enumerate(honest(make, jobs, execution)):
+            calls.append(str(found[0]))
+            yield found
+            if index == 1:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.as_completed", stops)
+        assert main([*line, "--workers", "1"]) == 130
+    assert len(calls) == whole_lines(records(out)) == 2
+    kept = records(out).read_bytes()
+    other = [*line[:-1], "4"]  # another seed is other work: it starts from nothing, and leaves the first alone
+    with monkeypatch.context() as patched:
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.as_completed", stops)
+        assert main([*other, "--workers", "1"]) == 130
+    assert len(calls) == whole_lines(records(out)) == 4
+    assert records(out).read_bytes().startswith(kept)
+    pending: list[int] = []
+
+    def counts(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
+        pending.append(len(jobs))
+        return honest(make, jobs, execution)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.as_completed", counts)
+        assert main([*line, "--workers", "1"]) == 0
+    assert pending == [2]
+    assert len(read_pool(out)) == 4
+
+
 def test_a_crash_is_one_line_and_costs_one_instance(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +182,48 @@ def test_a_record_that_is_none_and_a_place_that_is_none_are_refused(
         changed = [*line[:3], str(place), *line[4:]]
         assert refused(capsys, *changed).endswith(f"{place}: {reason}")
     assert not (tmp_path / "none").exists()
+
+
+def test_two_writers_are_one_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line, out, _ = harden_line(tmp_path, "two")
+    with unfinished_pool(out, {}):
+        assert "another unfinished pool is writing there" in refused(capsys, *line)
+
+
+def halved(number: int) -> float:
+    """Dies of 7 and cannot do 0; any other number is halved."""
+    if number == 7:
+        os._exit(3)
+    if number == 8:
+        time.sleep(60)
+    return number / (2 if number else 0)
+
+
+def test_jobs_fail_alone() -> None:
+    found = dict(as_completed(halved, {name: n for n, name in enumerate("abc")}))
+    assert found == {"a": Failure("crashed", "ZeroDivisionError: division by zero"), "b": 0.5, "c": 1.0}
+    apart = dict(as_completed(halved, {n: n for n in (0, 1, 2, 7, 8)}, Execution(2, 5.0)))
+    assert (apart[0], apart[1], apart[2]) == (Failure("crashed", "ZeroDivisionError: division by zero"), 0.5, 1.0)
+    died = apart[7]
+    assert isinstance(died, Failure)
+    assert died.error.startswith("the worker process ended")
+    assert apart[8] == Failure("out_of_budget", "not done in 5.0 seconds")
+
+
+def test_generation_errors_are_one_line(tmp_path: Path) -> None:
+    done = called("generate", "--strata", "t1_clean_hard", "--seed", "1", "--out", tmp_path / "no" / "pool.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error  {tmp_path / 'no' / 'pool.jsonl'}: no such folder\n"
+
+
+def test_the_summary_names_the_published_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line, _, report = harden_line(tmp_path, "summary", 2)
+    assert main([*line, "--workers", "1"]) == 0
+    printed = capsys.readouterr().out
+    (before, after), (before2, after2) = [json.loads(text)["worlds"] for text in report.read_text().splitlines()]
+    middle = [(one + other) / 2 for one, other in ((before, before2), (after - before, after2 - before2))]
+    assert f"training worlds, median: {middle[0]:g} before, {middle[1]:g} added (up to " in printed
+    assert "14.27 on average after, 11-23 (paper, Tables B.1, F.2)" in printed
 
 
 # --- `calibrant pool alternatives`: Alternative-SCM items of pools that ask for an SCM --------------------------------
@@ -394,6 +475,11 @@ def test_generate_writes_a_pool_and_its_audits(tmp_path: Path) -> None:
     assert audited_ids == [problem.id for problem in pool.problems]
 
 
+def test_generate_names_the_strata_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "generate", "--strata", "none", "--seed", "1", "--out", tmp_path / "g.jsonl")
+    assert "hs_n6_easy_calibration" in line
+
+
 def test_items_that_ask_for_an_alternative_are_not_hardened(
     bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -402,3 +488,12 @@ def test_items_that_ask_for_an_alternative_are_not_hardened(
     assert main(["harden", str(items), "--out", str(out), "--workers", "1"]) == 1
     assert "failed: it asks for an alternative to a reference" in capsys.readouterr().err
     assert read_pool(out).problems == read_pool(items).problems
+
+
+def test_generated_pools_have_their_audits_beside_them(tmp_path: Path) -> None:
+    """From the command line on, hardening included: the files that it names are there and agree."""
+    out = tmp_path / "pool.jsonl"
+    line = ["generate", "--strata", "hs_n6_easy_calibration", "--per-stratum", "1", "--seed", "7", "--workers", "1"]
+    assert main([*line, "--out", str(out)]) == 0
+    (told,) = (tmp_path / "pool.audits.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(told)["id"] == read_pool(out).problems[0].id

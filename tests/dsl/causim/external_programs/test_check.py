@@ -19,10 +19,12 @@ from calibrant.dsl.causim.external_programs.check import (
     check_program,
     compare_mechanisms,
     compare_structure,
+    describe_effects,
     diagram_nodes,
+    find_cycle,
 )
 from calibrant.dsl.causim.external_programs.sources import lower_function
-from calibrant.dsl.causim.generated_functions import TOPOLOGIES, is_connected
+from calibrant.dsl.causim.generated_functions import TOPOLOGIES, graph_of, is_acyclic, is_connected, vacuity
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language import tables
 from calibrant.dsl.causim.language.execution_limits import StepBudget
@@ -30,6 +32,7 @@ from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import Function, function
 from calibrant.dsl.causim.language.tables import DecisionBudget, Decisions, Diagram, diagram, reading_order
 from calibrant.dsl.causim.model import ModelError, symbol
+from calibrant.dsl.causim.networks import nihss
 from tests.support.causim.hostile_programs import damaged
 from tests.support.causim.models import vectors
 
@@ -170,6 +173,15 @@ def test_damaged_programs_have_a_fault_exactly_where_the_loader_or_the_graph_ref
         assert (check.fault is None) == is_connected({node.name: node.parents for node in model.nodes})
 
 
+@given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdef"), max_size=3), min_size=1))
+def test_a_cycle_is_found_iff_there_is_one(edges: dict[str, list[str]]) -> None:
+    graph = {node: tuple(parent for parent in parents if parent in edges) for node, parents in edges.items()}
+    cycle = find_cycle(graph)
+    assert bool(cycle) == (not is_acyclic(graph))
+    for parent, child in zip(cycle, [*cycle[1:], *cycle[:1]], strict=True):
+        assert parent in graph[child]
+
+
 def test_a_graph_of_another_topology_is_a_fault() -> None:
     star = grow(7, "check", "star", 4)[-1]
     fault = check_program(module_text(star.bundle), topology="chain").fault
@@ -213,6 +225,10 @@ def test_a_function_taken_apart_returns_the_same(text: str) -> None:
     plain, lowered = read(text), read(text, lowered=True)
     for arguments in product((0, 1, 2), repeat=3):
         assert lowered.call(arguments) == plain.call(arguments), arguments
+
+
+def test_a_sum_is_taken_apart() -> None:
+    assert [len(read(text, lowered=True).parts) for text in SUMS[:3]] == [4, 5, 6]
 
 
 VALUES: list[list[Any]] = [[0, 1, 2], [0, 1], ["x", "y", None]]
@@ -271,6 +287,19 @@ def test_values_effects_and_differences_are_those_of_the_enumeration() -> None:
     assert 100 < differing < 1_560
 
 
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_diagrams_of_grown_programs_agree_with_their_tables(topology: str) -> None:
+    for version in grow(11, topology, topology, 5):
+        source = module_text(version.bundle)
+        model, nodes = load_source(source), diagram_nodes(source)
+        assert {name: node.values for name, node in nodes.items()} == {
+            node.name: local.domain for node, local in zip(model.nodes, model.system, strict=True)
+        }
+        vacuous = vacuity(model)
+        assert len(list(describe_effects(nodes))) == len(vacuous.edges) + len(vacuous.constants)
+        assert list(compare_mechanisms(nodes, nodes, {})) == []
+
+
 def total_of(body: str, nodes: int = 16) -> str:
     """Return NIHSS with another way of adding up; ITEMS stands for the arguments."""
     text = networks.program(nodes)
@@ -309,6 +338,11 @@ def test_an_unfaithful_nihss_is_named_with_the_arguments_that_show_it() -> None:
     raising = check_program(total_of("    return sum([ITEMS])\n"))
     assert raising.fault is not None
     assert (raising.fault.kind, raising.fault.node) == ("raises", "total")
+
+
+def test_an_edge_without_effect_is_found_without_a_table() -> None:
+    source = total_of("    n = sum(v for v in [ITEMS] if v != 'UN')\n    return n - item_11\n")
+    assert "The edge 11 -> total has no effect." in check_program(source).findings
 
 
 def test_a_comparison_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,3 +394,10 @@ def test_ambiguous_names_are_refused_in_one_line(
 ) -> None:
     with pytest.raises(ModelError, match=message):
         compare_structure(graph, REFERENCE, names)
+
+
+def test_the_stroke_scale_is_a_reference() -> None:
+    reference = graph_of(nihss(4))
+    assert compare_structure({"1A": (), "1b": (), "1c": (), "Total": ("1A", "1b", "1c")}, reference).is_match
+    without_edge = compare_structure({"1A": (), "1b": (), "1c": (), "Total": ("1A", "1b")}, reference)
+    assert without_edge.missing_edges == (("1c", "total"),)

@@ -164,6 +164,12 @@ def test_rate_zero_counts_what_version_spaces_count(setting: str) -> None:
     assert any(counts)
 
 
+def test_rate_zero_counts_members() -> None:
+    disclosure = HiddenOrder(OBSERVED, ("A",))
+    scm_class = MechanismClass(OBSERVED, ("A",), disclosure, 2)
+    assert Posterior(scm_class).mass == sum(1 for _ in enumerate_scms(scm_class))
+
+
 @pytest.mark.parametrize("num_vars", [1, 2, 3])
 def test_inversion_of_subset_sums(num_vars: int) -> None:
     masks = parent_masks(range(num_vars), num_vars)
