@@ -259,9 +259,10 @@ class SpawnedExecutor:
 class SharingExecutor(SpawnedExecutor):
     """A `SpawnedExecutor` with one process less, for jobs without setup: a thread of this process runs jobs too.
 
-    The thread begins while the other processes import modules. `audit` of 80 items by two workers takes 1.05 times the
-    processor time of one worker instead of 1.13, and .60 of its wall time instead of .64. No job can be killed: there
-    is no wall budget, and the thread's job goes on when the context is left, until it or the process ends.
+    The thread begins while the other processes import modules. `audit` of 80 items by two workers takes 1.05 to 1.15
+    times the processor time of one worker, by machine (docs/speed.md); without the thread it took .08 more. No job can
+    be killed: there is no wall budget, and the thread's job goes on when the context is left, until it or the process
+    ends.
     """
 
     def __init__(self, execution: Execution) -> None:
