@@ -548,10 +548,10 @@ def _fit_under(
         why = explain(task, ITEM, max_parents=max_parents, columns=table.legal_names, limits=LIMITS)
     except (BudgetSpent, ValueError) as spent:
         return Fit(problem, target, outcome, None, table, uncounted=str(spent) or _SPENT)
-    constants = [n for raw, n in zip(table.names, table.legal_names, strict=True) if f"constant {raw}" in table.notes]
-    factors = {} if task.assumption is not None else count_factors(task, why, constants, LIMITS)
-    named = {table.naming.to_raw(name): factor for name, factor in factors.items()}
-    return Fit(problem, target, outcome, results.why_of_table(why, table, target), replace(table, factors=named))
+    constants = [n for n, column in zip(table.legal_names, table.used, strict=True) if column.kind == "constant"]
+    counted = {} if task.assumption is not None else count_factors(task, why, constants, LIMITS)
+    factors = {table.naming.to_raw(name): factor for name, factor in counted.items()}
+    return Fit(problem, target, outcome, results.why_of_table(why, table, target), replace(table, factors=factors))
 
 
 # --- Fitting of a CSV file as `calibrant fit` asks for it -------------------------------------------------------------
