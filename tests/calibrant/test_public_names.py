@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from itertools import product
 from pathlib import Path
 from typing import Any, cast, get_overloads, get_type_hints
 
@@ -20,6 +19,7 @@ import calibrant
 from calibrant import options, verbs
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark, bundled_pool, bundled_sample
+from calibrant.bench.version import __version__
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program
 
@@ -73,25 +73,50 @@ print(sorted(name for name in sys.modules if name.partition(".")[0] in ("calibra
     assert program("-c", source).stdout == "['calibrant']\n"
 
 
-def test_a_folder_of_the_users_with_the_name_of_a_package_does_not_matter(tmp_path: Path) -> None:
-    for name in ("bench", "dsl"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not yours')\n", encoding="utf-8")
+def test_scoring_imports_no_solver_of_replay_problems_and_no_yaml() -> None:
+    source = f"""
+import sys
+import calibrant
+pool = calibrant.load_pool({str(bundled_pool("ordered"))!r})
+calibrant.score(pool[0], "nothing")
+heavy = ("yaml", *(f"calibrant.{{package}}" for package in ("solvers.replayscm", "audits", "baselines")))
+print(sorted(name for name in sys.modules if name.startswith(heavy)))
+"""
+    assert program("-c", source).stdout == "[]\n"
+
+
+def test_the_module_is_the_command() -> None:
+    done = program("-m", "calibrant", "--version")
+    assert (done.returncode, done.stdout) == (0, f"calibrant {__version__}\n")
+
+
+def _foreign(folder: Path, name: str) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "__init__.py").write_text("raise RuntimeError('not yours')\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["bench", "dsl"])
+def test_a_folder_of_the_users_with_the_name_of_a_package_does_not_matter(tmp_path: Path, name: str) -> None:
+    _foreign(tmp_path, name)
+    search = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(
         [sys.executable, "-c", "import calibrant.bench.cli, calibrant.dsl.errors; print(calibrant.bench.__name__)"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        env=search,
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "calibrant.bench\n", "")
+    command = [sys.executable, "-m", "calibrant", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, env=search, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"calibrant {__version__}\n", "")
 
 
 # --- reprs --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["ordered", "hidden-roots"])
+@pytest.mark.parametrize("setting", ["ordered", "block", "hidden-order", "hidden-roots"])
 def test_reprs_fit_a_line_and_never_show_what_is_sealed(setting: str) -> None:
     pool = calibrant.load_pool(bundled_pool(setting), of="replayscm")
     item = pool[0]
@@ -374,8 +399,7 @@ CALLS: Mapping[str, Callable[[Any, Path], Any]] = {
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("call", CALLS)
 def test_an_odd_argument_is_one_line(call: str, odd: str, tmp_path: Path) -> None:
-    is_path = call in ("load_pool", "run(pool)")
-    with pytest.raises(calibrant.CalibrantError if is_path else (calibrant.CalibrantError, TypeError)) as error:
+    with pytest.raises((calibrant.CalibrantError, TypeError)) as error:
         CALLS[call](ODD[odd], tmp_path / "out")
     assert str(error.value)
     assert "\n" not in str(error.value)
@@ -383,19 +407,28 @@ def test_an_odd_argument_is_one_line(call: str, odd: str, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_no_path_is_an_error_of_ours(odd: str, tmp_path: Path) -> None:
+    with pytest.raises(calibrant.CalibrantError):
+        calibrant.load_pool(ODD[odd])
+    with pytest.raises(calibrant.CalibrantError, match="pool must be a path"):
+        calibrant.run("posterior", ODD[odd], tmp_path)
+
+
 @pytest.mark.parametrize("name", POOL_FILES)
-def test_an_odd_answer_or_option_never_ends_otherwise(name: str) -> None:
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_answer_or_option_never_ends_otherwise(odd: str, name: str) -> None:
     item: Any = calibrant.load_pool(POOL_FILES[name]).items[0]
-    calls: tuple[Callable[[Any], object], ...] = (
-        lambda odd: calibrant.score(item, odd),
-        lambda odd: calibrant.score(item, "x", extractor=odd),
-        lambda odd: calibrant.score(item, "x", steps=odd),
-        lambda odd: LOOSE.version_space(item, steps=odd, nonsense=1),
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: calibrant.score(item, ODD[odd]),
+        lambda: calibrant.score(item, "x", extractor=ODD[odd]),
+        lambda: calibrant.score(item, "x", steps=ODD[odd]),
+        lambda: calibrant.version_space(item, steps=ODD[odd], nonsense=1),  # type: ignore[call-overload]
     )
-    for call, odd in product(calls, ODD.values()):
+    for call in calls:
         said = "scored"
         try:
-            call(odd)
+            call()
         except (calibrant.CalibrantError, TypeError) as error:
             said = str(error)
         assert said
