@@ -105,9 +105,10 @@ class PoolError(CalibrantError):
         where = ": ".join(part for part in (file, instance, field) if part)
         super().__init__(_one_line(f"{where}: {problem}" if where else problem))
 
-    def with_location(self, *, file: str = "", instance: str = "") -> PoolError:
-        """Return the error with file and instance added if they are missing."""
-        return PoolError(self.problem, file=self.file or file, instance=self.instance or instance, field=self.field)
+    def with_location(self, *, file: str = "", instance: str = "", field: str = "") -> PoolError:
+        """Return the error with file, instance and field added if they are missing."""
+        where = {"file": self.file or file, "instance": self.instance or instance, "field": self.field or field}
+        return PoolError(self.problem, **where)
 
 
 class RefusedError(PoolError):
@@ -143,15 +144,15 @@ class RefusedError(PoolError):
             field=self.field,
         )
 
-    def with_location(self, *, file: str = "", instance: str = "") -> Self:
-        """Return the error with the file added if it is missing."""
+    def with_location(self, *, file: str = "", instance: str = "", field: str = "") -> Self:
+        """Return the error with file and field added if they are missing."""
         return type(self)(
             self.problem,
             reason=self.reason,
             line=self.line,
             name=self.name,
             file=self.file or file,
-            field=self.field,
+            field=self.field or field,
         )
 
 

@@ -65,12 +65,12 @@ _REPRESSES: Final = frozenset(
         "represses",
         "repression",
         "repressing",
-        "repressor",
         "down",
         "downregulates",
     ]
 )
 _UNSIGNED: Final = frozenset(("?", "-?", "+/-", "-/+", "+-", "±", "dual", "both", "unknown", "unspecified"))
+_WORDED_STARTS: Final = ("up-regulates", "down-regulates")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
@@ -249,9 +249,9 @@ def _check_name(name: str, line: int) -> None:
 def read_sign(text: str, line: int) -> tuple[int, ...]:
     """Return the signs of a word or number: (1,), (-1,), or (-1, 1) for an unknown sign; `NetworkError` for others."""
     word = text.strip().lower()
-    if word in _ACTIVATES or word.startswith("up-regulates"):
+    if word in _ACTIVATES or word.startswith(_WORDED_STARTS[0]):
         return (1,)
-    if word in _REPRESSES or word.startswith("down-regulates"):
+    if word in _REPRESSES or word.startswith(_WORDED_STARTS[1]):
         return (-1,)
     if word in _UNSIGNED:
         return (-1, 1)
@@ -268,15 +268,25 @@ def read_sign(text: str, line: int) -> tuple[int, ...]:
 def _sif_rows(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, tuple[int, ...], str]]:
     """Yield line, source, signs and target of each edge."""
     for line_number, line in lines:
-        fields = line.split()
-        if len(fields) < 3 and (separator := next((mark for mark in ",;" if line.count(mark) == 2), None)):
-            fields = [field.strip() for field in line.split(separator)]
+        fields = _sif_fields(line)
         if len(fields) < 3:
             problem = f"{len(fields)} fields; expected, with blanks between: source sign target"
             raise NetworkError(problem, reason="fields", line=line_number)
         source, sign, *targets = fields
         for target in targets:
             yield line_number, source, read_sign(sign, line_number), target
+
+
+def _sif_fields(line: str) -> list[str]:
+    """Return the fields of a line of SIF: three at commas or semicolons, else those at blanks and tabs."""
+    for mark in ",;":
+        fields = [field.strip() for field in line.split(mark)]
+        if len(fields) == 3 and len(fields[0].split()) == 1:
+            return fields
+    source, *rest = line.split("\t")
+    if len(rest) > 1 and rest[0].strip().lower().startswith(_WORDED_STARTS):  # `up-regulates activity` is one field
+        return [source.strip(), rest[0], *" ".join(rest[1:]).split()]
+    return line.split()
 
 
 # --- Tables with a header ---------------------------------------------------------------------------------------------

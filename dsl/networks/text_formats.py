@@ -71,7 +71,7 @@ def _ends_in_number(lines: Sequence[str]) -> bool:
 
 
 def _has_arrow_formula(lines: Sequence[str]) -> bool:
-    parts = (line.rpartition("->") for line in lines)
+    parts = (line.rpartition(arrow) for line in lines for arrow in ("->", "-|"))
     return any(
         ("&" in body or "^" in body) and "," not in body and "=" not in body and len(target.split()) == 1
         for body, _, target in parts
@@ -87,9 +87,15 @@ def _is_headed_truth_table(lines: Sequence[str]) -> bool:
 
 def _is_truth_table(lines: Sequence[str]) -> bool:
     """Return whether the first line, or the one after a header, has only 0, 1 and -."""
-    filled = [line for line in lines[:1] if line] + [line for line in lines[1:] if line][:1]
-    rows = [line for line in filled if line[0] in "01" and not line.strip("01- \t")]
-    return bool(rows) and len(lines) > 1
+    filled = [line for line in lines if line and not line.startswith("#")][:2]
+    return len(filled) > 1 and any(line[0] in "01" and not line.strip("01- \t") for line in filled)
+
+
+def _is_implicant_table(lines: Sequence[str]) -> bool:
+    """Return whether the first lines are those of a table of implicants, as `A B : C` and `1-:1`."""
+    head, row = (*(line for line in lines if line and not line.startswith("#")), "", "")[:2]
+    inputs, colon, value = row.partition(":")
+    return head.count(":") == 1 and bool(colon) and not inputs.strip("0123456789- \t") and value.strip().isdecimal()
 
 
 def _any_line(pattern: str) -> Callable[[Sequence[str]], bool]:
@@ -140,6 +146,7 @@ _OTHER_FORMATS: tuple[_OtherFormat, ...] = (
     ("CellNetAnalyzer", "CellNetAnalyzer", _ends_in_number),
     ("boolSim (`A&^C -> B`)", "boolSim; bioLQM converts it to bnet", _has_arrow_formula),
     ("a truth table", "bioLQM; calibrant fit reads tables of 0 and 1", _is_truth_table),
+    ("implicant tables", "bioLQM, which converts them to bnet", _is_implicant_table),
 )
 
 
@@ -148,7 +155,7 @@ def recognize_text(text: str) -> str:
     lines = [line for line in split_lines(text) if line.strip() and not line.lstrip().startswith("#")]
     if not lines or _find_format(text, _TABLES) is not None:
         return ""
-    if any(_UPDATE.search(line) for line in lines):
+    if any(_UPDATE.search(line.partition("#")[0]) for line in lines):
         return "booleannet"
     if any(_AEON_LINE.match(line) for line in lines):
         return "aeon"

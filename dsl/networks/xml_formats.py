@@ -371,7 +371,11 @@ class _SbmlReader:
             if len(maths) != 1 or len(maths[0].children) != 1:
                 raise NetworkError(f"a term of {readable_repr(name)} has no formula", reason="syntax")
             level = _parse_level(term.get("resultLevel", "1"), "resultLevel", name)
-            terms.append((level, self._read_formula(maths[0].children[0], thresholds)))
+            try:
+                nodes = self._read_formula(maths[0].children[0], thresholds)
+            except NetworkError as error:
+                raise error.with_location(field=f"formula of {readable_repr(name)}") from None
+            terms.append((level, nodes))
         defaults = [*transition.children_of_list("listOfFunctionTerms", "defaultTerm")]
         if not defaults and terms:
             raise NetworkError(f"{readable_repr(name)} has terms and no default term", reason="syntax")
@@ -545,7 +549,10 @@ class _GinmlReader:
                 continue
             level = _parse_level(part.get("val", "1"), "a value", name)
             for expression in part.find("exp"):
-                nodes = parse_formula(expression.get("str"), GINML, None, self.rules, targets=self.rules.names)
+                try:
+                    nodes = parse_formula(expression.get("str"), GINML, None, self.rules, targets=self.rules.names)
+                except NetworkError as error:
+                    raise error.with_location(field=f"formula of {readable_repr(name)}") from None
                 strange = sorted(mentioned_names(nodes) - self.rules.names)
                 if strange:
                     problem = f"{readable_repr(strange[0])} in the formula of {readable_repr(name)} is no node"

@@ -62,7 +62,7 @@ MIDAS = "TR:a,DA:c,DV:c\n1,0,0\n1,10,1\n"
     [
         ("a,b,+\nb,c,-\n", HEADED),
         ("a\tb\tactivates\nb\tc\t-1\n", HEADED),
-        ("a\tb\tActivation\t123\nb\tc\tRepressor\t45;6\n", f"{HEADED}, column_4"),
+        ("a\tb\tActivation\t123\nb\tc\tRepression\t45;6\n", f"{HEADED}, column_4"),
         ("Source Node,Target Node,Type\na,b,1\n", HEADED),
         ("a,b\na,c\n", UNSIGNED),
         ("a b\na c\n", UNSIGNED),
@@ -96,6 +96,11 @@ def test_heads_of_boolnet_are_no_nodes(head: list[str], separator: str, tmp_path
     assert (network.format, sorted(network.nodes), sorted(network.no_rule)) == ("bnet", ["a", "b", "c"], ["c"])
     # a and b at 1: 1 if a or c, for the majority; b at 0: always 1
     assert network.functions["a"] == calibrant.read_network(_bnet(tmp_path, "a, !b | a | c\nb, a\n")).functions["a"]
+
+
+def test_a_comment_behind_a_formula_says_nothing_of_the_format(tmp_path: Path) -> None:
+    network = calibrant.read_network(_bnet(tmp_path, "a, b # was a *= b\nb, a # $b: a\n"))
+    assert (network.format, network.nodes) == ("bnet", ("a", "b"))
 
 
 def _bnet(folder: Path, text: str) -> Path:
@@ -262,7 +267,10 @@ def test_graphml_has_the_signs(model: Path, tmp_path: Path, capsys: pytest.Captu
     [
         ("Node A {\n logic = B;\n}\n", "MaBoSS"),
         ("A&^C -> B\n", "boolSim"),
+        ("A&C -| B\nB -> B\n", "boolSim"),
         (".v 3\n.n 1 1 2\n1 1\n", "cnet"),
+        ("A : A\n1:1\n\nA B : D\n1-:1\n", "implicant tables"),
+        ("A B\n# states\n00 10\n01 11\n", "a truth table"),
         (".i 2\n.o 1\n11 1\n.e\n", "calibrant fit"),
         (".model m\n.inputs a\n", "BLIF"),
         ('{"Model": {"Variables": []}}', "BMA"),
@@ -283,6 +291,17 @@ def test_other_files_are_named_in_one_line(
     assert err.startswith("error  file.txt: ")
     assert err.count("\n") == 1
     assert words in err
+
+
+def test_a_fault_in_a_formula_of_xml_names_its_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.ginml"
+    node = '<node id="B"><value val="1"><exp str="!A &amp;"/></value></node>'
+    path.write_text(f'<gxl><graph class="regulatory"><node id="A" input="true"/>{node}</graph></gxl>')
+    code, _, err = _run(capsys, path)
+    assert (code, err) == (
+        2,
+        "error  model.ginml: formula of 'B': a formula ends where a name, a constant or ( is expected\n",
+    )
 
 
 def test_an_archive_of_ginsim_is_read_and_others_are_refused(

@@ -62,11 +62,28 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path, end: str, mark: bytes) -
         ("a 1", "line 1: 2 fields"),
         ("", "no edge"),
         ("a 1 b+c", "is no name of a node"),
+        ("a 1 b, c", "line 1: 'b,' is no name of a node"),
+        ("a repressor b", "line 1: sign 'repressor'; allowed: 1 +"),
     ],
 )
 def test_a_sif_that_is_refused(text: str, problem: str) -> None:
     with pytest.raises(PoolError, match=problem):
         parse_sif(text, "p.sif")
+
+
+@pytest.mark.parametrize(
+    ("line", "targets"),
+    [
+        ("a, 1, b", "b"),
+        ("a ; 1 ; b", "b"),
+        ("a,up-regulates activity,b", "b"),
+        ("a\tUp-regulates quantity by expression\tb\tc", "bc"),
+        ("a\t1\tb c", "bc"),
+        ("a\t\t1 b", "b"),
+    ],
+)
+def test_what_separates_the_fields_of_a_sif(line: str, targets: str) -> None:
+    assert parse_sif(line) == tuple(Edge("a", 1, target) for target in targets)
 
 
 @pytest.mark.parametrize("line", ["a{0} 1 b{0}\n", "a{0} 1 a{1}\n"])
