@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.bench import training
 from calibrant.bench.training import Completion
-from calibrant.dsl.answer_text import Thoughts
+from calibrant.dsl.answer_text import Thoughts, check_thoughts
 from calibrant.dsl.errors import CalibrantError
 from calibrant.verbs import text_episode
 
@@ -127,6 +127,7 @@ def _reward_each(
     log_metric: LogMetric | None,
     thoughts: Thoughts,
 ) -> list[float | None]:
+    check_thoughts(thoughts)
     if not len(completions) == len(record) == len(benchmark):
         lengths = f"{len(completions)} completions, {len(record)} records, {len(benchmark)} names of benchmarks"
         raise CalibrantError(f"{lengths}: there has to be one of each for every completion")

@@ -11,14 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from calibrant.dsl.episode import ActionError
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.json_objects import decode
 
 Thoughts: TypeAlias = Literal["strip", "opened", "keep"]
 """Policy: `strip` removes thoughts; `opened` does so assuming that the chat template opened thoughts, so that a text
 without a closing mark is all thoughts; `keep` returns the text unchanged."""
+
+
+def check_thoughts(thoughts: str) -> None:
+    """Raise `CalibrantError` for a text that is no policy."""
+    if thoughts not in get_args(Thoughts):
+        raise CalibrantError(f"thoughts is {short_repr(thoughts)}; known: {', '.join(get_args(Thoughts))}")
 
 
 class AnswerText(NamedTuple):
@@ -155,7 +162,7 @@ def _harmony_messages(text: str) -> Iterator[_Message]:
             yield _Message(channel, is_call, text[content:start], is_end)
             content = None
         elif loose is not None and text[loose:start].strip():
-            yield _Message(_FINAL, False, text[loose:start], False)
+            yield _Message(_FINAL, False, text[loose:start], is_end)
         if name == "message":
             channel, is_call = (_FINAL, False) if header is None else _read_header(text[header:start])
             content = end
@@ -223,7 +230,7 @@ def read_answer_text(text: str, thoughts: Thoughts = "strip") -> AnswerText:
 def read_reply_text(text: str, thoughts: Thoughts = "strip") -> str:
     """Return the text of a reply in an episode; `ActionError` for a reply that is all thoughts."""
     answer = read_answer_text(text, thoughts)
-    if answer.has_thoughts and not answer.text.strip():
+    if (answer.has_thoughts or answer.is_unclosed) and not answer.text.strip():
         raise ActionError(
             "the reply ends inside its thoughts" if answer.is_unclosed else "the reply holds thoughts only"
         )

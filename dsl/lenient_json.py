@@ -336,7 +336,7 @@ def shaped_keys(stated: Mapping[str, Any], names: Mapping[str, str], *, drops: b
 MAX_LINE_CHARS: Final = 10_000
 _LINE: Final = re.compile(
     r"[ \t]*(?:[-*+•][ \t]+)?(?P<mark>[*_'\"`]{0,3})(?P<key>[^\s:*'\"`](?:[^:*'\"`\n]{0,80}?[^\s:*'\"`])?)"
-    r"[*_'\"`]{0,3}[ \t]*:(?P<value>.*)"
+    r"(?P<closing>[*_'\"`]{0,3})[ \t]*:(?P<value>.*)"
 )
 _BULLET: Final = re.compile(r"[ \t]*[-*+•][ \t]+(.*)")
 _VALUE_QUOTES: Final = {"'": "'", '"': '"', "`": "`", "“": "”", "‘": "’"}  # noqa: RUF001  # quotes of prose
@@ -369,7 +369,7 @@ class StatedLines:
             line = self._lines[index]
             if len(line) <= MAX_LINE_CHARS and (match := _LINE.fullmatch(line)):
                 value, mark = match["value"], match["mark"]
-                if mark and value.startswith(mark):  # **key:** value
+                if mark and not match["closing"] and value.startswith(mark):  # **key:** value
                     value = value[len(mark) :]
                 yield index, match["key"].strip("_") if mark.startswith("_") else match["key"], value
 

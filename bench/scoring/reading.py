@@ -289,9 +289,8 @@ def _score_parsed(
             verdict.valid and text
         ):  # an answer was read, so the other rules are applied only if their verdict is requested
             source = "text" if parsed.answer is None else "object"
-            by_published = None if text == parsed.text or source == "object" else _later(rules, parsed, judge)
-            if bench.has(EVALUATOR) and source == "text":
-                by_published = _later(rules, parsed, judge)
+            is_same = source == "object" or (rules.is_one_rule and text == without_think_pairs(parsed.text or ""))
+            by_published = None if is_same else _later(rules, parsed, judge)
             return verdict.with_reading(ScoreReading("", source, (), by_published))
     reading = read_response(rules, parsed, options)
     if verdict is None or (not reading.reason and reading.source == "tool_call"):

@@ -51,8 +51,8 @@ class AnswerEvaluator:
         assert isinstance(answer, dict)
         assert reading is not None
         score = self._benchmark.scoring.score(self._item, answer, prediction.steps)
-        if score["correct"] is None and (reading.reason or reading.source):  # nothing was submitted
-            score = {**score, "correct": self._benchmark.metrics.success.judge(score, self._item.setting)}
+        if reading.reason or reading.source:
+            score = {**score, "correct": self._judge(score)}
         return {
             "benchmark": self._benchmark.name,
             **line_head(prediction),
@@ -72,8 +72,12 @@ class AnswerEvaluator:
         if steps:
             replayed = _submit_answer(self._benchmark, self._item, (answer, "", ""), steps)
             answer, steps = replayed.answer, replayed.steps
-        correct: bool | None = self._benchmark.scoring.score(self._item, answer, steps)["correct"]
-        return correct
+        return self._judge(self._benchmark.scoring.score(self._item, answer, steps))
+
+    def _judge(self, score: Mapping[str, Any]) -> bool | None:
+        """Return whether a score is correct; one without a submission is not, and None stands for an unknown truth."""
+        correct: bool | None = score["correct"]
+        return self._benchmark.metrics.success.judge(score, self._item.setting) if correct is None else correct
 
 
 def excluded_line(benchmark: Benchmark[Any], prediction: Prediction, context: AnswerContext) -> dict[str, Any]:

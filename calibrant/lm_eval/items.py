@@ -18,7 +18,7 @@ from calibrant.bench.core.benchmark import PublicIds
 from calibrant.bench.core.registry import benchmark as named
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.training import in_turns, lesson, shaped, verdict
-from calibrant.dsl.answer_text import Thoughts
+from calibrant.dsl.answer_text import Thoughts, check_thoughts
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 
@@ -32,6 +32,7 @@ def documents(
     **_: Any,
 ) -> dict[str, Any]:
     """Return the split `test`: a row for each item, with the rule for parts of a response that are thoughts."""
+    check_thoughts(thoughts)
     bench = named(benchmark)
     if pool is None:
         items = [sample.item for sample in islice(in_turns(bench, suites, seed), count)]

@@ -540,6 +540,12 @@ def test_other_columns_are_not_read_and_metrics_are_logged() -> None:
     assert logged == [("calibrant/answered", 0.5)]
 
 
+def test_an_unknown_policy_for_thoughts_is_refused() -> None:
+    for reward in (verdict, shaped, attributed):
+        with pytest.raises(CalibrantError, match=r"^thoughts is 'all'; known: strip, opened, keep$"):
+            reward(["a"], [item_record(BOTH_OF_THREE)], ["blickets"], thoughts="all")  # type: ignore[arg-type]
+
+
 def test_rewards_load_no_trainer() -> None:
     code = "import sys, calibrant.rewards; print({'torch', 'trl', 'verifiers', 'numba', 'z3'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -411,7 +411,7 @@ def _key_and_value(line: str) -> tuple[str, str] | None:
     if tail > 3:
         return None
     key, value = key[: len(key) - tail], value
-    if mark and value.startswith(mark):
+    if mark and not tail and value.startswith(mark):
         value = value[len(mark) :]
     is_key = key and key == key.strip() and not set(key) & set("*'\"`") and len(key) <= 82
     return (key, value.strip()) if is_key else None

@@ -154,7 +154,7 @@ def _of_messages(text: str) -> PlainAnswerText:
     while place < len(parts):
         token, behind = parts[place]
         if token in ENDS and behind.strip():
-            messages.append(("", behind, ""))
+            messages.append(("", behind, parts[place + 1][0] if place + 1 < len(parts) else ""))
         header, has_header = "", token in ("<|start|>", "<|channel|>")
         if has_header:
             header = ("\0" if token == "<|channel|>" else "") + behind

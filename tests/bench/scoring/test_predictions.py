@@ -449,6 +449,49 @@ def test_an_open_block_stays_for_the_published_readers() -> None:
     assert without_think_pairs("<think><think>x</think>y") == "y"
 
 
+def test_kept_thoughts_are_an_answer_of_the_chosen_rule_alone() -> None:
+    """The published readers drop closed <think> pairs whatever the policy."""
+    for name, answers in ANSWERS.items():
+        if name != "replayscm":
+            item = benchmark(name).items.read_pool(bundled_sample(name)).items[0]
+            right = json.dumps(benchmark(name).training.gold(item))
+            for text, expected in (
+                (f"<think>{right}</think>", (True, False)),
+                (f"{right}<think>{json.dumps(answers[0])}</think>", (False, True)),
+            ):
+                score = calibrant.score(item, text, thoughts="keep")
+                assert (bool(score.correct), score.correct_published) == expected, (name, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_unclosed"),
+    [("none", True), ("none<|end|>", False), ("none<|end|> \n", False), ("none<|end|>none", True)],
+)
+def test_text_behind_a_message_of_harmony_is_closed_by_an_end_token(text: str, is_unclosed: bool) -> None:
+    read = read_answer_text(f"<|channel|>analysis<|message|>x<|end|>{text}")
+    assert (read.text.strip(), read.is_unclosed) == ("none", is_unclosed)
+
+
+@pytest.mark.parametrize("quote", ['"', "'", "`"])
+@pytest.mark.parametrize("colon", [":", ": ", " :", " : "])
+def test_a_quoted_value_is_whole_whatever_stands_around_the_colon(colon: str, quote: str) -> None:
+    item = benchmark("causim").items.read_pool(bundled_sample("causim")).items[0]
+    members = benchmark("causim").training.gold(item)
+    assert members is not None
+    assert all(isinstance(value, str) for value in members.values())
+    text = "\n".join(f"{quote}{key}{quote}{colon}{quote}{value}{quote}" for key, value in members.items())
+    assert calibrant.score(item, text).correct_lenient
+
+
+def test_an_answer_that_only_the_lenient_reader_finds_and_that_cannot_be_submitted_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = calibrant.load_pool(bundled_sample("blickets"))[0]
+    line = {"instanceId": item.id, "model": "m", "response": "{'rule': 'conjunctive', 'blickets': ['no object']}"}
+    (verdict,), _ = scored(capsys, bundled_sample("blickets"), jsonl(tmp_path / "p.jsonl", line))
+    assert (verdict["reason"], verdict["correct"], verdict["correctLenient"]) == ("wrong_format", False, False)
+
+
 def test_prompts_may_ask_for_tags() -> None:
     path = bundled_sample("causim")
     usual, tagged = (
