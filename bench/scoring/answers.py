@@ -228,16 +228,12 @@ class AnswerField(NamedTuple):
 def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerField:
     """Return the responses of a line, one per sample; `CalibrantError` with the line's keys if it has no such field."""
     if named is None and (parsed := parse_line(line)) is not None:
-        reason = providers.failed_line(line)
-        responses = tuple(response._replace(reason=reason) if reason else response for response in parsed.responses)
-        return AnswerField(parsed.format, "format", responses, parsed)
+        return AnswerField(parsed.format, "format", providers.add_status(parsed.responses, line), parsed)
     field = _plain_field(line, named)
     holders = [name for name in providers.FAILURE_HOLDERS if name in line and not isinstance(line[name], str)]
     if not holders and _STATUS_FIELDS.isdisjoint(line):
         return field
-    reason = providers.failed_line(line) or (
-        REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else ""
-    )
+    reason = providers.failed_line(line) or providers.refused_line(line)
     stop = next((line[key] for key in _STOP_FIELDS if isinstance(line.get(key), str)), None)
     has_thoughts = any(line.get(name) for name in providers.THOUGHT_FIELDS)
     if not reason and stop is None and not has_thoughts:

@@ -22,12 +22,14 @@ import msgspec
 
 from calibrant.bench.core.scoring import ID_FIELDS
 from calibrant.bench.scoring.formats import (
+    GZIP,
     OPTIONAL_CELLS,
     SAMPLE_FIELDS,
     EvalLog,
     is_eval_log,
     line_of_cells,
     log_system,
+    read_beginning,
     sample_line,
 )
 from calibrant.bench.scoring.providers import as_objects, is_assistant, is_generated_list
@@ -49,7 +51,7 @@ _SPACE = " \t\r\n"
 # a decoder made once, without the two searches for space of `json.loads`: these take a fifth of the time of a line
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _scan_unique_keys = json.JSONDecoder(object_pairs_hook=unique_keys).scan_once  # type: ignore[attr-defined]
-_GZIP, _BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def shown_name(path: Path) -> str:
@@ -89,7 +91,7 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     with _open(path) as file:
         source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
         first = cast(Any, source).peek(2)[:2]
-        lines: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == _GZIP else source
+        lines: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == GZIP else source
         try:
             # never read a whole line at once: 19 MB of gzip can hold one of 4 GB
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
@@ -254,10 +256,10 @@ class PredictionFile:
             if self._name.endswith((".xlsx", ".ods")) or (self._delimiter is not None and self._begins_with(b"PK")):
                 raise CalibrantError("a workbook; save the sheet as CSV in UTF-8")
             if is_eval_log(self.path):
-                log = EvalLog(self.path)
+                log = EvalLog(self._binary())
                 yield from (FileEntry(where, k, line) for k, (where, line) in enumerate(log.lines(), 1))
             elif self._name.endswith(".parquet") or self._begins_with(_PARQUET):
-                yield from _parquet_entries(self.path)
+                yield from _parquet_entries(self._binary())
             elif self._delimiter is not None:
                 yield from _csv_entries(read_document(self.path), self._delimiter)
             else:
@@ -291,10 +293,13 @@ class PredictionFile:
         return f"{', '.join(columns)} (columns that are: {allowed})" if columns and missing else ""
 
     def _begins_with(self, magic: bytes) -> bool:
-        if not self.path.is_file():
-            return False
+        return read_beginning(self.path, len(magic)) == magic
+
+    def _binary(self) -> Path | BinaryIO:
+        """Return the file, or its content if it is compressed."""
         with self.path.open("rb") as file:
-            return file.read(len(magic)) == magic
+            is_compressed = file.read(len(GZIP)) == GZIP
+        return io.BytesIO(read_document(self.path)) if is_compressed else self.path
 
     def _json_entries(self, *, is_document: bool) -> Iterator[FileEntry]:
         lines = bounded_lines(self.path)
@@ -399,7 +404,7 @@ def read_document(path: Path) -> bytes:
     with _open(path) as file:
         source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
         first = cast(Any, source).peek(2)[:2]
-        whole: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == _GZIP else source
+        whole: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == GZIP else source
         try:
             raw = whole.read(MAX_DOCUMENT_BYTES + 1)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -530,14 +535,14 @@ def _csv_entry(row: list[str], header: list[str], number: int, start: int, *, de
     return FileEntry(where, number, line_of_cells(header, row, decimal_comma=decimal_comma), digest=digest)
 
 
-def _parquet_entries(path: Path) -> Iterator[FileEntry]:
+def _parquet_entries(content: Path | BinaryIO) -> Iterator[FileEntry]:
     """Yield the rows of a Parquet file, with pyarrow of the extra `parquet`."""
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
         raise MissingExtraError("a Parquet file: pip install 'calibrant[parquet]' has what reads it") from None
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(content)
         number = 0
         for batch in file.iter_batches(batch_size=1_000):
             for row in batch.to_pylist():

@@ -9,15 +9,17 @@ imported. Its entries are compressed with Zstandard, which Python has from 3.14 
 
 from __future__ import annotations
 
+import gzip
 import math
 import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from calibrant.bench.core.responses import FAILED, NOT_RUN, REFUSED, STOP_CLASSES, Response, error_reason
 from calibrant.bench.scoring.providers import (
@@ -44,30 +46,45 @@ from calibrant.dsl.text import has_unclear_comma, replace_decimal_comma
 
 # --- Predictions in a log of Inspect (`.eval`): its samples as lines, its epochs as several samples of an item --------
 _ZIP = b"PK\x03\x04"
+GZIP = b"\x1f\x8b"
 _ZSTANDARD = 93  # compression method of ZIP
 _HEADERS = ("header.json", "_journal/start.json")  # an unfinished log has only the second
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError, OverflowError)
 _PROTOCOL_SOLVER = "calibrant/protocol"  # solver of Inspect by which this project runs its methods
 
 
+def read_beginning(path: Path, num_bytes: int) -> bytes:
+    """Return the first bytes of a file, uncompressed; none of standard input or of a damaged compressed file."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        if file.read(len(GZIP)) != GZIP:
+            file.seek(0)
+            return file.read(num_bytes)
+        file.seek(0)
+        with suppress(gzip.BadGzipFile, EOFError, zlib.error):
+            return gzip.GzipFile(fileobj=file).read(num_bytes)
+    return b""
+
+
 def is_eval_log(path: Path) -> bool:
     """Return whether a file begins as a ZIP archive; False for standard input."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_ZIP)) == _ZIP
+    return read_beginning(path, len(_ZIP)) == _ZIP
 
 
 class EvalLog:
-    """The samples of a log, sorted by data set and epoch; `CalibrantError` for an unreadable part."""
+    """The samples of a log, sorted by data set and epoch; `CalibrantError` for an unreadable part.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    file: the log, or its uncompressed content
+    """
+
+    def __init__(self, file: Path | BinaryIO) -> None:
+        self._file = file
 
     def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (location in the log, prediction)."""
         try:
-            with zipfile.ZipFile(self._path) as archive:
+            with zipfile.ZipFile(self._file) as archive:
                 header = _header(archive)
                 system = log_system(header)
                 for name in _samples(archive, header):
@@ -183,6 +200,8 @@ def sample_line(sample: Mapping[str, Any], system: str | None, where: str) -> di
     pool = _at(sample, "metadata", "poolDigest")
     if pool is not None:
         line["pool"] = pool
+    if "metadata" in sample:  # names the item of a sample whose id is a number of the data set
+        line["metadata"] = sample["metadata"]
     store = _at(sample, "store")
     steps = _at(store, "Transcript:steps") or None
     if steps is not None:
@@ -250,7 +269,8 @@ def _parse_helm(line: JsonMapping) -> ParsedLine:
     responses = []
     for completion in as_objects(result.get("completions")):
         stop = as_object(completion.get("finish_reason")).get("reason")
-        response = Response(as_text(completion.get("text")), has_thoughts=bool(completion.get("thinking")))
+        has_thoughts = bool(as_object(completion.get("thinking")).get("text"))
+        response = Response(as_text(completion.get("text")), has_thoughts=has_thoughts)
         responses.append(add_stop(response, "stop" if stop == "endoftext" else stop)._replace(reason=reason))
     return ParsedLine("HELM", tuple(responses) or (Response(reason=reason),), model, (instance,), prompts)
 

@@ -299,8 +299,8 @@ class Predictions:
             self.counts.warn(kind, place)
         if is_repeated:
             return
-        if stated is None and len(field.responses) == 1:
-            stated = field.responses[0].sample
+        if line.get("sample") is None and len(field.responses) == 1 and field.responses[0].sample is not None:
+            stated = field.responses[0].sample  # from an epoch of Inspect, which counts from 1
         if stated is not None and len(field.responses) > 1:
             raise CalibrantError(f"sample {stated}, but {plural(len(field.responses), 'answers')}")
         key = (pool.digest, instance, model)

@@ -238,6 +238,24 @@ def failed_line(line: JsonMapping) -> str:
     return FAILED if is_failed else ""
 
 
+def refused_line(line: JsonMapping) -> str:
+    """Return the reason that a line's refusal states; empty without one."""
+    return REFUSED if isinstance(line.get("refusal"), str) and line["refusal"] else ""
+
+
+def add_status(responses: Sequence[Response], line: JsonMapping) -> tuple[Response, ...]:
+    """Return responses of a known format with the failure, refusal and thoughts that their line states beside them."""
+    failure, refusal = failed_line(line), refused_line(line)
+    # an object is a setting, such as the effort in a response of OpenAI
+    has_thoughts = any(isinstance(line.get(name), str | list) and line[name] for name in THOUGHT_FIELDS)
+    return tuple(
+        response._replace(
+            reason=failure or response.reason or refusal, has_thoughts=response.has_thoughts or has_thoughts
+        )
+        for response in responses
+    )
+
+
 def _is_failed_status(status: Any) -> bool:
     return str(status).isdecimal() and int(status) >= 400
 

@@ -154,9 +154,11 @@ class PoolJudge:
         """Score a file; `CalibrantError` names the first line that cannot be scored or states a false outcome."""
         answers: dict[str, list[_Answer]] = {name: [] for name in self.ids}
         models: set[str | None] = set()
-        for prediction in Predictions(file, self.scorer, with_excluded=True):
+        predictions = Predictions(file, self.scorer, with_excluded=True)
+        for prediction in predictions:
             # boards count every item, so a failed request counts as an empty response
             if prediction.reading is not None and prediction.reading.is_excluded:
+                predictions.counts.add(prediction.place, prediction.reading)
                 prediction = self.scorer.read_answer(prediction._replace(response=Response(), sample=0), {})
             models.add(prediction.model)
             if len(models) > 1:

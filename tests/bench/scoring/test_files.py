@@ -8,6 +8,7 @@ Each is refused before what it holds is made. On the code before the limits: 4.7
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
@@ -107,6 +108,38 @@ def test_a_log_scores_as_the_same_answers_in_lines(tmp_path: Path, capsys: pytes
     assert _scored(capsys, POOL, log) == _scored(capsys, POOL, predictions)
 
 
+def test_a_log_is_read_compressed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = _log(
+        tmp_path / "log.eval", [_sample(instance, text=text) for instance, text in zip(IDS, TEXTS, strict=False)]
+    )
+    compressed = tmp_path / "log.eval.gz"
+    compressed.write_bytes(gzip.compress(log.read_bytes()))
+    assert _scored(capsys, POOL, compressed) == _scored(capsys, POOL, log)
+    compressed.write_bytes(compressed.read_bytes()[:-20])
+    message = refused(capsys, "score", POOL, compressed)
+    assert "not whole as a gzip file" in message
+
+
+def test_samples_in_lines_are_numbered_by_their_epochs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    choice = {"message": {"role": "assistant", "content": TEXTS[0]}, "stop_reason": "stop"}
+    output = {"model": "m", "choices": [choice], "completion": TEXTS[0]}
+    lines = [{"id": IDS[0], "epoch": epoch, "messages": [], "output": output} for epoch in (2, 1)]
+    log = {"eval": {"model": "m"}, "samples": lines}
+    for file in (jsonl(tmp_path / "samples.jsonl", *lines), jsonl(tmp_path / "log.json", log)):
+        assert [line["sample"] for line in _scored(capsys, POOL, file)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("thinking", "reason"), [({"text": "a"}, "only_thoughts"), ({"text": ""}, "empty"), (None, "empty")]
+)
+def test_thoughts_of_helm_are_a_text(
+    thinking: object, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = {"success": True, "completions": [{"text": "", "thinking": thinking}]}
+    line = {"instance": {"id": IDS[0]}, "request": {"model": "m", "prompt": "q"}, "result": result}
+    assert [line["reason"] for line in _scored(capsys, POOL, jsonl(tmp_path / "p.jsonl", line))] == [reason]
+
+
 def test_samples_come_in_the_order_of_the_data_set_and_of_epochs(tmp_path: Path) -> None:
     log = _log(tmp_path / "log.eval", [_sample(instance, epoch) for epoch in (10, 9, 1) for instance in IDS[::-1]])
     assert [(line["instanceId"], line["sample"]) for line in _lines(log)] == [(i, e) for i in IDS for e in (0, 8, 9)]
@@ -156,6 +189,11 @@ def test_a_sample_without_an_id_is_refused(instance: object, tmp_path: Path) -> 
 
 def test_a_sample_may_be_a_number(tmp_path: Path) -> None:
     assert [line["instanceId"] for line in _lines(_log(tmp_path / "log.eval", [_sample(7)]))] == ["7"]
+
+
+def test_a_numbered_sample_is_named_by_its_metadata(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = _log(tmp_path / "log.eval", [_sample(7, metadata={"item_id": IDS[1]})])
+    assert [line["instanceId"] for line in _scored(capsys, POOL, log)] == [IDS[1]]
 
 
 def test_a_report_finds_the_pools_that_a_log_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -362,6 +362,12 @@ OTHERS = [
     Shape("plain, limit", [_own({"response": "Let me think", "finish_reason": "length"})], [CUT_OFF]),
     Shape("plain, words of a refusal", [_own({"response": "I cannot help with that."})], [UNREADABLE]),
     Shape("plain, thoughts beside nothing", [_own({"response": "", "reasoning": GOLD})], [THOUGHTS]),
+    *(
+        Shape(f"thoughts of the line beside {next(iter(body))}", [{**body, "reasoning_content": GOLD}], [THOUGHTS])
+        for body in (_own(_chat(content="")), _own({"generated_text": ""}), _own({"doc_id": 1, "resps": [[""]]}))
+    ),
+    Shape("refusal of the line beside choices", [_own({**_chat(content=GOLD), "refusal": "no"})], [REFUSED]),
+    Shape("setting of thoughts beside output", [_own(_responses(**TEXTS_BESIDE)["response"]["body"])], [EMPTY]),
     Shape("answer as a text with a draft", [_own({"answer": f"<think>{GOLD}</think>no"})], [UNREADABLE]),
 ]
 REASONED = {"reasoningContent": {"reasoningText": {"text": GOLD, "signature": "s"}}}

@@ -216,6 +216,12 @@ def test_items_without_a_line_count_as_wrong(suite: Path, tmp_path: Path) -> Non
     two: list[dict[str, object]] = [lines[0], lines[0] | {"answer": {}}]
     write_lines(file, two)
     assert judge.score_file(file).rate == pytest.approx(1 / 6)
+    failed = [{"instanceId": line["instanceId"], "error": {"code": "batch_expired"}} for line in lines]
+    write_lines(file, [lines[0], *failed[1:]])
+    assert judge.score_file(file).rate == pytest.approx(1 / 3)
+    write_lines(file, failed)
+    with pytest.raises(CalibrantError, match=r"nothing was run: not_run 3$"):
+        judge.score_file(file)
 
 
 def test_chance_and_best_are_those_of_the_table(board: tuple[BoardSummary, Path], suite: Path, tmp_path: Path) -> None:
