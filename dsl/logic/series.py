@@ -143,8 +143,11 @@ def count_errors(model: Model, task: SeriesTask, gene: str) -> int:
 
 # --- Files ------------------------------------------------------------------------------------------------------------
 _UNKNOWN = {"", "na", "nan"}
-_NOTHING_HELD = {"", "na", "n/a", "nan", "null", "<na>", "?", "none", "-", "obs", "observed", "observational", "0"}
-_SETTING = re.compile(r"(?P<do>do\()?(?P<name>[^()=]+)(=(?P<value>[^()=]*))?(?(do)\))", re.IGNORECASE)
+_NO_WORD = {*_UNKNOWN, "n/a", "null", "<na>", "?"}
+_NOTHING_HELD = {"none", "-", "obs", "observed", "observational", "0"}  # unless a gene has that name
+_DO = re.compile(r"\bdo\(([^()]*)\)", re.IGNORECASE)
+_POSITION = re.compile(r"[0-9]{1,9}(?:\.0*)?", re.ASCII)  # frames with gaps write numbers with a point
+_FORMS = "write genes as X, do(X), X=1, or nothing for none"
 
 
 def read_series(path: Path, updates: Updates = "synchronous") -> tuple[tuple[str, ...], tuple[Series, ...]]:
@@ -179,10 +182,8 @@ def parse_series(
     if len(rows) > 1 and "" in rows:
         problem = "empty, where other rows name their series; repeat the name in each row of a series"
         raise _of_column(problem, "series-blank", SERIES_COLUMN, rows[""][0].line, file)
-    settings = [row.held for entries in rows.values() for row in entries if row.held.lower() not in _NOTHING_HELD]
-    by_position = bool(settings) and all(part.isdecimal() for text in settings for part in _parts(text, ()))
-    named = {str(i): gene for i, gene in enumerate(genes, 1)} if by_position else {gene: gene for gene in genes}
-    return genes, tuple(_series(entries, genes, named, updates, file) for entries in rows.values())
+    by_position = _are_positions([row for entries in rows.values() for row in entries], genes, file)
+    return genes, tuple(_series(entries, genes, by_position, updates, file) for entries in rows.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,18 +237,42 @@ def _value(cell: str, gene: str, line: int, file: str) -> int | None:
     return _VALUES[cell]
 
 
-def _parts(text: str, names: Iterable[str]) -> list[str]:
-    return [text] if text in names else [part for part in re.split(r"[,;+|\s]+", text) if part]
+def _parts(text: str, genes: Sequence[str]) -> list[str]:
+    """Return the settings that a cell of the column `set` states, each `X` or `X=1`; none for a word for nothing."""
+    if text in genes:
+        return [text]
+    if text.lower() in _NO_WORD | _NOTHING_HELD:
+        return []
+    return _split(re.sub(r"\s*=\s*", "=", _DO.sub(r" \1 ", text)))
 
 
-def _series(
-    rows: Sequence[_Row], genes: Sequence[str], named: Mapping[str, str], updates: Updates, file: str
-) -> Series:
-    """Return a series with the cells of held genes filled in; named: genes by words of the column `set`."""
+def _are_positions(rows: Iterable[_Row], genes: Sequence[str], file: str) -> bool:
+    """Return whether the column `set` has positions of genes; a number that is a name, too, is refused."""
+    stating = [row for row in rows if _parts(row.held, genes)]
+    if not stating or any(_POSITION.fullmatch(part) is None for row in stating for part in _split(row.held)):
+        return False
+    for row in stating:
+        for part in _split(row.held):
+            if part in genes and genes.index(part) + 1 != _position(part):
+                problem = f"{part} is the name of a gene and not its position; write do({part}) for the name"
+                raise RefusedError(problem, reason="unknown-name", line=row.line, name=part, file=file)
+    return True
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in re.split(r"[,;+|\s]+", text) if part]
+
+
+def _position(part: str) -> int:
+    return int(part.partition(".")[0])
+
+
+def _series(rows: Sequence[_Row], genes: Sequence[str], by_position: bool, updates: Updates, file: str) -> Series:
+    """Return a series with the cells of held genes filled in; by_position: whether numbers are positions of genes."""
     first = rows[0]
-    stated = _held_genes(first, named, file)
+    stated = _held_genes(first, genes, by_position, file)
     for row in rows[1:]:
-        if row.held.lower() not in _UNKNOWN and _held_genes(row, named, file) != stated:
+        if row.held.lower() not in _UNKNOWN and _held_genes(row, genes, by_position, file) != stated:
             problem = f"{readable_repr(row.held)}; the first row of the series has {readable_repr(first.held)}"
             raise _of_column(f"{problem}: genes are held throughout", "set-changes", HELD_COLUMN, row.line, file)
     held: dict[str, int] = {}
@@ -266,22 +291,28 @@ def _series(
     return Series(tuple(states), held)
 
 
-def _held_genes(row: _Row, named: Mapping[str, str], file: str) -> dict[str, int | None]:
+def _held_genes(row: _Row, genes: Sequence[str], by_position: bool, file: str) -> dict[str, int | None]:
     """Return the genes that a cell of the column `set` names, with their stated values; None without one."""
-    if row.held.lower() in _NOTHING_HELD:
-        return {}
     held: dict[str, int | None] = {}
-    for part in _parts(row.held, named):
-        match = _SETTING.fullmatch(part)
-        name, value = (part, None) if match is None else (match["name"].strip(), match["value"])
-        if name not in named:
-            hint = nearest_hint(name, named)
-            problem = f"{readable_repr(name)} is no gene{hint}; write genes as X, do(X), X=1, or nothing for none"
+    for part in _parts(row.held, genes):
+        name, equals, value = part.partition("=")
+        if by_position:
+            number = _position(part)
+            if number == 0:
+                continue
+            name = genes[number - 1] if number <= len(genes) else part
+        if name not in genes:
+            hint = nearest_hint(name, genes)
+            problem = f"{readable_repr(name)} is no gene{hint}; {_FORMS}"
             raise RefusedError(problem, reason="unknown-name", line=row.line, name=name, file=file)
-        if value not in (None, "0", "1"):
+        if equals and value not in _VALUES:
             problem = f"{readable_repr(part)}; a gene is held at 0 or 1"
-            raise RefusedError(problem, reason="clamp-value", line=row.line, name=named[name], file=file)
-        held[named[name]] = None if value is None else int(value)
+            raise RefusedError(problem, reason="clamp-value", line=row.line, name=name, file=file)
+        before, stated = held.get(name), _VALUES[value] if equals else None
+        if before is not None and stated is not None and before != stated:
+            problem = f"{readable_repr(row.held)} states two values of {readable_repr(name)}"
+            raise RefusedError(problem, reason="clamp-value", line=row.line, name=name, file=file)
+        held[name] = before if stated is None else stated
     return held
 
 

@@ -260,8 +260,11 @@ def test_what_unknown_cells_may_be_is_bounded() -> None:
         ("series,set,a,b\n1,a=0,1,0\n", "clamp-value", 2),
         ("series,set,a,b\n1,a=2,1,0\n", "clamp-value", 2),
         ("series,set,a,b\n1,a,,0\n", "clamp-value", 2),
+        ("series,set,a,b\n1,a=0;a=1,,0\n", "clamp-value", 2),
         ("series,set,a,b\n1,,1,0\n1,do(z),1,0\n", "unknown-name", 3),
         ("series,set,a,b\n1,3,1,0\n", "unknown-name", 2),
+        ("series,set,a,b\n1,do(a,1,0\n", "unknown-name", 2),
+        ("series,set,2,1\n1,,1,0\n1,2,1,0\n", "unknown-name", 3),  # a name, and the position of another gene
     ],
 )
 def test_held_genes_that_are_refused(text: str, reason: str, line: int) -> None:
@@ -270,12 +273,31 @@ def test_held_genes_that_are_refused(text: str, reason: str, line: int) -> None:
     assert (caught.value.reason, caught.value.line) == (reason, line)
 
 
-@pytest.mark.parametrize("cell", ["b", "do(b)", "b=1", "do(b=1)", "2", "DO(b=1)"])
+@pytest.mark.parametrize("cell", ["b", "do(b)", "b=1", "do(b=1)", "2", "2.0", "DO(b=1)", "do( b = 1 )", "b=1.0"])
 def test_forms_of_held_genes(cell: str) -> None:
     text = f"series,set,a,b\n1,{cell},1,1\n1,,0,\n2,none,0,NA\n"
     _, series = parse_series(text)
     assert [entry.clamped for entry in series] == [{"b": 1}, {}]
     assert series[0].states == ((1, 1), (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("head", "cell", "held"),
+    [
+        ("a,b", '"do(a=1, b)"', {"a": 1, "b": 0}),
+        ("a,b", "do(a) do(b=0)", {"a": 1, "b": 0}),
+        ("a,b", "a=1;a", {"a": 1}),
+        ("a,b", "1;2", {"a": 1, "b": 0}),
+        ("a,b", "0.0", {}),
+        ("a,b", "obs", {}),
+        ("obs,b", "obs", {"obs": 1}),  # a cell that is a name is that gene
+        ("2,1", "do(2)", {"2": 1}),
+        ("1,2", "1", {"1": 1}),
+    ],
+)
+def test_genes_held_together_and_names_that_are_words(head: str, cell: str, held: dict[str, int]) -> None:
+    _, (series,) = parse_series(f"series,{head},set\n1,1,0,{cell}\n1,1,0,\n")
+    assert series.clamped == held
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="no R on this machine; Debian has r-cran-boolnet")
