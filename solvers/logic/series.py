@@ -25,6 +25,7 @@ MAX_UNKNOWN_SOURCES = 16  # unknown inputs of one reading: every completion is a
 MAX_JOINT_CELLS = 12  # unknown cells whose joint completions are listed
 MAX_JOINT_MASKS = 100_000  # different sets of completions that are counted at a time
 MAX_STATES_GENES = 16  # genes of a network whose states are all visited: 65,536
+MAX_COUNTED_VALUES = 5_000_000  # values of all formulas of all genes in all patterns of their sources: 2 s
 
 Reading: TypeAlias = tuple[State, int]
 """State of all genes, and the value of one gene in the next state."""
@@ -73,25 +74,35 @@ class SeriesFamily:
         return sum(_convolve(factors, self.limit).values())
 
     def mean_fixed_points(self) -> Fraction | None:
-        """Return the number of fixed points of a member, on average; None beyond MAX_STATES_GENES genes."""
+        """Return the number of fixed points of a member, on average.
+
+        None beyond MAX_STATES_GENES genes, or beyond MAX_COUNTED_VALUES values of formulas.
+        """
         genes = self.task.genes
-        if len(genes) > MAX_STATES_GENES or not self.count:
+        edges_of_genes = _edges_of_genes(self.task)
+        num_values = sum(
+            sum(gene.errors.values()) << len({edge.source for edge in edges})
+            for gene, edges in zip(self.genes, edges_of_genes, strict=True)
+        )
+        if len(genes) > MAX_STATES_GENES or num_values > MAX_COUNTED_VALUES or not self.count:
             return None
         extra = self.limit - self.least_errors
-        states = np.array([*product((0, 1), repeat=len(genes))], dtype=np.int64)
+        states = np.arange(1 << len(genes))  # bit g is gene g
         totals = np.zeros((len(states), extra + 1), dtype=object)  # state, errors beyond the least -> models
         totals[:, 0] = 1
-        for position, (gene, table) in enumerate(
-            zip(self.genes, _tables(self.task, MAX_FORMULAS, states), strict=True)
-        ):
+        for position, (gene, edges) in enumerate(zip(self.genes, edges_of_genes, strict=True)):
+            sources = sorted({genes.index(edge.source) for edge in edges})
+            patterns = [[number >> i & 1 for i in range(len(sources))] for number in range(1 << len(sources))]
+            table, rows = _table_of_patterns(self.task, gene.gene, edges, patterns)
+            pattern_of_state = sum((states >> source & 1) << i for i, source in enumerate(sources))
             counts = table.count_by_row(gene.optimum[0], extra)  # value, row, errors beyond the least
-            rows = np.array([table.row_of(state) for state in states.tolist()])
-            factors = counts[states[:, position], rows]
-            totals = sum(  # type: ignore[assignment]  # a sum of arrays
-                np.pad(totals[:, : extra + 1 - more] * factors[:, more : more + 1], ((0, 0), (more, 0)))
-                for more in range(extra + 1)
-            )
-        return Fraction(int(totals.sum()), self.count)
+            factors = counts[states >> position & 1, np.array(rows)[pattern_of_state]]
+            products = np.zeros_like(totals)
+            for more in range(extra + 1):
+                products[:, more:] += totals[:, : extra + 1 - more] * factors[:, more : more + 1]
+            is_fixed = (products != 0).any(axis=1)
+            states, totals = states[is_fixed], products[is_fixed]
+        return Fraction(sum(map(int, totals.flat)), self.count)
 
     def joint(self) -> int | None:
         """Return the number of models without a wrong reading under a common completion of all unknown cells.
@@ -295,6 +306,17 @@ def _unknown_cells(task: SeriesTask) -> dict[_Cell, int]:
     return {cell: index for index, cell in enumerate(cells)}
 
 
+def _table_of_patterns(
+    task: SeriesTask, gene: str, edges: Sequence[Edge], patterns: Iterable[Sequence[int]]
+) -> tuple[_GeneTable, list[int]]:
+    """Return the formulas of a gene, and the row of each pattern: values of its sources, in the order of genes."""
+    sources = sorted({task.genes.index(edge.source) for edge in edges})
+    value_of_source = [dict(zip(sources, pattern, strict=True)) for pattern in patterns]
+    states = [[value.get(g, 0) for g in range(len(task.genes))] for value in value_of_source]
+    table = _GeneTable(task, gene, edges, MAX_FORMULAS, states)
+    return table, [table.row_of(state) for state in states]
+
+
 def _completions(task: SeriesTask, gene: str, edges: Sequence[Edge], cells: Mapping[_Cell, int]) -> Counter[int]:
     """Return set of completions of all unknown cells (mask) -> number of formulas that are right under just these."""
     position = task.genes.index(gene)
@@ -316,10 +338,7 @@ def _completions(task: SeriesTask, gene: str, edges: Sequence[Edge], cells: Mapp
                 key = (values[:-1], 1 - values[-1])
                 forbidden[key] = forbidden.get(key, 0) | mask
     patterns = sorted({pattern for pattern, _ in forbidden})
-    states = [dict(zip(sources, pattern, strict=True)) for pattern in patterns]
-    whole_states = [[state.get(g, 0) for g in range(len(task.genes))] for state in states]
-    table = _GeneTable(task, gene, edges, MAX_FORMULAS, whole_states)
-    rows = [table.row_of(state) for state in whole_states]
+    table, rows = _table_of_patterns(task, gene, edges, patterns)
     right: Counter[int] = Counter()
     for response, count in Counter(formula.response for formula in table.formulas()).items():
         wrong = 0

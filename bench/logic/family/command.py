@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,14 @@ from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import Judgement
 from calibrant.solvers.logic.data import read_data, read_prior
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
-from calibrant.solvers.logic.series import GeneFunctions, SeriesFamily, count_functions, solve_series
+from calibrant.solvers.logic.series import (
+    MAX_COUNTED_VALUES,
+    MAX_STATES_GENES,
+    GeneFunctions,
+    SeriesFamily,
+    count_functions,
+    solve_series,
+)
 from calibrant.solvers.networks.network import BooleanNetwork, parse_network
 from calibrant.solvers.outcome import Found
 
@@ -132,10 +140,10 @@ class CountedSeries:
         yield from self._dynamics_lines
         yield ""
         rows = [
-            [gene.gene, str(gene.optimum[0]), str(gene.optimum[1]), number_text(gene.optimum[2])]
+            [gene.gene, str(self.num_readings[gene.gene]), *map(str, gene.optimum[:2]), number_text(gene.optimum[2])]
             for gene in family.genes
         ]
-        yield aligned(["gene", "errors", "size", "formulas"], rows)
+        yield aligned(["gene", "readings", "errors", "size", "formulas"], rows)
         if family.edges:
             yield ""
             shares = [[str(edge), percent(number / family.count)] for edge, number in family.edges.items()]
@@ -178,6 +186,17 @@ class CountedSeries:
         """The number of models without errors under one common completion of unknown cells; None if not counted."""
         return self.family.joint()
 
+    @cached_property
+    def mean_fixed_points(self) -> Fraction | None:
+        """The mean number of fixed points of a member; None if not counted."""
+        return self.family.mean_fixed_points()
+
+    @cached_property
+    def num_readings(self) -> dict[str, int]:
+        """The number of readings of each gene."""
+        task = self.family.task
+        return {gene: sum(1 for _ in readings(task, gene)) for gene in task.genes}
+
     @property
     def _dynamics_lines(self) -> Iterator[str]:
         family = self.family
@@ -191,6 +210,11 @@ class CountedSeries:
         for state in self.options.fixed:
             number = family.fixed([*map(int, state)])
             yield f"fixed     {state} in {number_text(number)} of {number_text(family.count)} members"
+        if self.mean_fixed_points is None:
+            limits = f"over {MAX_STATES_GENES} genes, or over {MAX_COUNTED_VALUES:,} values of formulas"
+            yield f"fixed     points of a member not counted: {limits}"
+        else:
+            yield f"fixed     {float(self.mean_fixed_points):.4g} fixed points of a member, on average"
 
     @property
     def _data_use(self) -> dict[str, int]:
@@ -201,7 +225,7 @@ class CountedSeries:
             "rows": sum(length for length in lengths if length > 1),
             "rows_in_file": sum(lengths),
             "steps": sum(length - 1 for length in lengths),
-            "readings": sum(1 for gene in task.genes for _ in readings(task, gene)),
+            "readings": sum(self.num_readings.values()),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -216,9 +240,11 @@ class CountedSeries:
             "unknown_cells": family.task.num_unknown_cells,
             "joint": None if self.joint is None else str(self.joint),
             "fixed": {state: str(family.fixed([*map(int, state)])) for state in self.options.fixed},
+            "mean_fixed_points": None if self.mean_fixed_points is None else str(self.mean_fixed_points),
             "genes": [
                 {
                     "gene": gene.gene,
+                    "readings": self.num_readings[gene.gene],
                     "optimum": [gene.optimum[0], gene.optimum[1], str(gene.optimum[2])],
                     "errors": [[errors, str(number)] for errors, number in sorted(gene.errors.items())],
                 }

@@ -497,9 +497,12 @@ def test_series_are_counted_gene_by_gene(tmp_path: Path) -> None:
     assert record["members"] == "1"
     assert record["edges"] == {"a 1 a": "1", "a 1 b": "1"}
     assert record["functions"][1]["parents"] == {"a": "1", "b": "1"}  # b after is a before, or not b before
+    assert record["mean_fixed_points"] == "2"  # a stays: 00 and 11
+    assert [(gene["gene"], gene["readings"]) for gene in record["genes"]] == [("a", 2), ("b", 2)]
     printed = called("family", prior, series).stdout.splitlines()
     assert printed[0] == "rows      4 of 5 used; a series of one row has no step"
     assert printed[1] == "readings  4 used: 2 steps of 2 genes"
+    assert "fixed     2 fixed points of a member, on average" in printed
     refused = called("family", prior, series, "--fit", "0.1")
     assert refused.returncode == 2
     assert "it is about MIDAS data" in refused.stderr

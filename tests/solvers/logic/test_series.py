@@ -206,6 +206,20 @@ def test_gaps_against_listing_of_formulas_and_completions() -> None:
     assert joined > 10
 
 
+def test_mean_fixed_points_of_more_models_than_64_bits_count() -> None:
+    genes = tuple("abcdef")
+    prior = tuple(Edge(source, 1, target) for target in genes for source in genes if source != target)
+    states = tuple(tuple(map(int, state)) for state in ("010011", "101100", "011010", "110001"))
+    outcome = solve_series(SeriesTask(genes, prior, (Series(states),), extra_errors=3))
+    assert isinstance(outcome, Found)
+    family = outcome.value
+    assert family.count > 1 << 64
+    total = sum(
+        family.fixed(state) for state in product((0, 1), repeat=len(genes))
+    )  # each state by itself, in integers
+    assert family.mean_fixed_points() == Fraction(total, family.count)
+
+
 def test_functions_with_gaps_against_listing() -> None:
     generator = random.Random(7)
     compared = 0
