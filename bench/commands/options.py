@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from threading import Event, Thread
 from types import UnionType
@@ -61,6 +61,8 @@ def usable_cores() -> int:
 def progress_bar(doing: str = "", pace: Pace | None = None) -> AbstractContextManager[Progress]:
     """Show a bar per pool on standard error if that is a terminal; else lines at a pace, none for short work.
 
+    No thread starts before the first report, so that worker processes can be copies of this one.
+
     doing: name of the activity, printed before names of pools; pace: DEFAULT_PACE by default
     """
     if is_quiet.get():
@@ -81,9 +83,12 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     bars: dict[str, TaskID] = {}
     # results printed to a terminal go above the bar; a piped standard output is left alone
-    with Progress(*columns, console=console, redirect_stdout=sys.stdout.isatty()) as bar:
+    bar = Progress(*columns, console=console, redirect_stdout=sys.stdout.isatty())
+    with ExitStack() as stack:
 
         def report(name: str, done: int, total: int) -> None:
+            if not bars:
+                stack.enter_context(bar)
             if name not in bars:
                 bars[name] = bar.add_task(escape(_line(doing + name)), total=total or None)
             bar.update(bars[name], completed=done)
@@ -95,12 +100,18 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
 def _lines(doing: str, pace: Pace) -> Iterator[Progress]:
     lines, is_done = ProgressLines(doing, pace), Event()
     printer = Thread(target=lines.print_until, args=(is_done.wait, sys.stderr), daemon=True)
-    printer.start()
+
+    def report(name: str, done: int, total: int) -> None:
+        lines.report(name, done, total)
+        if printer.ident is None:
+            printer.start()
+
     try:
-        yield lines.report
+        yield report
     finally:
         is_done.set()
-        printer.join()
+        if printer.ident is not None:
+            printer.join()
 
 
 class ProgressLines:
@@ -309,7 +320,9 @@ def execution(workers: int | None, cluster: str | None, budget: float | None = N
     from calibrant.bench.runs.executors import Execution
 
     if cluster is None:
-        return Execution(workers or usable_cores(), budget, max_local_jobs=0 if workers else MAX_LOCAL_ITEMS)
+        return Execution(
+            workers or usable_cores(), budget, max_local_jobs=0 if workers else MAX_LOCAL_ITEMS, may_copy=True
+        )
     if workers is not None:
         raise typer.BadParameter("a cluster has its own workers: give one of --cluster and --workers")
     return Execution(wall_budget=budget, cluster=cluster)

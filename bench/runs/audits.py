@@ -28,7 +28,7 @@ from calibrant.bench.pages.terminal_tables import wrapped_lines
 from calibrant.bench.runs.executors import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.records import ItemHead, JsonlFile, RecordKind, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
-from calibrant.bench.runs.workers import as_completed
+from calibrant.bench.runs.workers import open_sharing
 from calibrant.bench.terminal import json_text
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.records import file_digest
@@ -229,14 +229,15 @@ def audit_items(
     chosen = selection.ids_by_index(pool)
     config = {**work.config, "wall_budget": execution.wall_budget}
     keys = {i: AuditKey(digest, name, config_digest(config)) for i, name in chosen.items()}
-    with AuditFile(folder, work.kind) as file:
+    with AuditFile(folder, work.kind) as file, open_sharing(execution) as executor:
         unfinished = {record.key for record in file if record.outcome != "audited"}
         pending = Jobs(
             (i for i, key in keys.items() if key in unfinished or key not in file.keys), pool.items.__getitem__
         )
         done = skipped = len(keys) - len(pending)
-        progress(pool.name, done, len(keys))
-        for index, result in as_completed(partial(timed_audit, work.audit, benchmark.name), pending, execution):
+        results = executor.as_completed(partial(timed_audit, work.audit, benchmark.name), pending)
+        progress(pool.name, done, len(keys))  # after processes have started: it starts a thread
+        for index, result in results:
             audited = _failed_audit(result, execution.wall_budget) if isinstance(result, Failure) else result
             item = pool.items[index]
             head = {

@@ -13,19 +13,92 @@ import re
 import sys
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from math import ceil
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from calibrant.bench.runs.executors import Batcher, Failure, JobSetup, do_jobs, error_line, versions
+from calibrant.bench.runs.executors import Failure, JobSetup, do_jobs, error_line, versions
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, short_repr
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+
+# --- Batches of jobs for a cluster: the jobs of one message -----------------------------------------------------------
+# The cost of a message does not depend on the length of its jobs, so batches of short jobs grow until they take about
+# BATCH_SECONDS. After this time a worker returns the rest of its batch, so that a long job delays few others. The last
+# jobs, as many as there are slots (jobs that can run at once), wait here for an idle worker, not behind a long job.
+MAX_BATCH_JOBS = 64
+FIRST_BATCH_JOBS = 8  # size before any job was timed; a message costs a tenth of an audit
+BATCHES_PER_SLOT = 1.5  # the remaining jobs make so many batches for each slot, so that slots end at about one time
+MIN_BATCH_DIVISOR = 4  # but batches have at least 1/4 of the jobs that take BATCH_SECONDS
+BATCHES_AHEAD = 2  # batches sent out for each slot, so that no slot waits for a message
+
+
+class Batcher:
+    """Queue of unsent and returned jobs, which yields batches (key -> job)."""
+
+    def __init__(self, jobs: Mapping[Any, Any]) -> None:
+        self._jobs = jobs
+        self._waiting = deque(jobs)
+        self._suspects: deque[Any] = deque()
+        self._last_suspect: list[Any] = []  # key of the suspect that was sent last, alone
+        self._size = FIRST_BATCH_JOBS
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self._suspects)
+
+    def next(self, slots: int, num_out: int) -> list[dict[Any, Any]]:
+        """Return the batches to send now, so that each slot has up to BATCHES_AHEAD; none while enough are out.
+
+        Suspects are sent one at a time, when all other jobs are done.
+
+        slots: number of jobs that can run at once; num_out: number of batches sent and not returned
+        """
+        batches: list[dict[Any, Any]] = []
+        while self._waiting and len(batches) < min(slots, self._max_out(slots) - num_out):
+            batches.append(self._next_batch(slots))
+        if self._suspects and slots and not num_out and not batches:
+            key = self._suspects.popleft()
+            self._last_suspect = [key]
+            batches.append({key: self._jobs[key]})
+        return batches
+
+    def _max_out(self, slots: int) -> int:
+        return BATCHES_AHEAD * slots if len(self._waiting) > slots else slots
+
+    def _next_batch(self, slots: int) -> dict[Any, Any]:
+        num_before_last = max(1, len(self._waiting) - slots)  # the last jobs are sent one by one
+        even_size = ceil(len(self._waiting) / (BATCHES_PER_SLOT * slots))
+        size = min(self._size, max(even_size, self._size // MIN_BATCH_DIVISOR), num_before_last)
+        return {key: self._jobs[key] for key in [self._waiting.popleft() for _ in range(size)]}
+
+    def requeue_rest(self, keys: list[Any], num_done: int, early: bool) -> None:
+        """Requeue the unfinished rest of a batch and adapt the batch size.
+
+        num_done: number of finished jobs, the first ones; early: whether the batch took less than half of BATCH_SECONDS
+        """
+        self._waiting.extendleft(reversed(keys[num_done:]))
+        if num_done < len(keys):
+            self._size = max(1, num_done)
+        elif early:
+            self._size = min(MAX_BATCH_JOBS, max(self._size, 2 * num_done))
+
+    def suspect_jobs(self, keys: list[Any]) -> list[Any]:
+        """Take the keys of a batch whose workers died; return those that certainly killed them.
+
+        That is certain of a suspect that was sent alone. Other keys become suspects, which are sent one at a time.
+        """
+        if keys == self._last_suspect:
+            return keys
+        self._suspects.extend(keys)
+        return []
 
 
 # --- Connection to a dask.distributed scheduler; its failures are one-line errors -------------------------------------

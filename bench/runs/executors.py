@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from concurrent.futures import TimeoutError as OutOfTime
@@ -22,9 +21,10 @@ from enum import Enum
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
-from math import ceil
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait as wait_for_any
+from multiprocessing.context import ForkProcess, SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
@@ -58,12 +58,15 @@ class Execution:
     wall_budget: seconds after which the process of a job is killed; None for no limit
     cluster: address of a dask.distributed scheduler, whose workers run the jobs
     max_local_jobs: largest number of jobs that run in this process if there is no wall budget
+    may_copy: the processes of a `SharingExecutor` may be copies of this one; only for the command, which knows that no
+        library in its process has threads that a copy would miss
     """
 
     workers: int = 1
     wall_budget: float | None = None
     cluster: str | None = None
     max_local_jobs: int = 0
+    may_copy: bool = False
 
 
 HERE = Execution()  # one process of this machine, without a time limit
@@ -82,7 +85,7 @@ class Failure:
 
 
 class Executor(Protocol):
-    """Executor of jobs; yields each result exactly once, in any order."""
+    """Executor of jobs; yields each result exactly once, in any order. Its processes may start with the call."""
 
     def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]: ...
 
@@ -211,9 +214,11 @@ class SpawnedExecutor:
             if not self._is_prepared:
                 self._prepare()
             self._is_prepared = True
-            yield from InProcessExecutor().as_completed(do, jobs)
-            return
-        pool = self._pool = self._pool or spawn_pool(self._num_workers, self._prepare)
+            return InProcessExecutor().as_completed(do, jobs)
+        self._pool = self._pool or self._make_pool()
+        return self._run(self._pool, do, jobs)
+
+    def _run(self, pool: ProcessPool, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
         remaining = dict.fromkeys(jobs)
         while remaining:
             num_before = len(remaining)
@@ -224,7 +229,10 @@ class SpawnedExecutor:
                 stop_pool(pool)
                 if len(remaining) == num_before:
                     raise CalibrantError("worker processes die before they answer anything; try --workers 1")
-                pool = self._pool = spawn_pool(self._num_workers, self._prepare)
+                pool = self._pool = self._make_pool()
+
+    def _make_pool(self) -> ProcessPool:
+        return spawn_pool(self._num_workers, self._prepare)
 
     def _run_until_broken(
         self, pool: ProcessPool, do: Callable[[J], T], jobs: Mapping[K, J], keys: Iterable[K]
@@ -259,16 +267,21 @@ class SpawnedExecutor:
 class SharingExecutor(SpawnedExecutor):
     """A `SpawnedExecutor` with one process less, for jobs without setup: a thread of this process runs jobs too.
 
-    The thread begins while the other processes import modules. `audit` of 80 items by two workers takes 1.05 to 1.15
-    times the processor time of one worker, by machine (docs/speed.md); without the thread it took .08 more. No job can
-    be killed: there is no wall budget, and the thread's job goes on when the context is left, until it or the process
-    ends.
+    If `may_copy`, its processes begin as copies of this one where that is safe (`_CopyContext`). No job can be killed:
+    there is no wall budget, and the thread's job goes on when the context is left, until it or the process ends.
     """
 
     def __init__(self, execution: Execution) -> None:
         super().__init__(prepare_nothing, replace(execution, workers=execution.workers - 1, wall_budget=None))
         self._jobs_ahead = SHARED_JOBS_AHEAD * execution.workers
+        self._may_copy = execution.may_copy
         self._here: Future[Any] | None = None
+
+    def _make_pool(self) -> ProcessPool:
+        pool = _make_pool(self._num_workers, self._prepare, _CopyContext()) if self._may_copy else super()._make_pool()
+        with _ignore_control_c():
+            _ = pool.active  # starts the processes, before this process has a thread for jobs
+        return pool
 
     def _schedule(self, pool: ProcessPool, do: Callable[[J], T], job: J) -> Future[T | Failure]:
         if self._here is not None and not self._here.done():
@@ -285,11 +298,28 @@ def _fulfil(future: Future[T | Failure], do: Callable[[J], T], job: J) -> None:
         future.set_exception(error)
 
 
+class _CopyContext(SpawnContext):
+    """Context whose processes are copies of this one (`fork`) as long as it has one thread, else spawned.
+
+    A copy has no threads but the locks that they held, so it could wait for one forever. It needs no imports, which
+    take a spawned process .9 s.
+    """
+
+    @staticmethod
+    def Process(*arguments: Any, **named: Any) -> BaseProcess:  # type: ignore[override]  # noqa: N802  # their name
+        if sys.platform == "linux" and threading.active_count() == 1:  # elsewhere libraries of the system use threads
+            return ForkProcess(*arguments, **named)
+        return SpawnProcess(*arguments, **named)
+
+
 def spawn_pool(workers: int, prepare: Callable[[], None]) -> ProcessPool:
-    """Start a pool of spawned processes, which unlike forked ones inherit no threads and locks."""
+    """Make a pool of spawned processes, which unlike copies of this process inherit no threads and locks."""
+    return _make_pool(workers, prepare, multiprocessing.get_context("spawn"))
+
+
+def _make_pool(workers: int, prepare: Callable[[], None], context: SpawnContext) -> ProcessPool:
     from pebble import ProcessPool
 
-    context = multiprocessing.get_context("spawn")
     return ProcessPool(workers, initializer=partial(_start, prepare, CompileListener.listener), context=context)
 
 
@@ -391,78 +421,8 @@ def digest_sources(root: Path = _ROOT) -> str:
     return digest.hexdigest()[:12]
 
 
-# --- Batches of jobs for a cluster: the jobs of one message -----------------------------------------------------------
-# The cost of a message does not depend on the length of its jobs, so batches of short jobs grow until they take about
-# BATCH_SECONDS. After this time a worker returns the rest of its batch, so that a long job delays few others. The last
-# jobs, as many as there are slots (jobs that can run at once), wait here for an idle worker, not behind a long job.
-BATCH_SECONDS = 0.5  # after this time a worker begins no further job of a batch
-MAX_BATCH_JOBS = 64
-FIRST_BATCH_JOBS = 8  # size before any job was timed; a message costs a tenth of an audit
-BATCHES_PER_SLOT = 1.5  # the remaining jobs make so many batches for each slot, so that slots end at about one time
-MIN_BATCH_DIVISOR = 4  # but batches have at least 1/4 of the jobs that take BATCH_SECONDS
-BATCHES_AHEAD = 2  # batches sent out for each slot, so that no slot waits for a message
-
-
-class Batcher:
-    """Queue of unsent and returned jobs, which yields batches (key -> job)."""
-
-    def __init__(self, jobs: Mapping[Any, Any]) -> None:
-        self._jobs = jobs
-        self._waiting = deque(jobs)
-        self._suspects: deque[Any] = deque()
-        self._last_suspect: list[Any] = []  # key of the suspect that was sent last, alone
-        self._size = FIRST_BATCH_JOBS
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting or self._suspects)
-
-    def next(self, slots: int, num_out: int) -> list[dict[Any, Any]]:
-        """Return the batches to send now, so that each slot has up to BATCHES_AHEAD; none while enough are out.
-
-        Suspects are sent one at a time, when all other jobs are done.
-
-        slots: number of jobs that can run at once; num_out: number of batches sent and not returned
-        """
-        batches: list[dict[Any, Any]] = []
-        while self._waiting and len(batches) < min(slots, self._max_out(slots) - num_out):
-            batches.append(self._next_batch(slots))
-        if self._suspects and slots and not num_out and not batches:
-            key = self._suspects.popleft()
-            self._last_suspect = [key]
-            batches.append({key: self._jobs[key]})
-        return batches
-
-    def _max_out(self, slots: int) -> int:
-        return BATCHES_AHEAD * slots if len(self._waiting) > slots else slots
-
-    def _next_batch(self, slots: int) -> dict[Any, Any]:
-        num_before_last = max(1, len(self._waiting) - slots)  # the last jobs are sent one by one
-        even_size = ceil(len(self._waiting) / (BATCHES_PER_SLOT * slots))
-        size = min(self._size, max(even_size, self._size // MIN_BATCH_DIVISOR), num_before_last)
-        return {key: self._jobs[key] for key in [self._waiting.popleft() for _ in range(size)]}
-
-    def requeue_rest(self, keys: list[Any], num_done: int, early: bool) -> None:
-        """Requeue the unfinished rest of a batch and adapt the batch size.
-
-        num_done: number of finished jobs, the first ones; early: whether the batch took less than half of BATCH_SECONDS
-        """
-        self._waiting.extendleft(reversed(keys[num_done:]))
-        if num_done < len(keys):
-            self._size = max(1, num_done)
-        elif early:
-            self._size = min(MAX_BATCH_JOBS, max(self._size, 2 * num_done))
-
-    def suspect_jobs(self, keys: list[Any]) -> list[Any]:
-        """Take the keys of a batch whose workers died; return those that certainly killed them.
-
-        That is certain of a suspect that was sent alone. Other keys become suspects, which are sent one at a time.
-        """
-        if keys == self._last_suspect:
-            return keys
-        self._suspects.extend(keys)
-        return []
-
-
+# --- Jobs of a batch on a worker of a cluster -------------------------------------------------------------------------
+BATCH_SECONDS = 0.5  # after this time a worker begins no further job of a batch (`calibrant.bench.runs.cluster`)
 MAX_SETUPS = 2  # setups that a process keeps; one may hold whole pools
 MAX_ATTEMPTS = 3  # deaths of a process during setup before an error
 # Dask's nanny sets this variable so that its worker returns memory early. A process of jobs would then return the

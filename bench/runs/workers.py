@@ -58,11 +58,12 @@ def as_completed(
 
     Without a wall budget, one of several workers is a thread of this process, because no job has to be killed.
     """
-    with _open_sharing(execution) as executor:
+    with open_sharing(execution) as executor:
         yield from executor.as_completed(do, jobs)
 
 
-def _open_sharing(execution: executors.Execution) -> AbstractContextManager[executors.Executor]:
+def open_sharing(execution: executors.Execution) -> AbstractContextManager[executors.Executor]:
+    """Open an executor of `as_completed`, whose processes start when it is called: before threads of the caller."""
     if execution.cluster is None and execution.wall_budget is None and execution.workers > 1:
         return executors.SharingExecutor(execution)
     return open_executor(executors.prepare_nothing, execution)

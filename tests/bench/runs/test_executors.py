@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,10 +22,8 @@ from calibrant.bench.commands.options import execution
 from calibrant.bench.commands.run import run_and_report
 from calibrant.bench.core.registry import NAMES, benchmark, bundled_files
 from calibrant.bench.protocols import make_protocol, protocols_of
+from calibrant.bench.runs.cluster import FIRST_BATCH_JOBS, MAX_BATCH_JOBS, Batcher
 from calibrant.bench.runs.executors import (
-    FIRST_BATCH_JOBS,
-    MAX_BATCH_JOBS,
-    Batcher,
     Execution,
     Failure,
     difference,
@@ -480,7 +480,7 @@ def test_few_jobs_start_no_process(
     assert prepared == [1] * is_here
 
 
-# --- Jobs that this process shares with spawned ones ------------------------------------------------------------------
+# --- Jobs that this process shares with others ------------------------------------------------------------------------
 def _slow_process(number: int) -> int:
     time.sleep(0.05)  # long enough for the spawned process to get some of the jobs
     if number == 3:
@@ -506,3 +506,53 @@ def _lacks_library(_: int) -> int:
 def test_a_missing_library_ends_shared_jobs() -> None:
     with pytest.raises(MissingExtraError):
         dict(as_completed(_lacks_library, {1: 1, 2: 2, 3: 3}, Execution(2)))
+
+
+# `LOADED` is the process that read this file: its own for a spawned process, the command's for a copy of it
+SHARED_JOBS = """
+import json, os, sys, threading, time
+from collections import Counter
+from pathlib import Path
+from calibrant.bench.runs.executors import Execution, Failure
+from calibrant.bench.runs.workers import as_completed
+
+LOADED, FIRST_LATE_JOB, FLAG = os.getpid(), 20, Path(sys.argv[1])
+
+def name_process(job):
+    time.sleep(0.02)
+    if job >= FIRST_LATE_JOB:
+        if __name__ != "__main__":
+            FLAG.touch()
+        elif os.getpid() != LOADED:
+            os._exit(7)
+        deadline = time.monotonic() + 60
+        while not FLAG.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return "spawned" if __name__ != "__main__" else "here" if os.getpid() == LOADED else "copy"
+
+if __name__ == "__main__":
+    may_copy, has_thread = map(int, sys.argv[2:])
+    if has_thread:
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+    results = as_completed(name_process, {job: job for job in range(40)}, Execution(2, may_copy=bool(may_copy)))
+    print(json.dumps(Counter(r.error if isinstance(r, Failure) else r for _, r in results)))
+"""
+
+
+@LINUX
+@pytest.mark.parametrize(("may_copy", "has_thread"), [(True, False), (True, True), (False, False)])
+def test_a_process_is_copied_before_it_has_threads_and_its_successor_is_spawned(
+    may_copy: bool, has_thread: bool, tmp_path: Path
+) -> None:
+    """A copy that ends costs its job alone; a thread of this process has jobs by then, so that no copy follows it."""
+    script = tmp_path / "shared_jobs.py"
+    script.write_text(SHARED_JOBS, encoding="utf-8")
+    command = [sys.executable, str(script), str(tmp_path / "flag"), str(int(may_copy)), str(int(has_thread))]
+    done = subprocess.run(command, env={"PYTHONPATH": str(CHECKOUT)}, capture_output=True, check=True, timeout=120)
+    by_process = Counter(json.loads(done.stdout))
+    assert by_process.total() == 40
+    assert by_process["here"] >= 1
+    assert by_process["spawned"] >= 1
+    is_copied = may_copy and not has_thread
+    assert (by_process["copy"] >= 1) is is_copied
+    assert by_process["the worker process ended with exit code 7"] == is_copied
