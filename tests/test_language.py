@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.import_walk import nodes_of
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant", "calibrant_tasks")
 
@@ -70,7 +72,7 @@ def _messages(nodes: Iterable[ast.AST], docstrings: Iterable[ast.Constant]) -> I
 
 def count_exceptions(tree: ast.Module, stem: str) -> Counter[str]:
     """Count what a file has against each rule."""
-    nodes = [*ast.walk(tree)]  # once for all rules: four walks take longer than parsing
+    nodes = [*nodes_of(tree)]  # once for all rules: four walks take longer than parsing
     names, docstrings = [stem, *_names(nodes)], [*_docstrings(nodes)]
     counts: Counter[str] = Counter()
     counts["names"] = sum(bool(WORD_WITHOUT_A_NOUN.fullmatch(name)) for name in names)
@@ -127,6 +129,7 @@ def test_no_package_ignores_docstring_rules() -> None:
     assert not [rule for rule in settings["ignore"] if rule.startswith("D")]
 
 
+@cache
 def resolves(name: str) -> bool:
     """Return whether a dotted name is a package, a module, or a name that one binds, with a method of it or not."""
     parts = name.removeprefix("calibrant.").split(".") if name.split(".")[1] in PACKAGES else name.split(".")
@@ -171,10 +174,11 @@ def texts(path: Path) -> Iterator[str]:
         yield source
         return
     lines = [line for line in source.splitlines() if not line.lstrip().startswith(("from ", "import "))]
-    if any(map(DOTTED.search, QUOTED.findall(source))):  # parsing takes most of the time
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield ast.get_docstring(node, clean=False) or ""
+    quoted = QUOTED.findall(source)
+    if all(resolves(name) for text in quoted for name in dotted_names(text)):  # parsing takes most of the time
+        yield from quoted
+    else:  # of a docstring, or of another text
+        yield from (str(node.value) for node in _docstrings(nodes_of(ast.parse(source))))
     yield from (line.partition("#")[2] for line in lines)
 
 

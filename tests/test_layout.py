@@ -21,7 +21,7 @@ from calibrant.solvers.blickets.conditions import NoiseSpace, OrderSpace, Switch
 from calibrant.solvers.blickets.exact import UniversalSpace
 from calibrant.solvers.blickets.space import StaticSpace
 from calibrant.solvers.space import Space
-from tests.support.import_walk import imported_files, is_climb
+from tests.support.import_walk import file_of, is_climb, nodes_of
 
 # --- The law of the house, read from the sources: who may import whom, where the compiler is, sizes, folders and
 # names
@@ -101,7 +101,7 @@ def _source(path: Path) -> Source:
     """
     text = path.read_text(encoding="utf-8")
     tree, lines = ast.parse(text, str(path)), len(text.splitlines())
-    nodes = [*(ast.walk(tree) if IN_EXPRESSIONS.search(text) else _statements(tree.body))]
+    nodes = [*(nodes_of(tree) if IN_EXPRESSIONS.search(text) else _statements(tree.body))]
     literals = frozenset(node.value for node in nodes if isinstance(node, ast.Constant))
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     import_lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
@@ -356,7 +356,9 @@ PATHS = {
 
 @cache
 def _targets(path: Path) -> frozenset[Path]:
-    return frozenset(imported_files(path))
+    names = [name for _, name in _source(path).imports if not name.startswith(".")]
+    modules = [name.rpartition(".")[0] for name in names if "." in name]
+    return frozenset(target for name in (*names, *modules) if (target := file_of(name)))
 
 
 def _reached(start: Path) -> set[Path]:
