@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +25,26 @@ def setup(app: Any) -> None:
     theme: Any = import_module("furo")
     whole = theme._compute_navigation_tree
     theme._compute_navigation_tree = lambda context: whole(context) if context["pagename"] in NAVIGATED else ""
+    english: Any = import_module("sphinx.search.en").SearchEnglish
+    english.stem = cache(english.stem)  # pages share most of their words
+    nodes: Any = import_module("docutils.nodes").Node
+    nodes._fast_findall = _nodes_of_a_class
+
+
+def _nodes_of_a_class(self: Any, cls: type) -> Iterator[Any]:
+    """Yield what docutils does: it asks generators within generators, one for each level of the tree."""
+    if isinstance(self, cls):
+        yield self
+    levels = [iter(self.children)]
+    while levels:
+        for child in levels[-1]:
+            if isinstance(child, cls):
+                yield child
+            if child.children:
+                levels.append(iter(child.children))
+                break
+        else:
+            levels.pop()
 
 
 if __name__ == "__main__":
