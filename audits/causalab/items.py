@@ -28,7 +28,7 @@ from calibrant.solvers.causalab.canonical import mechanism_structure
 from calibrant.solvers.causalab.evidence import EXACT, Floats, evidence_of, misfit, predict_frequency, solve_linear
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experiments import candidates
-from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
+from calibrant.solvers.causalab.space import WeightedDags, predict_frequencies, reason_not_enumerable, weighted_dags
 from calibrant.solvers.outcome import BudgetSpent, Found, Impossible
 
 # --- Findings about one laboratory: unwinnable, vacuous, trivial, ambiguous, unusual bases ----------------------------
@@ -236,12 +236,9 @@ def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tu
     members with the truth's readings, independent of order and of earlier settings. So sets are tried by size.
     `ValueError` if the truth is no member; `BudgetSpent` if members are too many to list.
     """
-    members = list(space.members())
-    true_index = next((i for i, member in enumerate(members) if _has_weights_of(member, truth)), None)
-    if true_index is None:
-        raise ValueError("the truth is no member of the space")
+    true_index = find_truth(truth, space)
     agree = [_agree(space.readings(setting), true_index) for setting in candidates(space)]
-    verdicts = [(member.edges, predict_frequency(member, space.evidence)) for member in members]
+    verdicts = number_verdicts(space)
     # Settings only remove members, so the least count is reached by some set of the largest usable size.
     usable = min(allowance, len(agree))
     goal = min(_count_verdicts(agree, chosen, verdicts) for chosen in combinations(range(len(agree)), usable))
@@ -251,9 +248,30 @@ def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tu
     raise AssertionError("some set of the largest size reaches the goal")
 
 
-def _has_weights_of(member: Mechanism, truth: Mechanism) -> bool:
-    # compares weights alone, as readings do not identify the bases
-    return all(member.weights(node) == truth.weights(node) for node in truth.equations)
+def find_truth(truth: Mechanism, space: WeightedDags) -> int:
+    """Return the place of the member with the truth's weights; readings do not identify the bases."""
+    nodes, weights = space.evidence.nodes, np.zeros(space.matrices.shape[1:])
+    for node in truth.equations:
+        for parent, weight in truth.weights(node).items():
+            weights[nodes.index(node), nodes.index(parent)] = weight
+    places = np.flatnonzero((space.matrices == weights).all(axis=(1, 2)))
+    if not len(places):
+        raise ValueError("the truth is no member of the space")
+    return int(places[0])
+
+
+def number_verdicts(space: WeightedDags) -> npt.NDArray[np.int_]:
+    """Return a number for each member, the same for members with the same graph and predicted frequency."""
+    if space.predicts:  # by the weights of the frequency alone: members need not be written out
+        vectors, values = space.locals[-1].vectors, predict_frequencies(space.locals[-1], space.evidence)
+        by_vector = dict(zip(map(tuple, vectors.tolist()), values.tolist(), strict=True))
+        frequencies = [by_vector[tuple(row)] for row in space.matrices[:, -1].tolist()]
+    else:
+        frequencies = [predict_frequency(member, space.evidence) for member in space.members()]
+    graphs = (space.matrices != 0).reshape(len(space.matrices), -1)
+    numbers: dict[tuple[bytes, float], int] = {}
+    verdicts = zip((graph.tobytes() for graph in graphs), frequencies, strict=True)
+    return np.array([numbers.setdefault(verdict, len(numbers)) for verdict in verdicts], dtype=np.int_)
 
 
 def _agree(readings: Floats, true_index: int) -> npt.NDArray[np.bool_]:
@@ -264,13 +282,13 @@ def _agree(readings: Floats, true_index: int) -> npt.NDArray[np.bool_]:
 def _count_verdicts(
     agree: list[npt.NDArray[np.bool_]],
     chosen: tuple[int, ...],
-    verdicts: list[tuple[frozenset[tuple[str, str]], float]],
+    verdicts: npt.NDArray[np.int_],
 ) -> int:
     """Count the verdicts of the members that agree with the truth on all chosen settings."""
     remaining = np.ones(len(verdicts), dtype=np.bool_)
     for i in chosen:
         remaining &= agree[i]
-    return len({verdicts[i] for i in np.flatnonzero(remaining)})
+    return len(np.unique(verdicts[remaining]))
 
 
 # --- Soundness of a laboratory: its record is true of it, and it can be decided ---------------------------------------

@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from calibrant.audits.causalab.attribution import decided_frequency, space_of
 from calibrant.audits.causalab.items import (
     ambiguous_finding,
+    find_truth,
     generate_labelled,
     item_findings,
     labels,
     mattering_edges,
+    number_verdicts,
     vacuous_finding,
 )
 from calibrant.audits.causalab.suites import (
@@ -52,6 +54,7 @@ from calibrant.dsl.causalab.reference import SettingMeaning, bases_of, values
 from calibrant.dsl.causalab.score import imec_by_definition
 from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, misfit, predict_frequency
 from calibrant.solvers.causalab.experiments import solve_by_experiments
+from calibrant.solvers.causalab.space import WeightedDags
 from calibrant.solvers.outcome import Found
 from tests.support.benchmarks.causalab import (
     LINEAR,
@@ -415,6 +418,23 @@ def test_the_fewest_settings_are_those_of_brute_force(plan: Plan, count: int) ->
         assert found["members_bounded"] == len(members)
         assert (found["fewest_settings"], found["decidable"]) == (fewest, float(final == 1))
     assert len(undecided) >= count // 2
+
+
+def test_members_are_numbered_by_graph_and_predicted_frequency() -> None:
+    """With hidden properties and without, as the members written out say; frequencies differ within one graph."""
+    finer = set()
+    for item in generate_items(Plan("4roots", 4, view=View.ROOTS, records=0, freq_parent=True), 21, 12):
+        space = space_of(item.task, bounded=True)
+        assert isinstance(space, WeightedDags)
+        members, truth = list(space.members()), item.sealed.mechanism
+        stated = [(member.edges, predict_frequency(member, space.evidence)) for member in members]
+        numbers = number_verdicts(space).tolist()
+        assert len({*zip(numbers, stated, strict=True)}) == len({*numbers}) == len({*stated})
+        found = members[find_truth(truth, space)]
+        assert all(found.weights(node) == truth.weights(node) for node in truth.equations)
+        if len({*stated}) > len({member.edges for member in members}):
+            finer.add(space.predicts)
+    assert finer == {False, True}
 
 
 @pytest.mark.parametrize("suite", PLANS)
