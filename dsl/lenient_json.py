@@ -428,7 +428,7 @@ _NOTES: Final = frozenset(  # keys whose values hold no answer
 )
 
 
-# _OPENING matches a bracket that a first member and its colon or comma follow, and a string that may be a container
+# _OPENING matches a bracket before a member and its colon or comma, and a string that may be a container, as {a:1}
 def _quoted_before(characters: str) -> str:
     """Return a pattern of a string in plain quotes before one of these characters or a comment."""
     string = r"%s[^%s\\]*+" + possessive(r"\\[\s\S][^%s\\]*+", "*") + "%s"
@@ -440,7 +440,7 @@ _MEMBER: Final = rf"""[ \t\n\r]*+(?:{_quoted_before(":")}|[/#{_OTHER_QUOTES}]|[^
 _OPENING: Final = re.compile(
     rf"""\{{(?={_MEMBER})"""
     rf"""|\[(?=[ \t\n\r]*+(?:{_quoted_before(",]")}|[/#{_OTHER_QUOTES}\[\-\w]|\{{(?:[ \t\n\r]*+\}}|{_MEMBER})))"""
-    r"""|"(?=[{\[][^"\\]*+(?:\\|(?<=[}\]\s])"))"""
+    r"""|"(?=[{\[](?:[^"\\]|\\[\s\S]){4})(?=[{\[][^"\\]*+(?:\\|(?<=[}\]\s])"))"""
 )
 _ESCAPED: Final = re.compile(r'\\([{}\[\]_"])')
 _ANSWER_TAG: Final = re.compile(r"<(answer|final_answer|response|solution|output)>|<\|begin_of_solution\|>")

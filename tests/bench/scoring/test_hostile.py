@@ -28,7 +28,7 @@ REPEATED = (
     "{", "[", "{\"", "{'", "\"{", "['", "[\"\\\\", "{ ", "{}", "[]", "{\"a\":", "{\"a\":[", "[{", "{\"a\":1}",
     "{\"a\":1,", "[1,", "{a", "{a:", "{a b} ", "\"\":{", "{\"\":{},", "\\{", "\\{\"a\":", "{/*", "{#", "{//\n",
     "[#\n", "/**/", "\"", "'", "\\", "}", "\u201c{", "<think>", "</think>", "<think></think>", "< ", "<think ",
-    "<think a", "[THINK]", "◁think▷", "<|channel|>", "<|start|>assistant<|channel|>final<|message|>",
+    "<think a", "\"{\\\"", "[THINK]", "◁think▷", "<|channel|>", "<|start|>assistant<|channel|>final<|message|>",
     "assistantfinal", "```json\n", "```json {", "```json\n{}\n```\n", "\\boxed{", "<answer>", "<answer>{}",
     "answer:\n", "\n*", "# ", "-", " ", "\n", ":", "a:", "a ", "a\n", "\u2028", "rule: conjunctive\n", "rule:\n",
     "rule:\n- A\n", "blickets:\n\n", "RULE_TYPE:\n", "RULE_TYPE: conjunctive\nBLICKETS: A\n",
