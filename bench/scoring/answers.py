@@ -230,6 +230,8 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
     if named is None and (parsed := parse_line(line)) is not None:
         return AnswerField(parsed.format, "format", providers.add_status(parsed.responses, line), parsed)
     field = _plain_field(line, named)
+    if response_id := providers.line_id(line):
+        field = field._replace(responses=providers.add_ids(field.responses, response_id))
     holders = [name for name in providers.FAILURE_HOLDERS if name in line and not isinstance(line[name], str)]
     if not holders and _STATUS_FIELDS.isdisjoint(line):
         return field

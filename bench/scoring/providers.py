@@ -61,7 +61,6 @@ _FINAL_CHANNEL: Final = "final"  # channel of messages in Harmony's format
 _DRAFT_CHANNELS: Final = ("analysis", "commentary")
 _SNAKE_CASE: Final = {
     "functionCall": "function_call",
-    "responseId": "response_id",
     "finishReason": "finish_reason",
     "promptFeedback": "prompt_feedback",
     "blockReason": "block_reason",
@@ -90,11 +89,18 @@ def _of_gemini(value: JsonMapping, name: str) -> Any:
     return value.get(name, value.get(_SNAKE_CASE[name]))
 
 
-def _response_id(value: JsonMapping) -> str:
+def line_id(value: JsonMapping) -> str:
+    """Return the id of a response that an object or a line states; empty for the ids of other things."""
     stated = value.get("id")
-    if isinstance(stated, str) and stated.startswith(_RESPONSE_IDS):
-        return stated
-    return as_text(_of_gemini(value, "responseId")) or ""
+    is_id = isinstance(stated, str) and stated.startswith(_RESPONSE_IDS)
+    return as_text(stated if is_id else value.get("responseId")) or ""
+
+
+def add_ids(responses: Sequence[Response], response_id: object) -> tuple[Response, ...]:
+    """Return responses with an id, numbered in their order, unless it is no text or empty; those with one keep it."""
+    if not isinstance(response_id, str) or not response_id:
+        return tuple(responses)
+    return tuple(r if r.id else r._replace(id=f"{response_id}/{index}") for index, r in enumerate(responses))
 
 
 class Content(NamedTuple):
@@ -248,12 +254,13 @@ def add_status(responses: Sequence[Response], line: JsonMapping) -> tuple[Respon
     failure, refusal = failed_line(line), refused_line(line)
     # an object is a setting, such as the effort in a response of OpenAI
     has_thoughts = any(isinstance(line.get(name), str | list) and line[name] for name in THOUGHT_FIELDS)
-    return tuple(
+    with_status = [
         response._replace(
             reason=failure or response.reason or refusal, has_thoughts=response.has_thoughts or has_thoughts
         )
         for response in responses
-    )
+    ]
+    return add_ids(with_status, line_id(line))
 
 
 def _is_failed_status(status: Any) -> bool:
@@ -415,13 +422,10 @@ def _parse_generated(value: JsonMapping) -> ParsedLine:
 
 def _parsed(name: str, value: JsonMapping, responses: Sequence[Response], model: Any) -> ParsedLine:
     """Return the responses of a provider's object, with their ids, and its error if it has one."""
-    reason, response_id = failed_line(value), _response_id(value)
-    ids = [f"{response_id}/{index}" if response_id else "" for index in range(len(responses))]
-    with_ids = [
-        response._replace(id=numbered_id, reason=reason or response.reason)
-        for response, numbered_id in zip(responses, ids, strict=True)
-    ]
-    return ParsedLine(name, tuple(with_ids) or (Response(reason=reason),), as_text(model), (value,))
+    reason = failed_line(value)
+    with_reasons = [response._replace(reason=reason or response.reason) for response in responses]
+    with_ids = add_ids(with_reasons, line_id(value) or value.get("response_id"))
+    return ParsedLine(name, with_ids or (Response(reason=reason),), as_text(model), (value,))
 
 
 def is_generated_list(value: Any) -> bool:

@@ -154,6 +154,7 @@ OPENAI = [
     Shape("thoughts in parts", [_batch(_chat(content=[THINKING, TEXT]))], [RIGHT]),
     Shape("two choices", [_batch(_chat() | {"choices": [SECOND_CHOICE, FIRST_CHOICE]})], [RIGHT, UNREADABLE]),
     Shape("one retry, same id", [_batch(_chat(content=GOLD))] * 2, [RIGHT], {"duplicate": 1}),
+    Shape("one retry, plain", [_own({"id": "cmpl-1", "response": GOLD})] * 2, [RIGHT], {"duplicate": 1}),
     Shape("two requests", [_batch(_chat("stop", f"chatcmpl-{k}", content=GOLD)) for k in (1, 2)], [RIGHT, RIGHT]),
     Shape("retry after a failure", [_batch_error(500), _batch(_chat(content=GOLD))], [FAILED, RIGHT]),
     Shape(
