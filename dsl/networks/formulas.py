@@ -561,9 +561,10 @@ def _cover(least: int, greatest: int, num_inputs: int) -> tuple[list[Cube], int]
 
 
 def formula_of(function: Function) -> Nodes:
-    """Return a formula in which only essential inputs occur; the file's formula for a function without a table."""
+    """Return a formula in which only essential inputs occur; without a table the file's, with 0 for other names."""
     if function.table is None:
-        return function.nodes
+        essential = {*function.inputs}
+        return tuple(False if isinstance(node, str) and node not in essential else node for node in function.nodes)
     return cubes_formula(cover(function.bits, len(function.inputs)), function.inputs)
 
 

@@ -20,6 +20,7 @@ from calibrant.dsl.networks.formulas import (
     Rules,
     align_tables,
     derive_function,
+    formula_of,
     mentioned_names,
 )
 from calibrant.dsl.networks.xml_formats import read_xml, read_zginml
@@ -243,14 +244,14 @@ class Network(Pictured):
 
     @cached_property
     def digest(self) -> str:
-        """Digest of nodes and functions: independent of file format and order."""
+        """Digest of nodes and functions: independent of format and order; a function without a table is its formula."""
         hashed = sha256()
         for name in self.nodes:
             function = self.functions.get(name)
             if function is None or function.is_identity(name):
                 hashed.update(repr((name, (name,), "01")).encode())
             else:
-                hashed.update(repr((name, function.inputs, function.table)).encode())
+                hashed.update(repr((name, function.inputs, function.table or formula_of(function))).encode())
         return hashed.hexdigest()
 
     def require_functions(self) -> None:

@@ -24,6 +24,7 @@ from calibrant.dsl.networks.formulas import (
     from_bits,
     mentioned_names,
 )
+from calibrant.dsl.networks.network import Difference
 from calibrant.solvers.networks.cut import MAX_EXACT_NODES, least_feedback_set
 from calibrant.solvers.networks.network import (
     MAX_FREE_NODES,
@@ -362,6 +363,27 @@ def test_a_function_of_many_inputs_has_signs_and_no_table() -> None:
     assert difference.node == "t"
     assert dict(difference.row) == dict.fromkeys(names[:21], 0)
     assert (difference.first, difference.second) == (1, 0)
+
+
+def test_names_that_change_nothing_in_a_wide_function() -> None:
+    """Seventeen names and no table, of which the function depends on the first alone."""
+    names = [f"x{i:02}" for i in range(17)]
+    inputs = "".join(f"{name}, {name}\n" for name in names)
+    wide, same, opposite = (
+        parse_network(f"a, {formula}\n{inputs}".encode(), "x.bnet")
+        for formula in (" & ".join(names) + " | x00", "x00", "!x00")
+    )
+    assert (wide.functions["a"].inputs, wide.functions["a"].table) == (("x00",), None)
+    assert wide.compare(same).is_equal
+    assert wide.compare(opposite).differences == (Difference("a", {"x00": 0}, 0, 1),)
+    for text, file in ((wide.to_bnet(), "x.bnet"), (wide.to_sbml(), "x.xml")):
+        assert parse_network(text.encode(), file).compare(same).is_equal
+
+
+def test_wide_functions_of_the_same_names_have_digests_of_their_own() -> None:
+    formulas = (mark.join(f"x{i}" for i in range(17)) for mark in (" & ", " | ", " & "))
+    digests = [parse_network(f"a, {formula}\n".encode(), "x.bnet").digest for formula in formulas]
+    assert digests[0] == digests[2] != digests[1]
 
 
 def test_covers_are_exact_and_irredundant() -> None:
