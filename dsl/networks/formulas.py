@@ -107,7 +107,7 @@ def _count_bits(node: Count, arguments: Sequence[int], mask: int) -> int:
 
 def table_bits(nodes: Nodes, inputs: Sequence[str]) -> int:
     """Return the truth table of a formula: bit r is the value in row r, bit i of r is input i."""
-    num_low = len(inputs)  # inputs that vary within a block; 6: a block has at least 64 rows
+    num_low = min(len(inputs), MAX_TABLE_INPUTS)  # inputs that vary within a block; 6: a block has at least 64 rows
     while num_low > 6 and stack_depth(nodes) << num_low >> 3 > MAX_STACK_BYTES:
         num_low -= 1
     columns = {name: projection(i, num_low).bits for i, name in enumerate(inputs[:num_low])}

@@ -18,7 +18,10 @@ from calibrant.dsl.networks.formulas import (
     Nodes,
     cover,
     evaluate,
+    formula_of,
     mentioned_names,
+    restrict,
+    table_bits,
 )
 from calibrant.dsl.networks.network import Difference, Network, derive_fields, read_file, read_rules
 from calibrant.dsl.text import nearest_hint
@@ -310,9 +313,12 @@ def find_attractors(
         return OutOfBudget(f"{len(free)} free nodes; attractors are counted to {MAX_FREE_NODES}")
     step = _successors(network, clamps, free)
     recurrent = _reached_states(step, len(free))
+    cyclic = np.unique(recurrent)
+    fixed = cyclic[step[cyclic] == cyclic]
     representative = np.full(len(step), -1, dtype=np.int64)
-    periods: dict[int, int] = {}
-    for state in np.unique(recurrent).tolist():  # ascending: the least state of a cycle comes first
+    representative[fixed] = fixed
+    periods = dict.fromkeys(fixed.tolist(), 1)
+    for state in cyclic[step[cyclic] != cyclic].tolist():  # ascending: the least state of a cycle comes first
         if representative[state] >= 0:
             continue
         member, period = state, 0
@@ -320,10 +326,10 @@ def find_attractors(
             representative[member] = state
             member, period = int(step[member]), period + 1
         periods[state] = period
-    basins = np.bincount(representative[recurrent], minlength=len(step))
+    basins = np.bincount(representative[recurrent], minlength=len(step)).tolist()
     text = _StateText(network.nodes, clamps, free)
-    cycles = (Attractor(period, int(basins[state]), text(state)) for state, period in periods.items())
-    return Found(tuple(sorted(cycles, key=lambda attractor: (attractor.period, attractor.state))))
+    cycles = (Attractor(periods[state], basins[state], text(state)) for state in sorted(periods))
+    return Found(tuple(sorted(cycles, key=lambda attractor: attractor.period)))  # states of a period stay in order
 
 
 def _reached_states(step: npt.NDArray[np.int64], num_free: int) -> npt.NDArray[np.int64]:
@@ -357,11 +363,15 @@ class _StateText:
     """Converts state numbers to texts; the first free node is the highest bit, so numbers sort as their texts do."""
 
     def __init__(self, nodes: Sequence[str], clamps: Mapping[str, int], free: Sequence[str]) -> None:
-        shifts = {name: len(free) - 1 - i for i, name in enumerate(free)}
-        self._parts = [(str(clamps.get(name)), shifts.get(name)) for name in nodes]
+        self._form = f"0{len(free)}b"
+        self._num_free = len(free)
+        self._places = [(place, str(clamps[name])) for place, name in enumerate(nodes) if name in clamps]
 
     def __call__(self, state: int) -> str:
-        return "".join(value if shift is None else str(state >> shift & 1) for value, shift in self._parts)
+        text = format(state, self._form) if self._num_free else ""
+        for place, value in self._places:
+            text = text[:place] + value + text[place:]
+        return text
 
 
 def _successors(network: Network, clamps: Mapping[str, int], free: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -373,15 +383,24 @@ def _successors(network: Network, clamps: Mapping[str, int], free: Sequence[str]
     successors = np.zeros_like(states)
     for position, name in enumerate(free):
         function = network.function(name)
-        if function.table is None:
-            problem = f"{short_repr(name)} has {len(function.inputs)} inputs and no table"
-            raise NetworkError(problem, reason="wide", name=name)
+        inputs, text = _free_inputs(function, clamps)
         rows = np.zeros(len(states), dtype=np.uint32)
-        for i, source in enumerate(function.inputs):
-            rows |= (np.uint32(clamps[source]) if source in clamps else columns[source]) << np.uint32(i)
-        table = np.frombuffer(function.table.encode(), dtype=np.uint8) - ord("0")
+        for i, source in enumerate(inputs):
+            rows |= columns[source] << np.uint32(i)
+        table = np.frombuffer(text.encode(), dtype=np.uint8) - ord("0")
         successors |= table[rows].astype(np.int64) << (len(free) - 1 - position)
     return successors
+
+
+def _free_inputs(function: Function, clamps: Mapping[str, int]) -> tuple[Sequence[str], str]:
+    """Return the inputs that are not clamped, at most MAX_FREE_NODES, and the table over them."""
+    if function.table is not None:
+        free = restrict(function, clamps)
+        return free.inputs, free.table or ""
+    inputs = [name for name in function.inputs if name not in clamps]
+    values = {name: bool(value) for name, value in clamps.items()}
+    nodes = tuple(values.get(node, node) if isinstance(node, str) else node for node in formula_of(function))
+    return inputs, format(table_bits(nodes, inputs), f"0{1 << len(inputs)}b")[::-1]
 
 
 def find_fixed_points(

@@ -380,6 +380,50 @@ def test_names_that_change_nothing_in_a_wide_function() -> None:
         assert parse_network(text.encode(), file).compare(same).is_equal
 
 
+@pytest.mark.parametrize("number", [17, 20, 21])
+def test_functions_of_more_inputs_than_a_table_are_compared(number: int) -> None:
+    """A conjunction and a disjunction: of half the names each they differ first where the conjunction holds."""
+    names = [f"x{i:02}" for i in range(number)]
+    low, high, inputs = names[: number // 2], names[number // 2 :], "".join(f"{name}, {name}\n" for name in names)
+    for first, second, ones, values in ((low, high, low, (1, 0)), (names, names, names[:1], (0, 1))):
+        left, right = (
+            parse_network(f"a, {mark.join(part)}\n{inputs}".encode(), "x.bnet")
+            for mark, part in ((" & ", first), (" | ", second))
+        )
+        row = {name: int(name in ones) for name in names}
+        assert left.compare(right).differences == (Difference("a", row, *values),)
+
+
+def test_terms_of_both_levels_over_more_species_than_a_table() -> None:
+    names = [f"x{i:02}" for i in range(18)]
+    species = "".join(f'<qualitativeSpecies id="{name}"/>' for name in [*names, "a"])
+    maths = [f"<apply><{word}/>{''.join(f'<ci>{name}</ci>' for name in names)}</apply>" for word in ("and", "or")]
+    terms = [
+        f'<functionTerm resultLevel="{level}"><math>{math}</math></functionTerm>'
+        for level, math in zip((1, 0), maths, strict=True)
+    ]
+    text = (
+        f"<sbml><model><listOfQualitativeSpecies>{species}</listOfQualitativeSpecies><listOfTransitions><transition>"
+        '<listOfOutputs><output qualitativeSpecies="a"/></listOfOutputs><listOfFunctionTerms>'
+        f'<defaultTerm resultLevel="0"/>{"".join(terms)}</listOfFunctionTerms></transition></listOfTransitions>'
+        "</model></sbml>"
+    )
+    with pytest.raises(NetworkError, match=r"terms for 0 and for 1 of 'a' hold together, for x00 = 1, x01 = 1"):
+        parse_network(text.encode(), "x.xml")
+
+
+def test_attractors_of_a_wide_function_with_and_without_clamps() -> None:
+    names = [f"x{i:02}" for i in range(18)]
+    network = parse_network(f"a, {' & '.join(names)}\n".encode(), "x.bnet")
+    attractors = network.attractors()
+    assert isinstance(attractors, Found)
+    assert len(attractors.value) == 1 << 18  # each state of the inputs has one, with a as their conjunction
+    assert {a.state[0] for a in attractors.value if a.state[1:] != "1" * 18} == {"0"}
+    held = network.attractors(dict.fromkeys(names[:17], 1))
+    assert isinstance(held, Found)
+    assert [[*attractor] for attractor in held.value] == [[1, 2, "0" + "1" * 17 + "0"], [1, 2, "1" * 19]]
+
+
 def test_wide_functions_of_the_same_names_have_digests_of_their_own() -> None:
     formulas = (mark.join(f"x{i}" for i in range(17)) for mark in (" & ", " | ", " & "))
     digests = [parse_network(f"a, {formula}\n".encode(), "x.bnet").digest for formula in formulas]
