@@ -9,7 +9,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -310,16 +310,19 @@ class PredictionFile:
         if first[1] is not None and (
             beginning == b"[" or (beginning == b"{" and (is_document or _may_open_document(first[1])))
         ):
-            if self.path == STANDARD_INPUT:
-                raw = first[1] + b"".join(_require_line(number, line) for number, line in lines)
+            if self.path == STANDARD_INPUT:  # cannot be read again
+                following = [*lines]
+                raw = first[1] + b"".join(_require_line(number, line) for number, line in following)
+                lines = iter(following)
             else:
                 raw = read_document(self.path)
             document = _document_entries(raw)
             if document is not None:
                 yield from document
                 return
-            lines = bounded_lines(self.path)
-            next(lines, None)
+            if self.path != STANDARD_INPUT:
+                lines = bounded_lines(self.path)
+                next(lines, None)
         yield from _line_entries(first, lines)
 
 
@@ -332,6 +335,16 @@ def _may_open_document(raw: bytes) -> bool:
         return prediction_object(raw) is None
     except CalibrantError:
         return False
+
+
+NUM_TRIED_LINES = 100  # a text with a line break inside is two lines or a few, after which whole ones follow
+
+
+def _has_object(lines: Sequence[str]) -> bool:
+    """Return whether a line is a whole object with members, as none is inside a document printed over many lines."""
+    return any(
+        line.startswith('{"') and not _may_open_document(line.encode("utf-8", "surrogatepass")) for line in lines
+    )
 
 
 def _require_line(number: int, line: bytes | None) -> bytes:
@@ -421,14 +434,13 @@ def _document_entries(raw: bytes) -> Iterator[FileEntry] | None:
     except UnicodeDecodeError:
         return None
     if text.startswith("["):
-        return _array_entries(text)
+        first_line, _, rest = text.partition("\n")
+        return None if rest.strip() and _is_array(first_line.strip(_SPACE)) else _array_entries(text)
     try:
         value, end = _scan_unique_keys(text, 0)
     except (ValueError, RecursionError, StopIteration, CalibrantError):
         lines = [line for line in text.splitlines() if line.strip()]
-        if len(lines) > 1 and lines[1].lstrip().startswith("{"):
-            return None
-        if len(lines) == 1:
+        if len(lines) == 1 or lines[1].lstrip().startswith("{") or _has_object(lines[2 : 2 + NUM_TRIED_LINES]):
             return None
         raise CalibrantError("a JSON document that breaks off, or is none; give it whole, or JSON lines") from None
     if text[end:].strip():
@@ -455,6 +467,15 @@ def _expand(document: Mapping[str, Any], entries_key: str) -> Iterator[FileEntry
                 yield FileEntry(where, number, None, str(error).removeprefix(f"{where}: "))
         else:
             yield FileEntry(where, number, entry)
+
+
+def _is_array(text: str) -> bool:
+    """Return whether a text is one JSON array."""
+    try:
+        check_json_text(text[:MAX_JSON_BYTES])
+        return bool(_scan(text, 0)[1] == len(text))
+    except (ValueError, RecursionError, StopIteration, CalibrantError):
+        return False
 
 
 def _array_entries(text: str) -> Iterator[FileEntry]:

@@ -9,6 +9,7 @@ Each is refused before what it holds is made. On the code before the limits: 4.7
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import random
 import re
@@ -370,6 +371,21 @@ def test_lines_that_are_no_json_state_the_first_fault(
     file.write_text(f"{json.dumps({'id': IDS[0], 'response': '{}'})}\n{line}\n", "utf-8")
     said = refused(capsys, "score", POOL, file)
     assert f"answers.jsonl: line 2: not a JSON object in UTF-8{reason}; the line before it is good" in said
+
+
+@pytest.mark.parametrize("is_piped", [False, True])
+@pytest.mark.parametrize("head", ["{bad", '{"id": "a\nb"}', "[1]", "{bad\noops"])
+def test_broken_lines_at_the_head_cost_those_alone(
+    head: str, is_piped: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard input cannot be read again once its head has been taken for that of a document."""
+    content = "".join(f"{line}\n" for line in (head, *(json.dumps({"id": name, "response": ""}) for name in IDS[:2])))
+    file = tmp_path / "answers.jsonl"
+    file.write_text(content, "utf-8")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    *verdicts, last = _scored(capsys, POOL, "-" if is_piped else file, "--on-error", "skip")
+    assert [line["instanceId"] for line in verdicts] == IDS[:2]
+    assert [line["line"] for line in last["summary"]["skipped"]] == [1, 2][: head.count("\n") + 1]
 
 
 @pytest.mark.parametrize("name", ["answers.csv", "answers.tsv"])
