@@ -118,6 +118,8 @@ def read_content(content: Any) -> Content:
         return Content(as_text(content))
     texts, calls, has_thoughts, is_refusal = [], [], False, False
     for part in content:
+        if isinstance(part, str):  # LangChain's
+            texts.append(part)
         if not isinstance(part, Mapping):
             continue
         kind = part.get("type")

@@ -332,6 +332,7 @@ OTHERS = [
     Shape("plain, status", [_own({"status_code": 500, "response": None})], [FAILED]),
     Shape("status as a text", [_batch(None, "500")], [FAILED]),
     Shape("LangChain", [_own({"response": _langchain(GOLD, finish_reason="stop")})], [RIGHT]),
+    Shape("LangChain, text as a part", [_own({"response": _langchain(["So: ", TEXT])})], [RIGHT]),
     Shape("LangChain, limit", [_own({"response": _langchain("", finish_reason="length")})], [CUT_OFF]),
     Shape("LangChain, refusal", [_own({"response": _langchain([], stop_reason="refusal")})], [REFUSED]),
     Shape(
