@@ -469,6 +469,14 @@ Decide: TypeAlias = Callable[[Nodes, Sequence[str]], Mapping[str, str]]
 """Function (nodes, names) -> {essential input: sign}, for formulas of more than MAX_TABLE_INPUTS names."""
 
 
+def require_table(name: str, function: Function) -> None:
+    """Raise `NetworkError` if the function of a node has no table."""
+    if function.table is None:
+        number = len(mentioned_names(function.nodes) | {*function.inputs})
+        problem = f"the formula of {readable_repr(name)} has {number} names; here at most {MAX_TABLE_INPUTS} are read"
+        raise NetworkError(f"{problem}: write it with fewer", reason="wide", name=name)
+
+
 def derive_function(nodes: Nodes, decide: Decide) -> Function:
     """Return the function of a formula; without a table if it has more than MAX_TABLE_INPUTS names."""
     names = sorted(mentioned_names(nodes))

@@ -11,7 +11,6 @@ from itertools import product
 from math import fsum, prod
 from typing import Protocol
 
-from calibrant.dsl.errors import short_repr
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.item import (
@@ -29,7 +28,15 @@ from calibrant.dsl.logic.item import (
 )
 from calibrant.dsl.logic.item import clause as make_clause
 from calibrant.dsl.logic.reference import class_violation
-from calibrant.dsl.networks.formulas import Function, NetworkError, Nodes, cover, derive_function, formula_of, restrict
+from calibrant.dsl.networks.formulas import (
+    Function,
+    Nodes,
+    cover,
+    derive_function,
+    formula_of,
+    require_table,
+    restrict,
+)
 from calibrant.dsl.networks.network import Network, SignedEdge
 from calibrant.solvers.logic.network import NodeFormulas
 from calibrant.solvers.networks.cut import shortest_cycle
@@ -449,9 +456,7 @@ def _substitute(order: Sequence[str], functions: Functions, helpers: Collection[
         inner = {source: reduced[source] for source in inputs if source in helpers or reduced[source].table == "0"}
         if inner:
             function = _compose(function, inner)
-        if function.table is None:
-            problem = f"{short_repr(name)} has {len(function.inputs)} inputs and no table"
-            raise NetworkError(problem, reason="wide", name=name)
+        require_table(name, function)
         reduced[name] = function
     return {name: function for name, function in reduced.items() if name not in helpers}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.networks.formulas import Function, NetworkError, restrict
+from calibrant.dsl.networks.formulas import Function, NetworkError, require_table, restrict
 from calibrant.dsl.networks.network import Network
 from calibrant.dsl.text import nearest_hint
 from calibrant.solvers.outcome import Budget, BudgetSpent
@@ -67,9 +67,7 @@ def propagate_constants(network: Network) -> tuple[dict[str, Function], dict[str
     functions = {name: network.function(name) for name in network.nodes}
     targets: dict[str, list[str]] = {}
     for name, function in functions.items():
-        if function.table is None:
-            problem = f"{short_repr(name)} has {len(function.inputs)} inputs and no table"
-            raise NetworkError(problem, reason="wide", name=name)
+        require_table(name, function)
         for source in function.inputs:
             targets.setdefault(source, []).append(name)
     constants: dict[str, int] = {}

@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from calibrant.dsl.errors import CalibrantError, PoolError
-from calibrant.dsl.networks.formulas import Function, NetworkError
+from calibrant.dsl.networks.formulas import Function, NetworkError, require_table
 from calibrant.dsl.networks.text_formats import unique_ids
 from calibrant.dsl.text import plural
 from calibrant.solvers.networks.cut import least_feedback_set, propagate_constants
@@ -78,9 +78,7 @@ def _with_tables(network: BooleanNetwork) -> BooleanNetwork:
     """Return the network itself; raise `NetworkError` if a function is missing or too wide for a table."""
     network.require_functions()
     for name, function in network.functions.items():
-        if function.table is None:
-            problem = f"{name} has {len(function.inputs)} inputs and no table"
-            raise NetworkError(problem, reason="wide", name=name)
+        require_table(name, function)
     return network
 
 

@@ -375,6 +375,8 @@ def test_names_that_change_nothing_in_a_wide_function() -> None:
     )
     assert (wide.functions["a"].inputs, wide.functions["a"].table) == (("x00",), None)
     assert wide.compare(same).is_equal
+    with pytest.raises(NetworkError, match=r"the formula of 'a' has 17 names; here at most 16 are read: write it with"):
+        wide.cut()
     assert wide.compare(opposite).differences == (Difference("a", {"x00": 0}, 0, 1),)
     for text, file in ((wide.to_bnet(), "x.bnet"), (wide.to_sbml(), "x.xml")):
         assert parse_network(text.encode(), file).compare(same).is_equal
