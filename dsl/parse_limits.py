@@ -168,7 +168,7 @@ def check_json_size(text: str | bytes) -> None:
 def _has_more_tokens(text: str | bytes) -> bool:
     tokens: Iterator[object]
     tokens = _TEXT_TOKEN.finditer(text) if isinstance(text, str) else _BYTES_TOKEN.finditer(text)
-    return next((True for num_tokens, _ in enumerate(tokens, 1) if num_tokens > MAX_JSON_TOKENS), False)
+    return next(islice(tokens, MAX_JSON_TOKENS, None), None) is not None
 
 
 def check_nesting(value: Any, max_items: int) -> None:

@@ -37,6 +37,8 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[" + "[]," * 11 + "[]]", False),
         (json.dumps({"a": "x, y, " * 20}), True),  # commas of prose
         (json.dumps({"a": '"quoted", ' * 20}), True),  # quotes and commas of prose
+        (json.dumps(["x," * 10, *[1] * 18]), True),  # a list, a text and 18 commas
+        (json.dumps(["x," * 10, *[1] * 19]), False),
         (json.dumps({"a": "{" * 19}), True),
         (json.dumps({"a": "{" * 21}), False),  # a response is decoded again
         (json.dumps({str(n): n for n in range(9)}), True),

@@ -225,12 +225,15 @@ class SampledPosterior:
             for weight, order in beam:
                 placed = sum(1 << v for v in order)
                 window = sum(1 << v for v in order[-length:])
+                tail = order[max(0, len(order) - length + 1) :]  # what stays of the window beside the next variable
+                tail_mask = sum(1 << v for v in tail)
                 for v in range(len(self.task.variables)):
                     if placed >> v & 1 or self._before[v] & ~placed:
                         continue
-                    last = (*order, v)[-length:]
-                    state = placed | 1 << v, last
-                    mass = local.window_mass(v, window) if can_finish(state[0], sum(1 << u for u in last)) else 0.0
+                    if not can_finish(placed | 1 << v, tail_mask | 1 << v):
+                        continue
+                    state = placed | 1 << v, (*tail, v)
+                    mass = local.window_mass(v, window)
                     if mass > 0 and (state not in longer or weight + log(mass) > longer[state][0]):
                         longer[state] = weight + log(mass), (*order, v)
             beam = sorted(longer.values(), key=lambda entry: (-entry[0], entry[1]))[:BEAM]
