@@ -563,8 +563,8 @@ def consistency_lines(rows: Sequence[Consistency], width: int | None) -> Iterato
     """Yield the lines of the table of consistency; width: columns, None for no limit."""
     from calibrant.bench.pages.terminal_tables import wrapped_lines
 
-    yield from wrapped_lines(list(HEADINGS), [row.cells() for row in rows], width)
+    yield from wrapped_lines(list(HEADINGS), lambda: [row.cells() for row in rows], width)
     probes = [row.names.cells(row.system) for row in rows if row.names is not None]
     if probes:
         yield ""
-        yield from wrapped_lines(list(PROBE_HEADINGS), probes, width)
+        yield from wrapped_lines(list(PROBE_HEADINGS), lambda: probes, width)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple
 
@@ -336,37 +336,63 @@ def _are_distinct(columns: Sequence[Sequence[str]], num_rows: int) -> bool:
 
 def aligned(headings: list[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a plain text table; numbers are right-aligned, other columns left-aligned, each cell on one line."""
-    return "\n".join(aligned_lines(headings, rows))
-
-
-def aligned_lines(headings: list[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Return an iterator of the lines of the table of `aligned`."""
     rows = [[in_one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    number = re.compile(rf"[\d.{SUPPRESSED}{UNDEFINED}]*")
-    numeric = [all(map(number.fullmatch, column)) for column in zip(*rows, strict=True)]
-    numeric = numeric or [False] * len(headings)
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, widths, numeric, strict=True)]
-        return "  ".join(padded).rstrip()
-
-    return map(line, [headings, *rows])
+    form = _measure(headings, rows)
+    return "\n".join(map(form.line, [headings, *rows]))
 
 
-def wrapped_lines(headings: list[str], rows: Iterable[Sequence[str]], width: int | None) -> Iterator[str]:
+NUMBER = re.compile(rf"[\d.{SUPPRESSED}{UNDEFINED}]*")
+
+
+class _Form(NamedTuple):
+    """Form of a plain text table. widths: of the columns; numeric: whether all cells below the heading are numbers."""
+
+    widths: Sequence[int]
+    numeric: Sequence[bool]
+
+    def line(self, cells: Sequence[str]) -> str:
+        padded = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, self.widths, self.numeric, strict=True)]
+        return f"{'':{GAP}}".join(padded).rstrip()
+
+
+def _measure(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> _Form:
+    widths, numeric = list(map(len, headings)), [True] * len(headings)
+    for row in rows:
+        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
+        numeric = [was and NUMBER.fullmatch(cell) is not None for was, cell in zip(numeric, row, strict=True)]
+    return _Form(widths, numeric)
+
+
+def wrapped_lines(
+    headings: list[str], read_rows: Callable[[], Iterable[Sequence[str]]], width: int | None
+) -> Iterator[str]:
     """Yield the lines of a table whose last column is wrapped to the width.
 
     If the width is below RECORDS_BELOW, each row is a paragraph.
 
+    read_rows: returns the rows; called again for each pass, so that no row stays in memory (10^5 rows took 400 MB)
     width: of a line, exceeded if the last column would get less than MIN_TEXT_WIDTH; None: one line for each row
     """
-    cells = [[in_one_line(cell) for cell in row] for row in rows]
+
+    def rows() -> Iterator[list[str]]:
+        return (list(map(in_one_line, row)) for row in read_rows())
+
     if width is not None and width < RECORDS_BELOW:
-        records = [dict(zip(headings, row, strict=True)) for row in cells]
-        return iter("\n\n".join(paragraphs(dict.fromkeys(headings, ""), records, headings[:-1], width)).split("\n"))
-    if width is not None:
-        labels = zip(headings[:-1], *(row[:-1] for row in cells), strict=True)
-        text_width = max(MIN_TEXT_WIDTH, width - sum(max(map(len, column)) + GAP for column in labels))
-        cells = [line for row in cells for line in wrapped_row(row, text_width)]
-    return aligned_lines(headings, cells)
+        records = (dict(zip(headings, row, strict=True)) for row in rows())
+        for number, paragraph in enumerate(paragraphs(dict.fromkeys(headings, ""), records, headings[:-1], width)):
+            yield from ["", *paragraph.split("\n")] if number else paragraph.split("\n")
+        return
+    form = _measure(headings, rows())
+    if width is None:
+        yield from map(form.line, chain([headings], rows()))
+        return
+    text_width = max(MIN_TEXT_WIDTH, width - sum(label + GAP for label in form.widths[:-1]))
+
+    def lines() -> Iterator[list[str]]:
+        return chain.from_iterable(wrapped_row(row, text_width) for row in rows())
+
+    if all(NUMBER.fullmatch(row[-1].replace(" ", "")) for row in rows()):  # its lines may be numbers, set to the right
+        form = _measure(headings, lines())
+    else:
+        form = _Form([*form.widths[:-1], 0], [*form.numeric[:-1], False])
+    yield from map(form.line, chain([headings], lines()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -340,7 +340,7 @@ class FindingsReport(Generic[audits.R]):
         width: columns of the terminal; None for as many as needed
         """
         reasons = audits.reason_lines(self.records, width)
-        return Printed(chain(self._answer_lines(width), [""], reasons, [""], findings_lines(self.findings(), width)))
+        return Printed(chain(self._answer_lines(width), [""], reasons, [""], findings_lines(self.findings, width)))
 
     def _answer_lines(self, width: int | None) -> Iterator[str]:
         """Yield a sentence on the number of items in each state."""
@@ -390,12 +390,15 @@ class FindingsReport(Generic[audits.R]):
         return IndexItem(record.instance, audits.reason_of(record), body, cells=(cell,))
 
 
-def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) -> Iterator[str]:
-    """Yield the lines of the table of findings; claims are wrapped to the width."""
-    cells = [(finding.instance, finding.kind, str(finding.verdict), finding.claim) for finding in findings]
-    if not cells:
+def findings_lines(read_findings: Callable[[], Iterable[FindingRecord]], width: int | None = None) -> Iterator[str]:
+    """Yield the lines of the table of findings, read in each pass anew; claims are wrapped to the width."""
+    if not any(True for _ in read_findings()):
         return iter(["No item has a finding."])
-    return wrapped_lines(["Instance", "Kind", "Verdict", "Claim"], cells, width)
+
+    def rows() -> Iterator[tuple[str, str, str, str]]:
+        return ((finding.instance, finding.kind, str(finding.verdict), finding.claim) for finding in read_findings())
+
+    return wrapped_lines(["Instance", "Kind", "Verdict", "Claim"], rows, width)
 
 
 def _certificate_about(

@@ -81,10 +81,13 @@ def reason_of(record: ExplainedAudit) -> ReasonRecord:
     )
 
 
-def reason_lines(records: Iterable[ExplainedAudit], width: int | None) -> Iterator[str]:
+def reason_lines(records: Sequence[ExplainedAudit], width: int | None) -> Iterator[str]:
     """Yield the lines of a table of items, numbers of fitting hypotheses, and reasons, wrapped to the width."""
-    cells = [(record.instance, (why := reason_of(record)).fit, why.reason) for record in records]
-    return wrapped_lines(["Instance", "Fit", "Why"], cells, width)
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        return ((record.instance, (why := reason_of(record)).fit, why.reason) for record in records)
+
+    return wrapped_lines(["Instance", "Fit", "Why"], rows, width)
 
 
 Outcome = Literal["audited", "out_of_budget", "crashed"]

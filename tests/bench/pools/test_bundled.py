@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import tracemalloc
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -269,7 +270,7 @@ def _finding(where: str, claim: str) -> FindingRecord:
 
 def test_a_wide_claim_continues_below_itself() -> None:
     long = _finding("a-b", "one-two three four five six seven eight nine ten")
-    assert list(findings_lines([long, _finding("c", "short")], 60)) == [
+    assert list(findings_lines(lambda: [long, _finding("c", "short")], 60)) == [
         "Instance  Kind  Verdict  Claim",
         "a-b       leak  proved   one-two three four five six seven",
         "                         eight nine ten",
@@ -279,7 +280,7 @@ def test_a_wide_claim_continues_below_itself() -> None:
 
 def test_below_60_columns_a_finding_is_a_paragraph() -> None:
     long = _finding("a-b", "one-two three four five six seven eight nine ten")
-    assert list(findings_lines([long, _finding("c", "short")], 48)) == [
+    assert list(findings_lines(lambda: [long, _finding("c", "short")], 48)) == [
         "a-b  leak  proved",
         "  one-two three four five six seven eight nine",
         "  ten",
@@ -290,9 +291,45 @@ def test_below_60_columns_a_finding_is_a_paragraph() -> None:
 
 
 def test_a_claim_on_many_lines_stays_one_row_where_no_width_is_stated() -> None:
-    assert len(list(findings_lines([_finding("a", "one\ntwo " * 100)]))) == 2
-    assert all(len(line) <= 60 for line in findings_lines([_finding("a", "one\ntwo " * 100)], 60))
-    assert list(findings_lines([], 60)) == ["No item has a finding."]
+    assert len(list(findings_lines(lambda: [_finding("a", "one\ntwo " * 100)]))) == 2
+    assert all(len(line) <= 60 for line in findings_lines(lambda: [_finding("a", "one\ntwo " * 100)], 60))
+    assert list(findings_lines(list, 60)) == ["No item has a finding."]
+
+
+def test_lines_of_a_last_column_of_numbers_are_set_to_the_right() -> None:
+    wide = _finding("a", "1234 " * 6)
+    assert list(findings_lines(lambda: [wide, _finding("b", "12")], 60))[1:] == [
+        "a         leak  proved   1234 1234 1234 1234 1234 1234",
+        "b         leak  proved   12",
+    ]
+    narrow = list(findings_lines(lambda: [_finding("a", "12345678901234 " * 3), _finding("b", "12")], 60))
+    assert narrow[1:] == [
+        "a         leak  proved   12345678901234 12345678901234",
+        "                         12345678901234",
+        "b         leak  proved   12",
+    ]
+    long = _finding("a", "12345678901234567890 " * 2)  # a word on each line
+    assert list(findings_lines(lambda: [long, _finding("b", "12")], 60))[1:] == [
+        "a         leak  proved   12345678901234567890",
+        "                         12345678901234567890",
+        "b         leak  proved                     12",
+    ]
+
+
+@pytest.mark.parametrize("width", [None, 59, 80])
+def test_no_rows_stay_in_memory(width: int | None) -> None:
+    number, claim = 2_000, "a claim of many words " * 20
+
+    def findings() -> Iterator[FindingRecord]:
+        return (_finding(f"i{k}", claim + str(k)) for k in range(number))
+
+    tracemalloc.start()
+    try:
+        lines = sum(1 for _ in findings_lines(findings, width))
+        assert tracemalloc.get_traced_memory()[1] < number * len(claim) / 5
+    finally:
+        tracemalloc.stop()
+    assert lines > number
 
 
 @pytest.mark.parametrize("width", [70, 100])
