@@ -278,7 +278,9 @@ class SharingExecutor(SpawnedExecutor):
         self._here: Future[Any] | None = None
 
     def _make_pool(self) -> ProcessPool:
-        pool = _make_pool(self._num_workers, self._prepare, _CopyContext()) if self._may_copy else super()._make_pool()
+        if not self._may_copy:
+            return super()._make_pool()
+        pool = _make_pool(self._num_workers, self._prepare, _CopyContext())
         with _ignore_control_c():
             _ = pool.active  # starts the processes, before this process has a thread for jobs
         return pool
