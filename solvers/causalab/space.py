@@ -97,11 +97,10 @@ def in_hundredths(readings: Floats) -> Integers:
     return np.rint(readings * PER_UNIT).astype(np.int64)
 
 
-def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Floats | None = None) -> Local:
+def explain_node(evidence: Evidence, node: int, *, bounded: bool) -> Local:
     """Return the vectors of a node that explain all its readings.
 
     bounded: whether sampled bases are known to be integers from 0 to 100, the frequency's from 15 to 25
-    reactor: known values of the reactor crystal, NaN elsewhere; None for the values shown
     """
     k, frequency = len(evidence.nodes), evidence.frequency
     candidates = (1 << k) - 1 & ~(1 << node)
@@ -112,11 +111,7 @@ def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Float
         return _keep_bases_in(local_space, evidence.table[:1], FREQUENCY_BASE) if bounded else local_space
     if evidence.task.reading is SettingMeaning.BASE:
         local_space = _keep_stated_bases(local_space, evidence)
-    return (
-        _keep_bounded_bases(local_space, evidence, evidence.reactor if reactor is None else reactor)
-        if bounded
-        else local_space
-    )
+    return _keep_bounded_bases(local_space, evidence) if bounded else local_space
 
 
 def _keep_stated_bases(local_space: Local, evidence: Evidence) -> Local:
@@ -140,13 +135,18 @@ def _keep_stated_bases(local_space: Local, evidence: Evidence) -> Local:
     return local_space.filter(agrees)
 
 
-def _keep_bounded_bases(local_space: Local, evidence: Evidence, reactor: Floats) -> Local:
+def _keep_bounded_bases(local_space: Local, evidence: Evidence) -> Local:
     """Keep vectors whose sampled bases are in range, in first readings of fresh crystals and in the reactor crystal."""
     first = [
         next(i for i, observation in enumerate(evidence.observations) if observation.crystal == c)
         for c in sorted(evidence.fresh)
     ]
     local_space = _keep_bases_in(local_space, evidence.table[first], (LOWEST_BASE, HIGHEST_BASE))
+    return _keep_reactor_bases(local_space, evidence.reactor)
+
+
+def _keep_reactor_bases(local_space: Local, reactor: Floats) -> Local:
+    """Keep vectors whose base in the reactor crystal is in range; its unknown values are NaN."""
     is_known = ~np.isnan(reactor)
     if not is_known[local_space.node]:
         return local_space
@@ -292,18 +292,37 @@ class WeightedDags(GraphSpace):
         return f"linear mechanisms without noise, weights 1, 2, 3{sink}; bases {limits}"
 
     @cached_property
-    def _options(self) -> dict[int, dict[int, int]]:
-        return {local_space.node: Counter(local_space.masks.tolist()) for local_space in self.locals}
+    def products(self) -> tuple[tuple[Local, ...], ...]:
+        """Disjoint parts of the space; the members of a part are the acyclic choices of a vector for each node.
+
+        With bounded bases, those of the frequency's children in the reactor crystal depend on the frequency that a
+        member predicts there, so there is a part for each prediction.
+        """
+        if not (self.bounded and self.evidence.task.freq_parent):
+            return (self.locals,)
+        predictions = predict_frequencies(self.locals[-1], self.evidence)
+        parts = []
+        for value in np.unique(predictions):
+            reactor = self.evidence.reactor.copy()
+            reactor[-1] = value / PER_UNIT
+            predicting = np.isnan(predictions) if np.isnan(value) else predictions == value
+            children = [_keep_reactor_bases(local_space, reactor) for local_space in self.locals[:-1]]
+            parts.append((*children, self.locals[-1].filter(predicting)))
+        return tuple(parts)
+
+    @cached_property
+    def _options(self) -> list[dict[int, dict[int, int]]]:
+        return [{local.node: Counter(local.masks.tolist()) for local in part} for part in self.products]
 
     @cached_property
     def count(self) -> int:
-        return count_choices(self._options)
+        return sum(map(count_choices, self._options))
 
     def fits(self, member: Mechanism) -> bool:
         """Return whether a mechanism is a member; its base has to be the one that its weights imply."""
         matrix = linear_matrix(member, self.evidence)
-        return matrix is not None and all(
-            np.any(np.all(local_space.vectors == matrix[local_space.node], axis=1)) for local_space in self.locals
+        return matrix is not None and any(
+            all(np.any(np.all(local.vectors == matrix[local.node], axis=1)) for local in part) for part in self.products
         )
 
     def _base(self, vector: Integers) -> float:
@@ -315,11 +334,20 @@ class WeightedDags(GraphSpace):
         """Sample uniformly with replacement; `ValueError` if there is no member."""
         if not self.count:
             raise ValueError("no member to draw")
-        layers = Layers(DagWeights(self._options, 0))
-        return [self.member(self._sample_matrix(layers, rng)) for _ in range(n)]
+        parts = [
+            (part, Layers(DagWeights(options, 0)), count)
+            for part, options in zip(self.products, self._options, strict=True)
+            if (count := count_choices(options))
+        ]
+        counts = [count for _, _, count in parts]
+        members = []
+        for _ in range(n):
+            part, layers, _ = parts[_pick(rng, counts) if len(parts) > 1 else 0]
+            members.append(self.member(self._sample_matrix(part, layers, rng)))
+        return members
 
-    def _sample_matrix(self, layers: Layers, rng: np.random.Generator) -> Floats:
-        matrix = np.zeros((len(self.locals),) * 2)
+    def _sample_matrix(self, part: Sequence[Local], layers: Layers, rng: np.random.Generator) -> Floats:
+        matrix = np.zeros((len(part),) * 2)
         placed = last = 0
         while placed != layers.weights.full:
             steps = list(layers.steps(placed, last))
@@ -327,7 +355,7 @@ class WeightedDags(GraphSpace):
             for index in members_of(step.layer):
                 parent_sets = layers.parent_sets(index, placed, last)
                 mask = parent_sets[_pick(rng, [weight for _, weight in parent_sets])][0]
-                local_space = self.locals[layers.weights.endogenous[index]]
+                local_space = part[layers.weights.endogenous[index]]
                 rows = np.flatnonzero(local_space.masks == mask)
                 matrix[local_space.node] = local_space.vectors[rows[int(rng.integers(len(rows)))]]
             placed, last = placed | step.layer, step.layer
@@ -339,12 +367,15 @@ class WeightedDags(GraphSpace):
         if self.count > MAX_LISTED:
             raise BudgetSpent(f"{self.count} members; at most {MAX_LISTED} are written out")
         k = len(self.locals)
-        # nodes with few vectors first: the search tree is narrow at the top
-        order = sorted(self.locals, key=lambda local_space: len(local_space.vectors))
         matrices = np.zeros((self.count, k, k))
-        for i, rows in enumerate(acyclic_choices(order)):
-            for choice, row in zip(order, rows, strict=True):
-                matrices[i, choice.node] = choice.vectors[row]
+        i = 0
+        for part in self.products:
+            # nodes with few vectors first: the search tree is narrow at the top
+            order = sorted(part, key=lambda local_space: len(local_space.vectors))
+            for rows in acyclic_choices(order):
+                for choice, row in zip(order, rows, strict=True):
+                    matrices[i, choice.node] = choice.vectors[row]
+                i += 1
         return matrices
 
     def members(self) -> Iterator[Mechanism]:
@@ -398,13 +429,14 @@ class WeightedDags(GraphSpace):
             return {}
         if not self.predicts:
             return self._verdicts_by_listing()
-        frequency = self.locals[-1]
-        values = predict_frequencies(frequency, self.evidence)
         value_counts: dict[float, int] = {}
-        for value in sorted(set(values.tolist())):
-            # DAGs are counted for the frequency's vectors of each value: no member is listed
-            group = frequency.filter(values == value)
-            value_counts[value / PER_UNIT] = count_choices({**self._options, group.node: Counter(group.masks.tolist())})
+        for part, options in zip(self.products, self._options, strict=True):
+            frequency = part[-1]
+            values = predict_frequencies(frequency, self.evidence)
+            for value in sorted(set(values.tolist())):
+                # DAGs are counted for the frequency's vectors of each value: no member is listed
+                group = frequency.filter(values == value)
+                value_counts[value / PER_UNIT] = count_choices({**options, group.node: Counter(group.masks.tolist())})
         return {value: count for value, count in value_counts.items() if count}
 
     @cached_property
@@ -418,27 +450,23 @@ class WeightedDags(GraphSpace):
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
         """Number of members with each edge that some member has."""
-        return count_by_edge(self._options, self.evidence.nodes)
+        counts: Counter[Edge] = Counter()
+        for options in self._options:
+            counts.update(count_by_edge(options, self.evidence.nodes))
+        return dict(counts)
 
     def having_graph(self, edges: Set[Edge]) -> int:
         """Count the members with exactly these edges."""
-        return count_graph(self._options, edges, self.evidence.nodes)
+        return sum(count_graph(options, edges, self.evidence.nodes) for options in self._options)
 
 
 def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
     """Return the space of a linear task without noise; `BudgetSpent` for classes and sizes that are not enumerated."""
     if (reason := reason_not_enumerable(evidence.task)) is not None:
         raise BudgetSpent(reason)
-    frequency = explain_node(evidence, evidence.frequency, bounded=bounded)
-    reactor = evidence.reactor.copy()
-    predictions = predict_frequencies(frequency, evidence)
-    # if the prediction is unique, the bases of the frequency's children are bounded in the reactor crystal too
-    if len(set(predictions.tolist())) == 1:
-        reactor[-1] = predictions[0] / PER_UNIT
-    local_spaces = [
-        explain_node(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)
-    ]
-    return WeightedDags(evidence, bounded, (*local_spaces, frequency))
+    return WeightedDags(
+        evidence, bounded, tuple(explain_node(evidence, node, bounded=bounded) for node in range(len(evidence.nodes)))
+    )
 
 
 def likely_dags(evidence: Evidence) -> WeightedDags:

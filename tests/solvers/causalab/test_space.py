@@ -74,6 +74,29 @@ def test_four_nodes_and_frequency_parents_count_as_enumeration_does(bounded: boo
         assert space.count == len(expected)
 
 
+@pytest.mark.parametrize("reading", SettingMeaning)
+def test_bases_of_the_frequencys_children_are_bounded_by_what_each_member_predicts(reading: SettingMeaning) -> None:
+    """Without records members may predict different frequencies, so the reactor crystal bounds each in another way."""
+    plan, num_undecided = Plan("3nodes", 3, records=0, freq_parent=True, reading=reading), 0
+    for item in [items_of(plan, 60)[i] for i in (10, 48, 54, 58)]:
+        start = weighted_dags(evidence_of(item.task), bounded=True)
+        name, episode = item.task.properties[0], LabEpisode(item)
+        after = start.after((name, 100.0), episode.act({"set": name, "value": 100.0}).reading or {})
+        for space in (start, after, weighted_dags(evidence_of(item.task, episode.steps), bounded=True)):
+            members, expected = list(space.members()), members_by_reference(space.evidence, bounded=True)
+            assert len(members) == space.count == len(expected)
+            assert {key(member) for member in members} == expected
+            assert space.verdicts() == Counter(predict_frequency(member, space.evidence) for member in members)
+            assert space.edge_counts == Counter(edge for member in members for edge in member.edges)
+            graphs = Counter(member.edges for member in members)
+            assert {graph: space.having_graph(graph) for graph in graphs} == graphs
+            loose = list(weighted_dags(space.evidence, bounded=False).members())
+            assert {key(member) for member in loose if space.fits(member)} == expected
+            assert {key(member) for member in space.sample(np.random.default_rng(1), 20)} <= expected
+            num_undecided += len(graphs) > 1 and len(space.verdicts()) > 1
+    assert num_undecided >= 3
+
+
 @pytest.mark.parametrize("bounded", [False, True])
 def test_a_frequency_that_never_moves_may_have_no_parent(bounded: bool) -> None:
     bases = Bases(({"a": 3.0, "b": 4.0},), {"a": 5.0, "b": 6.0}, {"a": 7.0, "b": 8.0})
