@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain, combinations
+from math import comb
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -20,6 +22,47 @@ from calibrant.dsl.formulas.table import full_mask, projection
 # --- DAGs counted plainly, for checking certificates: a product over groups, and a recurrence over sinks within each
 Names: TypeAlias = frozenset[str]
 MAX_GROUP: Final = 18  # variables of a group: 3 ** 18 steps take a quarter of an hour, tables of all sets 200 MB
+
+
+def count_functions(
+    rows: Iterable[tuple[tuple[int, ...], int]],
+    allowed: Sequence[str],
+    max_parents: int,
+    report_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[Names, int]:
+    """Count, by parent set, the functions of exactly these parents that agree with every row.
+
+    rows: values of the allowed parents, and of the variable; report_progress: called with (sets done, all sets)
+    """
+    distinct_rows = list(dict.fromkeys(rows))
+    over: dict[Names, int] = {}  # functions of a set or of a part of it
+    total = sum(comb(len(allowed), size) for size in range(max_parents + 1))
+    for size in range(min(max_parents, len(allowed)) + 1):
+        for chosen in combinations(allowed, size):
+            report_progress(len(over), total)
+            observed, fits = observe(distinct_rows, [allowed.index(u) for u in chosen])
+            over[frozenset(chosen)] = 2 ** (2**size - len(observed)) if fits else 0
+    counts = {
+        parents: sum((-1) ** (len(parents) - len(subset)) * over[subset] for subset in _subsets(parents))
+        for parents in over
+    }
+    return {parents: count for parents, count in counts.items() if count}
+
+
+def observe(
+    rows: Sequence[tuple[tuple[int, ...], int]], positions: Sequence[int]
+) -> tuple[dict[tuple[int, ...], int], bool]:
+    """Return the value observed with each combination at these positions, and whether they determine it."""
+    observed: dict[tuple[int, ...], int] = {}
+    for row, value in rows:
+        if observed.setdefault(tuple([row[position] for position in positions]), value) != value:
+            return observed, False
+    return observed, True
+
+
+def _subsets(parents: Names) -> Iterable[Names]:
+    names = sorted(parents)
+    return map(frozenset, chain.from_iterable(combinations(names, size) for size in range(len(names) + 1)))
 
 
 class LargeGroupError(CalibrantError):

@@ -13,8 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import chain, combinations, product
-from math import comb
+from itertools import combinations, product
 from typing import Annotated, Any
 
 import msgspec
@@ -369,22 +368,16 @@ class Verification:
         allowed = sorted(self.task.disclosure.admissible_parents(variable))
         free = [row for row, targets in self.rows if variable not in targets]
         rows = [(tuple(row[u] for u in allowed), row[variable]) for row in free]
-        over: dict[counting.Names, int] = {}  # functions of a set or of a part of it
+        if self.max_size is None:
+            return counting.count_functions(rows, allowed, self.max_parents, self._report_progress)
         exactly: dict[counting.Names, int] = {}
-        total = sum(comb(len(allowed), size) for size in range(self.max_parents + 1))
-        for size in range(min(self.max_parents, len(allowed)) + 1):
-            for chosen in combinations(allowed, size):
-                self._report_progress(len(over), total)
-                observed, fits = _observe(rows, [allowed.index(u) for u in chosen])
-                over[frozenset(chosen)] = 2 ** (2**size - len(observed)) if fits else 0
-                if self.max_size is not None and fits and (num_small := self._count_small(size, observed)):
-                    exactly[frozenset(chosen)] = num_small
-        if self.max_size is not None:
-            return exactly
-        for parents in over:
-            count = sum((-1) ** (len(parents) - len(subset)) * over[subset] for subset in _subsets(parents))
-            if count:
-                exactly[parents] = count
+        sizes = range(min(self.max_parents, len(allowed)) + 1)
+        parent_sets = [chosen for size in sizes for chosen in combinations(allowed, size)]
+        for index, chosen in enumerate(parent_sets):
+            self._report_progress(index, len(parent_sets))
+            observed, fits = counting.observe(rows, [allowed.index(u) for u in chosen])
+            if fits and (num_small := self._count_small(len(chosen), observed)):
+                exactly[frozenset(chosen)] = num_small
         return exactly
 
     def _count_small(self, num_parents: int, observed: Mapping[tuple[int, ...], int]) -> int:
@@ -465,17 +458,6 @@ class Verification:
             yield line
 
 
-def _observe(
-    rows: Sequence[tuple[tuple[int, ...], int]], positions: Sequence[int]
-) -> tuple[dict[tuple[int, ...], int], bool]:
-    """Return the value observed with each combination at these positions, and whether they determine it."""
-    observed: dict[tuple[int, ...], int] = {}
-    for row, value in rows:
-        if observed.setdefault(tuple([row[position] for position in positions]), value) != value:
-            return observed, False
-    return observed, True
-
-
 @cache
 def _is_complete(names: tuple[str, ...], *, constants: bool) -> bool:
     """Return whether the operators express every function, by Post's criterion (1941) on tables of up to 3 arguments.
@@ -510,11 +492,6 @@ def _cyclic(world: World) -> bool:
     """Return whether the rows repeat with a period of at most half their number, as in published `train_aug_*`."""
     rows = [tuple(row.values()) for row in world.rows()]
     return any(rows == (rows[:period] * len(rows))[: len(rows)] for period in range(1, len(rows) // 2 + 1))
-
-
-def _subsets(parents: counting.Names) -> Iterator[counting.Names]:
-    names = sorted(parents)
-    return map(frozenset, chain.from_iterable(combinations(names, size) for size in range(len(names) + 1)))
 
 
 def _second_member(

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, product
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
+
+from calibrant.audits.claims import RecountLimitError, checkpoint
+from calibrant.audits.replayscm.certificates import counting
 from calibrant.dsl.replayscm.extensions.extension import MechanismClass, NoiseKind
 from calibrant.solvers.acyclic.count import total
 from calibrant.solvers.acyclic.least import members_of
@@ -143,6 +148,82 @@ MAX_ENDOGENOUS = 6  # endogenous and hidden variables up to which DAGs are liste
 MAX_TABLE_PARENTS = 4
 
 
+class HiddenValues(msgspec.Struct, forbid_unknown_fields=True):
+    """Values of a hidden variable by pattern of its parents."""
+
+    name: str
+    parents: list[str]
+    values: dict[str, int]
+
+
+class Term(msgspec.Struct, forbid_unknown_fields=True):
+    """Weights at one rate, by variable and parent set, their sum over DAGs, and what it is multiplied by."""
+
+    factor: str
+    weights: dict[str, dict[str, str]]
+    sum: str
+
+
+class Column(msgspec.Struct, forbid_unknown_fields=True):
+    """One choice of the values of all hidden variables."""
+
+    hidden: list[HiddenValues]
+    terms: list[Term]
+
+
+class Row(msgspec.Struct, forbid_unknown_fields=True):
+    """One row of the evidence."""
+
+    row: str
+    targets: list[str]
+    clean: bool
+
+
+class Function(msgspec.Struct, forbid_unknown_fields=True):
+    """A mechanism of the true SCM."""
+
+    parents: list[str]
+    table: str
+
+
+class Requirement(msgspec.Struct, forbid_unknown_fields=True):
+    """A requirement with the worlds that meet it, and its dual weights."""
+
+    label: str
+    alternatives: list[list[list[int]]]
+    weight: str
+    parts: list[list[str]]
+
+
+class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename={"scm_class": "class"}):
+    """Fields of both claims; the class is compared with that of an item."""
+
+    format: Literal["calibrant-extended-certificate"]
+    version: Literal[1]
+    instance: str = ""
+    scm_class: dict[str, Any]
+
+
+class MassDocument(Document, tag_field="claim", tag="mass"):
+    """The mass of the evidence."""
+
+    rows: list[Row]
+    columns: list[Column]
+    mass: str
+
+
+class ClairvoyantDocument(Document, tag_field="claim", tag="clairvoyant"):
+    """The fewest worlds that leave the members that all candidates leave."""
+
+    truth: dict[str, Function]
+    candidates: list[dict[str, int]]
+    worlds: list[int]
+    floor: str
+    rows: list[Requirement]
+    bound: int
+    proved_by: Literal["dual weights", "HiGHS"]
+
+
 class CertificateError(ValueError):
     """A certificate that does not hold; the message names the claim that fails."""
 
@@ -150,17 +231,16 @@ class CertificateError(ValueError):
 def verify_certificate(document: Mapping[str, Any]) -> str:
     """Check a certificate; return one line on what was checked, or raise `CertificateError` with the first failure."""
     try:
-        if document["claim"] == "mass":
-            return _verify_mass(document)
-        if document["claim"] == "clairvoyant":
-            return _verify_clairvoyant(document)
+        checked = msgspec.convert(document, MassDocument | ClairvoyantDocument, strict=True)
+        return _verify_mass(document) if isinstance(checked, MassDocument) else _verify_clairvoyant(document)
+    except counting.LargeGroupError as error:
+        raise RecountLimitError(f"here: {error}") from None
     except (KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError) as error:
         raise CertificateError(f"malformed: {type(error).__name__} {error}") from None
     except CertificateError:
         raise
     except ValueError as error:
         raise CertificateError(f"malformed: {error}") from None
-    raise CertificateError(f"unknown claim {document['claim']!r}")
 
 
 # --- mass -------------------------------------------------------------------------------------------------------------
@@ -290,6 +370,10 @@ def _verify_column(
 
 def _compare_weights(exact: Mapping[str, Mapping[str, Fraction]], stated: Mapping[str, Mapping[str, Fraction]]) -> None:
     """Check that the stated integers of each variable are proportional to the exact weights."""
+    if stated.keys() != exact.keys():
+        raise CertificateError("weights of other variables than those of the class")
+    if any(weight < 0 or weight.denominator > 1 for sets in stated.values() for weight in sets.values()):
+        raise CertificateError("weights are integers of 0 or more")
     for v, sets in exact.items():
         positive = {s: w for s, w in sets.items() if w}
         if positive.keys() != stated.get(v, {}).keys():
@@ -350,7 +434,7 @@ def _is_acyclic(parents: Mapping[str, Sequence[str]], roots: Sequence[str]) -> b
 
 
 def _verify_clairvoyant(document: Mapping[str, Any]) -> str:
-    """Check requirements by replay and dual weights by summation; a mass certificate would check the floor."""
+    """Check requirements by replay, dual weights by summation, and the floor by counting functions and DAGs."""
     scm_class, candidates = document["class"], document["candidates"]
     readings = [_readings(scm_class, document["truth"], do) for do in candidates]
     start = _readings(scm_class, document["truth"], {})
@@ -382,9 +466,33 @@ def _verify_clairvoyant(document: Mapping[str, Any]) -> str:
         raise CertificateError(f"the weights prove {ceil(total)}, not {document['bound']}")
     if document["bound"] > len(chosen):
         raise CertificateError("the bound is above the number of worlds")
-    if document["proved_by"] == "dual weights" and document["bound"] != len(chosen):
-        raise CertificateError("the weights prove less than is claimed")
+    if (document["proved_by"] == "dual weights") != (document["bound"] == len(chosen)):
+        raise CertificateError("dual weights are its proof if and only if they prove the number of worlds")
+    targets_of_readings = [frozenset(do) for do in candidates]
+    floor = _count_members(scm_class, [(start, frozenset()), *zip(readings, targets_of_readings, strict=True)])
+    if document["floor"] != str(floor):
+        raise CertificateError(f"all candidates leave {floor} members, not {document['floor']}")
+    worlds = [(readings[world], targets_of_readings[world]) for world in sorted(chosen)]
+    num_left = _count_members(scm_class, [(start, frozenset()), *worlds])
+    if num_left != floor:
+        raise CertificateError(f"the worlds leave {num_left} members, all candidates {floor}")
     return f"{len(chosen)} worlds; the weights of {len(document['rows'])} requirements prove {document['bound']}"
+
+
+def _count_members(
+    scm_class: Mapping[str, Any], worlds: Sequence[tuple[Sequence[Mapping[str, int]], frozenset[str]]]
+) -> int:
+    """Count the SCMs of a class without hidden variables that agree with worlds; worlds: rows and targets of each."""
+    functions = {}
+    for variable, allowed in scm_class["admissible"].items():
+        free = (values for rows, targets in worlds if variable not in targets for values in rows)
+        rows = ((tuple(values[u] for u in allowed), values[variable]) for values in free)
+        functions[variable] = counting.count_functions(
+            rows, allowed, scm_class["max_parents"], partial(checkpoint, f"functions of {variable}")
+        )
+    return counting.count_dags(
+        functions, scm_class["roots"], scm_class["observed"], partial(checkpoint, "sums over DAGs")
+    )
 
 
 def _readings(scm_class: Mapping[str, Any], truth: Mapping[str, Any], do: Mapping[str, int]) -> list[dict[str, int]]:
@@ -422,11 +530,18 @@ def _verify_requirement(
     reachable = {*by_pattern, *at_start}
     conflicts = {key[:-1] for key in reachable if {(*key[:-1], 0), (*key[:-1], 1)} <= reachable}
     alternatives = {frozenset(frozenset(worlds) for worlds in parts) for parts in row["alternatives"]}
+    set_text = f"{head}({','.join(parents)})"
     if not conflicts:
-        needed = {frozenset({frozenset(worlds)}) for key, worlds in by_pattern.items() if key not in at_start}
-        if not alternatives <= needed:
+        needed = {
+            f"{set_text} shows {sum(bit << i for i, bit in enumerate(key)):b}": {frozenset({frozenset(worlds)})}
+            for key, worlds in by_pattern.items()
+            if key not in at_start
+        }
+        if needed.get(row["label"]) != alternatives:
             raise CertificateError(f"{row['label']}: not all worlds that show the pattern are listed")
         return
+    if row["label"] != f"{set_text} conflict":
+        raise CertificateError(f"{row['label']}: the values of {set_text} conflict")
     if any((*pattern, 0) in at_start and (*pattern, 1) in at_start for pattern in conflicts):
         raise CertificateError(f"{row['label']}: the start shows the conflict already")
     expected = set()

@@ -37,7 +37,7 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.episode import ScmEpisode, candidate_worlds, task_class
 from calibrant.dsl.replayscm.extensions.evaluation import ExtendedEvaluator
-from calibrant.dsl.replayscm.extensions.extension import Contexts, MechanismClass
+from calibrant.dsl.replayscm.extensions.extension import Contexts, MechanismClass, NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.item import Problem
 from calibrant.solvers.outcome import BudgetSpent, Found
@@ -298,14 +298,20 @@ def clairvoyant_minimum(problem: Problem) -> ClairvoyantMinimum | None:
 def clairvoyant_search(problem: Problem) -> ClairvoyantSearch | None:
     """Return the search of `clairvoyant_minimum`; None under the same conditions."""
     scm_class, gold, extension = task_class(problem.task), problem.sealed.gold, problem.task.extension
+    if gold is None or not _has_minimum(problem):
+        return None
     assert extension is not None
-    allowance = extension.allowance
-    if allowance is None or allowance.contexts is not Contexts.ALL or gold is None:
-        return None
-    if scm_class.hidden_parents or not scm_class.noise.is_noiseless:
-        return None
-    worlds = candidate_worlds(scm_class.observed, allowance.max_targets)
+    assert extension.allowance is not None
+    worlds = candidate_worlds(scm_class.observed, extension.allowance.max_targets)
     return ClairvoyantSearch(problem.task, scm_class, gold.local_functions, worlds)
+
+
+def _has_minimum(problem: Problem) -> bool:
+    """Return whether an item is an episode of all contexts, without noise and hidden variables."""
+    scm_class, extension = task_class(problem.task), problem.task.extension
+    assert extension is not None
+    has_all_contexts = extension.allowance is not None and extension.allowance.contexts is Contexts.ALL
+    return has_all_contexts and not scm_class.hidden_parents and scm_class.noise.is_noiseless
 
 
 # --- Audits of extended items: findings as records, with the blind methods that labels or evidence name ---------------
@@ -404,6 +410,8 @@ def check_certificate(document: Mapping[str, Any], problem: Problem) -> str:
         raise Refused("its class is not the item's")
     try:
         if document.get("claim") == "mass":
+            if scm_class.noise.kind is NoiseKind.EACH:
+                raise Refused("each variable has its own rate; a mass is recounted for a common one")
             _require_rows(document, problem)
             if count_assignments(document) > MAX_ASSIGNMENTS:
                 raise Refused(f"to recount it would list more than {MAX_ASSIGNMENTS:,} choices of parent sets")
@@ -431,8 +439,9 @@ def _require_rows(document: Mapping[str, Any], problem: Problem) -> None:
 def _require_candidates(document: Mapping[str, Any], problem: Problem) -> None:
     gold, extension = problem.sealed.gold, problem.task.extension
     assert extension is not None
-    if gold is None or extension.allowance is None:
-        raise Refused("the item has no gold, or is no episode")
+    if gold is None or not _has_minimum(problem):
+        raise Refused("it is for episodes of all contexts, without noise and hidden variables; the item is none")
+    assert extension.allowance is not None
     candidates = candidate_worlds(task_class(problem.task).observed, extension.allowance.max_targets)
     if document["candidates"] != candidates:
         raise Refused("its candidates are not the item's")

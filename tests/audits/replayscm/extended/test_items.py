@@ -278,7 +278,23 @@ MASS_FORGERIES: list[Forgery] = [
     lambda d: d["class"].update(rates=[["1/5", "1"]]),
     lambda d: d.update(claim="other"),
     lambda d: d.pop("rows"),
+    lambda d: d.update(version=2),
+    lambda d: d.update(note="the only member"),
+    lambda d: d["rows"][0].update(clean=0),
+    lambda d: d["columns"][0]["hidden"][0].update(number=2),
+    lambda d: d["columns"][0]["terms"][0].update(unique=True),
+    lambda d: d["columns"][0]["terms"][0]["weights"].update(X9={"": "1"}),
+    lambda d: _scale_weights(d, Fraction(-1)),
+    lambda d: _scale_weights(d, Fraction(1, 2**200)),
 ]
+
+
+def _scale_weights(document: dict[str, Any], factor: Fraction) -> None:
+    """Multiply the weights of one variable, and their sums."""
+    for term in (term for column in document["columns"] for term in column["terms"]):
+        sets = next(iter(term["weights"].values()))
+        sets.update({parents: str(Fraction(weight) * factor) for parents, weight in sets.items()})
+        term.update(sum=str(Fraction(term["sum"]) * factor), factor=str(Fraction(term["factor"]) / factor))
 
 
 @pytest.mark.parametrize("forge", MASS_FORGERIES)
@@ -322,6 +338,15 @@ CLAIRVOYANT_FORGERIES: list[Forgery] = [
     lambda d: d["class"].update(admissible={}),
     lambda d: d["class"].update(max_parents=1),
     lambda d: _heavy(d).update(label="refute member"),
+    lambda d: d.update(rows=[], worlds=[], bound=0),
+    lambda d: d.update(rows=[], bound=0, proved_by="HiGHS", worlds=d["worlds"][:-1]),
+    lambda d: d.update(floor=str(int(d["floor"]) + 1)),
+    lambda d: d.update(proved_by="HiGHS"),
+    lambda d: d.update(proved_by="nobody", rows=[], bound=0),
+    lambda d: d.update(version=2),
+    lambda d: d.update(note="the only member"),
+    lambda d: _heavy(d).update(label=_heavy(d)["label"] + "1"),
+    lambda d: d["candidates"][1].update({v: bool(bit) for v, bit in d["candidates"][1].items()}),
 ]
 
 

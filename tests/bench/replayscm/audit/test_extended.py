@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,6 +33,7 @@ from calibrant.bench.replayscm.audit.extended import (
     evidence_certificate,
     finding_records,
     item_labels,
+    minimum_certificate,
 )
 from calibrant.bench.replayscm.episodes import submitted_steps, text_episode
 from calibrant.bench.report.overview.contract import GUIDE
@@ -39,6 +41,7 @@ from calibrant.bench.report.sources import scored_answers
 from calibrant.bench.report.table import DrawnTies
 from calibrant.datasets import bundled_pool as packaged_pool
 from calibrant.dsl.replayscm.episode import ScmEpisode
+from calibrant.dsl.replayscm.extensions.extension import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.item import Pool, Problem
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.world import Intervention
@@ -140,6 +143,29 @@ def test_certificates_are_of_one_item() -> None:
         check_certificate(document, other)
     with pytest.raises(Refused, match="rows"):
         check_certificate({**document, "rows": document["rows"][1:]}, one)
+
+
+def test_certificates_are_for_items_whose_claims_they_can_prove() -> None:
+    """Worlds of chosen contexts have another minimum; rates of each variable have another mass than a common one."""
+    pytest.importorskip("highspy")
+    episode, chosen = small_problem(1), small_problem(1, contexts="chosen")
+    minimum = json.loads(json.dumps(minimum_certificate(episode)))
+    assert "prove" in check_certificate(minimum, episode)
+    with pytest.raises(Refused, match="all contexts"):
+        check_certificate(minimum, chosen)
+    grid = ((Fraction(1, 10), Fraction(1, 2)), (Fraction(1, 5), Fraction(1, 2)))
+    shared, each = (_with_noise(NoiseModel(kind, grid)) for kind in (NoiseKind.SHARED, NoiseKind.EACH))
+    mass = json.loads(json.dumps(evidence_certificate(shared)))
+    assert "recounted" in check_certificate(mass, shared)
+    with pytest.raises(Refused, match="own rate"):
+        check_certificate(mass, each)
+
+
+def _with_noise(noise: NoiseModel) -> Problem:
+    problem = small_problem(1, is_episode=False)
+    assert problem.task.extension is not None
+    extension = replace(problem.task.extension, noise=noise)
+    return replace(problem, task=replace(problem.task, extension=extension))
 
 
 def test_labels_bound_each_other() -> None:
