@@ -393,6 +393,8 @@ def _count(evidence: Any, certificate: Certificate) -> str:
         return reason
     recount = Recount(case)
     points = recount.points(limits.misfit_limit)
+    if not points:
+        return f"no model has misfit {limits.misfit_limit} or less"
     least = min(points)
     if least != (limits.least_misfit, limits.least_size):
         return f"the optimum is misfit {least[0]}, size {least[1]}"

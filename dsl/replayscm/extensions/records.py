@@ -204,8 +204,10 @@ def read_extension(
     return extension
 
 
-def read_rates(raw: str | Mapping[str, str] | None, extension: Extension | None) -> dict[str, Fraction]:
-    """Return the true rate of each observed endogenous variable; empty without noise.
+def read_rates(
+    raw: str | Mapping[str, str] | None, extension: Extension | None, gold: Scm | None
+) -> dict[str, Fraction]:
+    """Return the true rate of each observed endogenous variable; empty without noise, and if gold is unknown too.
 
     raw: the sealed rate, or rates by variable, of an item that does not disclose it
     """
@@ -222,6 +224,8 @@ def read_rates(raw: str | Mapping[str, str] | None, extension: Extension | None)
     if isinstance(raw, str):
         return dict.fromkeys(endogenous, _grid_rate(raw, extension.noise, field))
     if raw is None:
+        if gold is not None:  # else gold's readings and law would have no errors
+            raise PoolError("missing; the rate of gold, which the item does not disclose, such as 1/10", field=field)
         return {}
     if extension.noise.kind is NoiseKind.SHARED:
         raise PoolError("one rate is common to all variables", field=field)

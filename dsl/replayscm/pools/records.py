@@ -391,7 +391,7 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
         {w.id: w.environment for w in (*record.training, *record.sealed.heldout) if w.environment},
         record.sealed.labels,
         record.sealed.seed,
-        extensions_records.read_rates(record.sealed.noise, extension),
+        extensions_records.read_rates(record.sealed.noise, extension, gold),
     )
     stored = tuple(
         ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation, r.verdict) for r in record.results

@@ -241,6 +241,8 @@ def _line() -> dict[str, Any]:
         ({"kind": "CIND_A_SCM"}, "allowance"),
         ({"kind": "CIND_A_SCM_ROOT_UNKNOWN", "disclosure": {"type": "hidden_roots", "root_count": 2}}, "disclosure"),
         ({"sealed": {}}, "sealed.gold"),
+        ({"noise": {"shared": [["0", "1/2"], ["1/10", "1/2"]]}}, "sealed.noise"),
+        ({"noise": {"each": [["0", "1/2"], ["1/10", "1/2"]]}}, "sealed.noise"),
     ],
 )
 def test_what_is_not_supported_is_refused_in_one_line(changes: dict[str, Any], field: str) -> None:
@@ -332,7 +334,8 @@ def test_a_grid_and_a_forecast_are_stated() -> None:
     assert "Forecast: of each world below" in text
     shape = read_reply(next(x for x in text.splitlines() if "forecast" in x and x.startswith("ACTION:")))
     assert json.dumps(shape).count("0.5") == len(line["item"]["gold"])
-    grid = _dialogue("noise0", noise=noise).prompt()
+    sealed = msgspec.structs.replace(record_of(line).sealed, noise="1/10")
+    grid = _dialogue("noise0", noise=noise, sealed=msgspec.to_builtins(sealed)).prompt()
     assert "one of 0 (probability 1/2), 1/10 (probability 1/2)" in grid
     assert '"noise": "0"' in grid
 

@@ -12,6 +12,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from calibrant.baselines.replayscm.rows import answer_hidden_blind, answer_majority, answer_noise_blind
@@ -52,7 +53,7 @@ from calibrant.solvers.replayscm.experiments.policies import (
 from calibrant.solvers.replayscm.noise.posterior import Posterior, cell_marginals
 from tests.oracles.shares import ListedPolicies, best_by_share, expected_share
 from tests.support.effort import effort
-from tests.support.replayscm.extensions import frontier_vectors, problem_of
+from tests.support.replayscm.extensions import frontier_vectors, problem_of, record_of
 
 
 # --- Whole rows on small episodes: policies stop at the floor, answers fit, blind rows answer -------------------------
@@ -162,8 +163,10 @@ def test_a_forecast_is_exact_where_cells_are_few() -> None:
 def test_unknown_rates_are_played_and_answered(scope: str) -> None:
     line = _line("noise0", worlds=12)
     grid = {scope: [["1/20", "1/2"], [line["item"]["noise"], "1/2"]]}
-    problem = problem_of(line, noise=grid)
-    problem = replace(problem, sealed=replace(problem.sealed, rates=problem_of(line).sealed.rates))
+    sealed = msgspec.to_builtins(record_of(line).sealed)
+    rate = line["item"]["noise"]
+    sealed["noise"] = rate if scope == "shared" else dict.fromkeys(problem_of(line).sealed.rates, rate)
+    problem = problem_of(line, noise=grid, sealed=sealed)
     episode = ScmEpisode(problem)
     worlds = play_worlds(episode, "greedy", problem.id)
     assert len(worlds) > 1
