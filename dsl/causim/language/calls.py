@@ -37,7 +37,14 @@ def _len(frame: Frame, value: Any) -> int:
 def _extreme(function: Function) -> Function:
     def call(frame: Frame, *values: Any, **keywords: Any) -> Any:
         if len(values) == 1:
-            values = tuple(list_members(frame, values[0]))
+            (collection,) = values
+            if type(collection) is set and all(type(member) is str for member in collection):
+                frame.spend(
+                    len(collection) // NODES_PER_STEP
+                )  # the extreme of different texts has no order to depend on
+                values = tuple(collection)
+            else:
+                values = tuple(list_members(frame, collection))
             if not values:
                 return keywords["default"]
         for value in values:

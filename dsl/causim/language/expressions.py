@@ -279,6 +279,8 @@ def _call(node: ast.Call, scope: Scope) -> Evaluate:
         arguments = [_comprehension(node.args[0], scope)]
     keywords = [(keyword.arg or "**", expression(keyword.value, scope)) for keyword in node.keywords]
     names = {name for name, _ in keywords}
+    if len(names) < len(keywords):
+        raise Unsupported("a keyword is given twice")
     if isinstance(target, ast.Name):
         name = check_name(target.id)
         if name in scope.variables or name not in BUILTINS or not names <= BUILTIN_KEYWORDS.get(name, set()):
@@ -337,6 +339,8 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
     inner = scope
     loops = []
     for index, generator in enumerate(node.generators):
+        if generator.is_async:
+            raise Unsupported("async is not in the language")
         source = outer if index == 0 else expression(generator.iter, inner)
         inner = inner.add_names(set(target_names(generator.target)))
         tests = [expression(test, inner) for test in generator.ifs]

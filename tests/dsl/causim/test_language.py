@@ -81,6 +81,7 @@ def returned(body: str) -> str:
         ("return [i for i in range(3)] == [0, 1, 2]", True),
         ("return round(2.675, 2) == 2.67", True),
         ("t = 0.0\nfor x in [0.1] * 10:\n    t += x\nreturn sum([0.1] * 10) == t", True),
+        ("return min({'b', 'a', 'c'}) + max({'b', 'a', 'c'})", "ac"),
     ],
 )
 def test_statements_and_expressions_mean_what_they_mean_in_python(body: str, value: object) -> None:
@@ -139,6 +140,11 @@ def test_statements_and_expressions_mean_what_they_mean_in_python(body: str, val
         "return 'a'.encode()",
         "return [1, 2][5]",
         "return 1 / 0",
+        "return len([x async for x in 'ab'])",
+        "return any(x async for x in 'ab')",
+        "return random.choices(['a', 'b'], k=1, k=2)[0]",
+        "return sum([1], start=1, start=2)",
+        "return max({'a', 1})",
         "return " + "-" * 150 + "1",
     ],
 )
