@@ -476,6 +476,10 @@ def _verify_clairvoyant(document: Mapping[str, Any]) -> str:
     num_left = _count_members(scm_class, [(start, frozenset()), *worlds])
     if num_left != floor:
         raise CertificateError(f"the worlds leave {num_left} members, all candidates {floor}")
+    if document["bound"] < len(worlds):  # what the weights do not prove can be refuted by one world too many
+        for index, world in enumerate(sorted(chosen)):
+            if _count_members(scm_class, [(start, frozenset()), *worlds[:index], *worlds[index + 1 :]]) == floor:
+                raise CertificateError(f"the worlds leave no more members without world {world}")
     return f"{len(chosen)} worlds; the weights of {len(document['rows'])} requirements prove {document['bound']}"
 
 

@@ -341,6 +341,7 @@ CLAIRVOYANT_FORGERIES: list[Forgery] = [
     lambda d: d.update(rows=[], worlds=[], bound=0),
     lambda d: d.update(rows=[], bound=0, proved_by="HiGHS", worlds=d["worlds"][:-1]),
     lambda d: d.update(floor=str(int(d["floor"]) + 1)),
+    lambda d: d.update(proved_by="HiGHS", worlds=list(range(len(d["candidates"])))),
     lambda d: d.update(proved_by="HiGHS"),
     lambda d: d.update(proved_by="nobody", rows=[], bound=0),
     lambda d: d.update(version=2),
