@@ -262,7 +262,7 @@ def test_what_cannot_be_meant() -> None:
             ["a", "b"],
         ),
         ([{"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}], ["ab"]),
-        ([{"role": "assistant", "content": [{"type": "image"}, "odd"]}], [""]),
+        ([{"role": "assistant", "content": [{"type": "image"}, "a text"]}], ["a text"]),
         ([{"role": "assistant", "content": None}, {"role": "assistant"}], ["", ""]),
         ([{"content": "nobody"}], []),
     ],
