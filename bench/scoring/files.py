@@ -13,10 +13,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -31,6 +30,7 @@ from calibrant.bench.scoring.formats import (
     log_system,
     read_beginning,
     sample_line,
+    uncompress,
 )
 from calibrant.bench.scoring.providers import as_objects, is_assistant, is_generated_list
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
@@ -89,9 +89,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     """Yield lines as `numbered_lines`, but None in place of a line longer than MAX_JSON_BYTES, which is skipped."""
     with _open(path) as file:
-        source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
-        first = cast(Any, source).peek(2)[:2]
-        lines: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == GZIP else source
+        lines = uncompress(file)
         try:
             # never read a whole line at once: 19 MB of gzip can hold one of 4 GB
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
@@ -415,11 +413,8 @@ def _problem_of(raw: bytes) -> str:
 def read_document(path: Path) -> bytes:
     """Return a whole file, uncompressed; `CalibrantError` for one larger than MAX_DOCUMENT_BYTES."""
     with _open(path) as file:
-        source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
-        first = cast(Any, source).peek(2)[:2]
-        whole: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == GZIP else source
         try:
-            raw = whole.read(MAX_DOCUMENT_BYTES + 1)
+            raw = uncompress(file).read(MAX_DOCUMENT_BYTES + 1)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise CalibrantError(f"not whole as a gzip file: {error}") from None
     if len(raw) > MAX_DOCUMENT_BYTES:

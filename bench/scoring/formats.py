@@ -18,8 +18,9 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 from calibrant.bench.core.responses import FAILED, NOT_RUN, REFUSED, STOP_CLASSES, Response, error_reason
 from calibrant.bench.scoring.providers import (
@@ -53,17 +54,18 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, 
 _PROTOCOL_SOLVER = "calibrant/protocol"  # solver of Inspect by which this project runs its methods
 
 
+def uncompress(file: BinaryIO) -> BinaryIO:
+    """Return a file with the content of another from its position on, uncompressed if that begins as gzip."""
+    source: Any = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
+    return cast(BinaryIO, gzip.GzipFile(fileobj=source) if source.peek(len(GZIP))[: len(GZIP)] == GZIP else source)
+
+
 def read_beginning(path: Path, num_bytes: int) -> bytes:
     """Return the first bytes of a file, uncompressed; none of standard input or of a damaged compressed file."""
     if not path.is_file():
         return b""
-    with path.open("rb") as file:
-        if file.read(len(GZIP)) != GZIP:
-            file.seek(0)
-            return file.read(num_bytes)
-        file.seek(0)
-        with suppress(gzip.BadGzipFile, EOFError, zlib.error):
-            return gzip.GzipFile(fileobj=file).read(num_bytes)
+    with path.open("rb") as file, suppress(gzip.BadGzipFile, EOFError, zlib.error):
+        return uncompress(file).read(num_bytes)
     return b""
 
 
