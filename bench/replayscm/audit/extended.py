@@ -297,21 +297,22 @@ def clairvoyant_minimum(problem: Problem) -> ClairvoyantMinimum | None:
 
 def clairvoyant_search(problem: Problem) -> ClairvoyantSearch | None:
     """Return the search of `clairvoyant_minimum`; None under the same conditions."""
-    scm_class, gold, extension = task_class(problem.task), problem.sealed.gold, problem.task.extension
-    if gold is None or not _has_minimum(problem):
+    gold, worlds = problem.sealed.gold, _clairvoyant_worlds(problem)
+    if gold is None or worlds is None:
         return None
-    assert extension is not None
-    assert extension.allowance is not None
-    worlds = candidate_worlds(scm_class.observed, extension.allowance.max_targets)
-    return ClairvoyantSearch(problem.task, scm_class, gold.local_functions, worlds)
+    return ClairvoyantSearch(problem.task, task_class(problem.task), gold.local_functions, worlds)
 
 
-def _has_minimum(problem: Problem) -> bool:
-    """Return whether an item is an episode of all contexts, without noise and hidden variables."""
+def _clairvoyant_worlds(problem: Problem) -> list[dict[str, int]] | None:
+    """Return the worlds to choose from; None except for episodes of all contexts without noise and hidden variables."""
     scm_class, extension = task_class(problem.task), problem.task.extension
     assert extension is not None
-    has_all_contexts = extension.allowance is not None and extension.allowance.contexts is Contexts.ALL
-    return has_all_contexts and not scm_class.hidden_parents and scm_class.noise.is_noiseless
+    allowance = extension.allowance
+    if allowance is None or allowance.contexts is not Contexts.ALL:
+        return None
+    if scm_class.hidden_parents or not scm_class.noise.is_noiseless:
+        return None
+    return candidate_worlds(scm_class.observed, allowance.max_targets)
 
 
 # --- Audits of extended items: findings as records, with the blind methods that labels or evidence name ---------------
@@ -437,12 +438,9 @@ def _require_rows(document: Mapping[str, Any], problem: Problem) -> None:
 
 
 def _require_candidates(document: Mapping[str, Any], problem: Problem) -> None:
-    gold, extension = problem.sealed.gold, problem.task.extension
-    assert extension is not None
-    if gold is None or not _has_minimum(problem):
+    gold, candidates = problem.sealed.gold, _clairvoyant_worlds(problem)
+    if gold is None or candidates is None:
         raise Refused("it is for episodes of all contexts, without noise and hidden variables; the item is none")
-    assert extension.allowance is not None
-    candidates = candidate_worlds(task_class(problem.task).observed, extension.allowance.max_targets)
     if document["candidates"] != candidates:
         raise Refused("its candidates are not the item's")
     tables = {
