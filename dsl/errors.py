@@ -49,7 +49,7 @@ def _shorten(render: Callable[[object], str], value: object) -> str:
 
 def in_one_line(text: str) -> str:
     """Replace characters that are not printable by blanks."""
-    if text.isprintable():  # 40 times as fast as a look at each letter
+    if text.isprintable():  # 10 times as fast as a look at each letter
         return str(text)
     return "".join(letter if letter.isprintable() else " " for letter in text)
 

@@ -280,7 +280,7 @@ class SharingExecutor(SpawnedExecutor):
     def _make_pool(self) -> ProcessPool:
         if not self._may_copy:
             return super()._make_pool()
-        pool = _make_pool(self._num_workers, self._prepare, _CopyContext())
+        pool = _make_process_pool(self._num_workers, self._prepare, _CopyContext())
         with _ignore_control_c():
             _ = pool.active  # starts the processes, before this process has a thread for jobs
         return pool
@@ -316,10 +316,10 @@ class _CopyContext(SpawnContext):
 
 def spawn_pool(workers: int, prepare: Callable[[], None]) -> ProcessPool:
     """Make a pool of spawned processes, which unlike copies of this process inherit no threads and locks."""
-    return _make_pool(workers, prepare, multiprocessing.get_context("spawn"))
+    return _make_process_pool(workers, prepare, multiprocessing.get_context("spawn"))
 
 
-def _make_pool(workers: int, prepare: Callable[[], None], context: SpawnContext) -> ProcessPool:
+def _make_process_pool(workers: int, prepare: Callable[[], None], context: SpawnContext) -> ProcessPool:
     from pebble import ProcessPool
 
     return ProcessPool(workers, initializer=partial(_start, prepare, CompileListener.listener), context=context)

@@ -39,9 +39,8 @@ def _extreme(function: Function) -> Function:
         if len(values) == 1:
             (collection,) = values
             if type(collection) is set and all(type(member) is str for member in collection):
-                frame.spend(
-                    len(collection) // NODES_PER_STEP
-                )  # the extreme of different texts has no order to depend on
+                # the extreme of different texts does not depend on their order
+                frame.spend(len(collection) // NODES_PER_STEP)
                 values = tuple(collection)
             else:
                 values = tuple(list_members(frame, collection))
