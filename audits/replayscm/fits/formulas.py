@@ -30,6 +30,8 @@ from calibrant.audits.replayscm.fits.catalogue import (
     column_bits,
 )
 from calibrant.audits.replayscm.fits.evidence import GAP, ReadingRecord, TableEvidence, TargetRows, rows_of_target
+from calibrant.dsl.errors import short_repr
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.text import plural
 
 I64: TypeAlias = npt.NDArray[np.int64]
@@ -264,11 +266,17 @@ def _check_formula(rows: TargetRows, data: FrontData, point: PointRecord) -> str
 
 
 def _columns_of(formula: Any) -> Iterator[int]:
-    if isinstance(formula, int):
-        yield formula
-    elif isinstance(formula, list):
-        for part in formula[1:]:
+    """Yield the columns that a formula mentions; `ValueError` for what is no formula, such as true for column 1."""
+    if isinstance(formula, list) and formula and formula[0] in STANDARD_OPERATORS:
+        operator, *parts = formula
+        if len(parts) != 1 if operator == "not" else len(parts) < 2:
+            raise ValueError(f"a formula has {operator} of {plural(len(parts), 'arguments')}")
+        for part in parts:
             yield from _columns_of(part)
+    elif type(formula) is int:
+        yield formula
+    elif formula not in ("0", "1"):
+        raise ValueError(f"a formula has {short_repr(formula)} for a column, a constant or an operator with arguments")
 
 
 def _value(formula: Any, values: Mapping[int, int]) -> int:
@@ -278,11 +286,9 @@ def _value(formula: Any, values: Mapping[int, int]) -> int:
         return int(formula)
     operator, *parts = formula
     bits = [_value(part, values) for part in parts]
-    if operator == "not" and len(bits) == 1:
+    if operator == "not":
         return 1 - bits[0]
     results = {"and": min(bits), "or": max(bits), "xor": sum(bits) & 1, "iff": int(min(bits) == max(bits))}
-    if operator not in results or len(bits) < 2:
-        raise ValueError(f"{operator!r} of {len(bits)} arguments")
     return int(results[operator])
 
 

@@ -205,6 +205,8 @@ def check_against(table: Path) -> CertificateCheck:
             raise NotExaminedError("it is a count of SCMs, about the pool that --out wrote: give that pool")
         if content.keys() != {"instance", "certificate"}:
             return False, "not an object with the keys instance and certificate"
+        if not isinstance(content["instance"], str):
+            return False, "instance is no text, the name of a table"
         try:
             certificate = msgspec.convert(content["certificate"], Certificate, strict=True)
             record = msgspec.convert(certificate.data.get("reading"), ReadingRecord, strict=True)

@@ -169,6 +169,25 @@ def test_certificates_of_fits_hold(name: str, folder: Path) -> None:
         assert holds, (stem, reason)
 
 
+@pytest.mark.parametrize("instance", [None, 1, ["table.csv"]])
+def test_the_name_of_the_table_is_a_text(instance: object, folder: Path) -> None:
+    table, certificates = written("bde", folder)
+    holds, reason = check_against(table)({**certificates["class-size"], "instance": instance})
+    assert not holds
+    assert reason == "instance is no text, the name of a table"
+
+
+# scores far from 0 and near it, from terms of up to 1e8: the rounding of a sum follows from its terms
+@pytest.mark.parametrize("num_rows", [3, 1_000, 200_000])
+@pytest.mark.parametrize("score", ["bde", "bic", "aic", "k2"])
+def test_a_score_is_recounted_to_the_rounding_of_its_terms(num_rows: int, score: str, tmp_path: Path) -> None:
+    table = tmp_path / "copies.csv"
+    table.write_text("a,b\n" + "0,0\n1,1\n0,0\n" * num_rows + "1,0\n", "utf-8")
+    called("fit", table, "--score", score, "--certificates", tmp_path / "proof")
+    content = json.loads((tmp_path / "proof" / "network-optimum.json").read_text("utf-8"))
+    assert check_against(table)(content)[0]
+
+
 def test_verify_reads_tables(folder: Path) -> None:
     table, certificates = written("gaps", folder)
     done = called("verify", table.parent / "proof", table)
@@ -245,8 +264,11 @@ def forgeries(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         if isinstance(value, int):
             yield f"{where} + 1", changed(content, path, value + 1)
             yield f"{where} negative", changed(content, path, -value - 1)
+            if value in (0, 1):
+                yield f"{where} as a truth value", changed(content, path, bool(value))
         elif isinstance(value, float):
-            yield f"{where} + .001", changed(content, path, value + 0.001)
+            yield f"{where} + 1e-9", changed(content, path, value + 1e-9)
+            yield f"{where} - 1e-9", changed(content, path, value - 1e-9)
         elif isinstance(value, str):
             yield f"{where} other text", changed(content, path, value + "x")
         elif isinstance(value, list) and value:
