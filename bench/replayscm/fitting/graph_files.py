@@ -33,6 +33,13 @@ EXPORTS = (".dot", ".graphml", ".bif", ".txt")
 # --- Graphs -----------------------------------------------------------------------------------------------------------
 
 
+class StatedGraph(NamedTuple):
+    """Content of a file or text. nodes: names that it states apart from those of its arcs."""
+
+    arcs: Arcs
+    nodes: Sequence[str] = ()
+
+
 class OwnGraph(NamedTuple):
     """A graph of one's own. remarks: lines on what a file states of its arcs that is not read, such as signs."""
 
@@ -43,19 +50,20 @@ class OwnGraph(NamedTuple):
 def read_graph(graph: Any, table: Table) -> OwnGraph:
     """Return a graph of one's own over the columns of a table; `CalibrantError` states what cannot be read."""
     unread: list[str] = []
+    nodes: Sequence[str]
     if isinstance(graph, Path) or (isinstance(graph, str) and _is_file(graph)):
-        (arcs, unread), source = _read_file(Path(graph)), str(graph)
+        ((arcs, nodes), unread), source = _read_file(Path(graph)), str(graph)
     elif isinstance(graph, str):
-        arcs, source = _read_text(graph, "graph"), "graph"
+        (arcs, nodes), source = _read_text(graph, "graph"), "graph"
     elif hasattr(graph, "edges"):
         edges = graph.edges() if callable(graph.edges) else graph.edges
         arcs, source = [(str(edge[0]), str(edge[1])) for edge in edges], "graph"
-        _require_names(map(str, getattr(graph, "nodes", ())), table, source)
+        nodes = [*map(str, getattr(graph, "nodes", ()))]
         if hasattr(graph, "is_directed") and not graph.is_directed():
             raise CalibrantError("graph is undirected; a network has arcs from parents to children")
     else:
-        arcs, source = _read_pairs(graph), "graph"
-    _require_names((name for arc in arcs for name in arc), table, source)
+        arcs, nodes, source = _read_pairs(graph), (), "graph"
+    _require_names((*nodes, *(name for arc in arcs for name in arc)), table, source)
     arcs = list(dict.fromkeys(arcs))
     dag_of_arcs(table.names, arcs)  # refuses cycles
     stated = f"{source}: {', '.join(unread)} not read: arcs alone are, no signs, weights or labels of them"
@@ -85,8 +93,8 @@ def _read_pairs(graph: Any) -> Arcs:
     return [(parent, child) for parent, child in pairs]
 
 
-def _read_file(path: Path) -> tuple[Arcs, list[str]]:
-    """Return the arcs, and what the file states of them otherwise."""
+def _read_file(path: Path) -> tuple[StatedGraph, list[str]]:
+    """Return the graph, and what the file states of them otherwise."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise CalibrantError(f"{path}: a graph is read from {FORMS}")
@@ -101,16 +109,16 @@ def _read_file(path: Path) -> tuple[Arcs, list[str]]:
     return reader(text, str(path)), [] if unread_by is None else unread_by(text)
 
 
-def _read_text(text: str, source: str) -> Arcs:
+def _read_text(text: str, source: str) -> StatedGraph:
     stripped = text.strip()
     if not stripped:
-        return []
+        return StatedGraph([])
     if stripped.startswith("[") and "->" not in stripped:
         return _read_model_string(stripped, source)
     if _TETRAD_EDGES in stripped:
-        return _read_tetrad(stripped.partition(_TETRAD_EDGES)[2], source)
+        return StatedGraph(_read_tetrad(stripped.partition(_TETRAD_EDGES)[2], source))
     lines = [line.strip().rstrip(",;") for line in re.split(r"[\n;]", stripped)]
-    return [arc for line in lines if line for arc in parse_statement("require", line, source).arcs]
+    return StatedGraph([arc for line in lines if line for arc in parse_statement("require", line, source).arcs])
 
 
 _TETRAD_EDGES = "Graph Edges:"
@@ -129,12 +137,13 @@ def _read_tetrad(text: str, source: str) -> Arcs:
     return [(start, end) for start, _, end in edges]
 
 
-def _read_model_string(text: str, source: str) -> Arcs:
+def _read_model_string(text: str, source: str) -> StatedGraph:
     nodes = re.findall(r"\[([^\[\]|]+)(?:\|([^\[\]|]*))?\]", text)
     written = "".join(f"[{name}|{parents}]" if parents else f"[{name}]" for name, parents in nodes)
     if re.sub(r"\s", "", written) != re.sub(r"\s", "", text):
         raise CalibrantError(f"{source}: {readable_repr(text)} is no model string such as [A][C][B|A:C]")
-    return [(parent.strip(), name.strip()) for name, parents in nodes if parents for parent in parents.split(":")]
+    arcs = [(parent.strip(), name.strip()) for name, parents in nodes if parents for parent in parents.split(":")]
+    return StatedGraph(arcs, [name.strip() for name, _ in nodes])
 
 
 _DOT_TOKEN = re.compile(
@@ -179,7 +188,7 @@ def _unread_of_dot(text: str) -> list[str]:
     return [f"attribute {readable_repr(name)}" for name in attributes]
 
 
-def _read_dot(text: str, source: str) -> Arcs:
+def _read_dot(text: str, source: str) -> StatedGraph:
     """Read a digraph without subgraphs and ports: nodes, chains of arcs, attributes."""
     tokens = _dot_tokens(text, source)
     if ("--", False) in tokens:
@@ -187,9 +196,11 @@ def _read_dot(text: str, source: str) -> Arcs:
     if ("{", False) not in tokens or tokens.count(("{", False)) > 1:
         raise CalibrantError(f"{source}: one digraph {{ ... }} without subgraphs is read")
     arcs: Arcs = []
+    nodes: list[str] = []
     chain: list[str] = []
-    expects, depth = False, 0
-    for token, is_name in tokens[tokens.index(("{", False)) + 1 :]:
+    expects, is_value, depth = False, False, 0
+    body = tokens[tokens.index(("{", False)) + 1 :]
+    for (token, is_name), following in zip(body, [*body[1:], ("", False)], strict=True):
         if token in ("[", "]") and not is_name:
             depth += 1 if token == "[" else -1
         elif depth:
@@ -197,14 +208,16 @@ def _read_dot(text: str, source: str) -> Arcs:
         elif is_name:
             if expects:
                 arcs.append((chain[-1], token))
-            chain, expects = [token], False
+            elif not is_value and following != ("=", False) and token.lower() not in ("node", "edge", "graph"):
+                nodes.append(token)
+            chain, expects, is_value = [token], False, False
         else:
-            expects = token == "->" and bool(chain)
+            expects, is_value = token == "->" and bool(chain), token == "="
             chain = chain if expects else []
-    return arcs
+    return StatedGraph(arcs, nodes)
 
 
-def _read_graphml(text: str, source: str) -> Arcs:
+def _read_graphml(text: str, source: str) -> StatedGraph:
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         raise CalibrantError(f"{source}: a document type is not read in GraphML")
     if "<graphml" not in text:
@@ -219,7 +232,9 @@ def _read_graphml(text: str, source: str) -> Arcs:
             raise CalibrantError(f"{source}: an edge without source and target")
         parent, child = unescape(ends["source"]), unescape(ends["target"])
         arcs.append((labels.get(parent, parent), labels.get(child, child)))
-    return arcs
+    ids = (_attribute(attributes, "id") for attributes in re.findall(r"<node\b([^>]*)>", text))
+    nodes = [unescape(identifier) for identifier in ids if identifier]
+    return StatedGraph(arcs, [labels.get(node, node) for node in nodes])
 
 
 def _graphml_labels(text: str) -> Iterator[tuple[str, str]]:
@@ -240,16 +255,16 @@ def _attribute(attributes: str, name: str) -> str | None:
     return None if match is None else match[1]
 
 
-def _read_bif(text: str, source: str) -> Arcs:
+def _read_bif(text: str, source: str) -> StatedGraph:
     bodies = re.findall(r"\bprobability\s*\(([^)]*)\)", text)
     if not bodies:
         raise CalibrantError(f"{source}: no `probability ( child | parents )` in it")
-    arcs = []
+    arcs, nodes = [], []
     for body in bodies:
         child, _, parents = body.partition("|")
-        name = _unquote(child)
-        arcs += [(_unquote(parent), name) for parent in parents.split(",") if parent.strip()]
-    return arcs
+        nodes.append(_unquote(child))
+        arcs += [(_unquote(parent), nodes[-1]) for parent in parents.split(",") if parent.strip()]
+    return StatedGraph(arcs, nodes)
 
 
 def _unquote(name: str) -> str:
@@ -259,7 +274,7 @@ def _unquote(name: str) -> str:
 _CSV_HEADS = (("from", "to"), ("source", "target"), ("parent", "child"), ("cause", "effect"))
 
 
-def _read_csv(text: str, source: str) -> Arcs:
+def _read_csv(text: str, source: str) -> StatedGraph:
     """Read an arc a line, from the columns that a head such as `from,to` names, else from the first two."""
     rows = [*_numbered_rows(text)]
     start, end = _ends_of_arcs(rows)
@@ -271,7 +286,7 @@ def _read_csv(text: str, source: str) -> Arcs:
     for number, row in rows:
         if len(row) <= max(start, end):
             raise CalibrantError(f"{source}, line {number}: {readable_repr(','.join(row))} is not of the form from,to")
-    return [(row[start].strip(), row[end].strip()) for _, row in (rows[1:] if is_headed else rows)]
+    return StatedGraph([(row[start].strip(), row[end].strip()) for _, row in (rows[1:] if is_headed else rows)])
 
 
 def _numbered_rows(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -402,6 +417,12 @@ def export_network(network: WrittenNetwork, path: Path) -> None:
 def _model_text(network: WrittenNetwork) -> str:
     from calibrant.baselines.structure_learning.classes import model_string
 
+    for name in network.variables:
+        if re.search(r"[\[\]|:]", name):
+            raise CalibrantError(
+                f"{readable_repr(name)} cannot be written in a model string, whose names have no [, ], | or :; the"
+                " other formats hold it"
+            )
     return f"{model_string(network.variables, dag_of_arcs(network.variables, network.arcs))}\n"
 
 

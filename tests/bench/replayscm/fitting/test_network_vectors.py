@@ -143,6 +143,32 @@ def test_graphs_that_cannot_be_read_are_one_line(graph: Any, reason: str) -> Non
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".txt", "[A b][E][D|A b]"),
+        (".dot", 'digraph { rankdir=LR; node [shape=box]; "A b" -> D; E }'),
+        (".graphml", '<graphml><graph><node id="E"/><node id="D"/><edge source="A b" target="D"/></graph></graphml>'),
+        (".bif", "probability ( E ) { }\nprobability ( D | A b ) { }\n"),
+    ],
+)
+def test_a_node_without_arcs_is_a_column_too(suffix: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / f"graph{suffix}"
+    path.write_text(text, "utf-8")
+    with pytest.raises(calibrant.CalibrantError, match="has 'E', which is no column"):
+        calibrant.rank_graph(DATA, path)
+    path.write_text(text.replace("E", "C"), "utf-8")
+    assert calibrant.rank_graph(DATA, path).score == calibrant.rank_graph(DATA, "A b -> D").score
+
+
+@pytest.mark.parametrize("name", ["A:b", "A|b", "A[b", "A]b"])
+def test_a_model_string_has_no_names_with_its_own_marks(name: str, tmp_path: Path) -> None:
+    fit = calibrant.learn_networks({name: DATA["A b"], "D": DATA["D"]})
+    with pytest.raises(calibrant.CalibrantError, match="cannot be written in a model string"):
+        fit.export(tmp_path / "network.txt")
+    assert not (tmp_path / "network.txt").exists()
+
+
 @pytest.mark.parametrize("effect", ["D=1", "D=7 | do(C=x)", "E=1 | do(C=x)", "D=1 | do(D=0)", "D=1 | do()"])
 def test_effects_that_cannot_be_read_are_one_line(effect: str) -> None:
     with pytest.raises(calibrant.CalibrantError) as refusal:
