@@ -415,9 +415,12 @@ def _parse_generated(value: JsonMapping) -> ParsedLine:
     details = as_object(value.get("details"))
     for entry in (value, *as_objects(details.get("best_of_sequences"))):
         text = entry.get("generated_text")
+        stop = entry.get("finish_reason", details.get("finish_reason") if entry is value else None)
+        if isinstance(text, list) and not as_objects(text):  # one text for each returned sequence
+            responses += [add_stop(Response(as_text(sequence)), stop) for sequence in text]
+            continue
         response = last_assistant(text) if isinstance(text, list) else Response(as_text(text))
         prompts += [{"messages": text}] if isinstance(text, list) else []
-        stop = entry.get("finish_reason", details.get("finish_reason") if entry is value else None)
         responses.append(add_stop(response, stop))
     return _parsed("generated text", value, responses, None)._replace(prompts=tuple(prompts), may_repeat=True)
 

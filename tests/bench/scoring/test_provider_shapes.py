@@ -356,7 +356,7 @@ OTHERS = [
         [_own({"messages": [{"role": "user", "content": "q"}, {"role": "model", "content": GOLD}]})],
         [RIGHT],
     ),
-    Shape("samples, one null", [_own({"response": [GOLD, None]})], [RIGHT, EMPTY]),
+    *(Shape(f"{key}, one null", [_own({key: [GOLD, None]})], [RIGHT, EMPTY]) for key in ("response", "generated_text")),
     Shape("plain, no success", [_own({"success": False, "response": ""})], [FAILED]),
     Shape("plain, empty errors", [_own({"error": "", "response": GOLD})], [RIGHT]),
     Shape("plain, error in the response", [_own({"response": {"error": {"type": "rate_limit"}}})], [FAILED]),
