@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial, prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from calibrant.baselines.structure_learning._kernels_graphs import compelled_arcs
 from calibrant.baselines.structure_learning.constraints import Dag, Mask, is_acyclic
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.knowledge import Knowledge
+from calibrant.dsl.knowledge import Knowledge, read_knowledge
 from calibrant.dsl.pictures import MAX_PICTURE_ROWS, Picture, Pictured, PictureEdge, networkx_graph
 from calibrant.dsl.text import plural
 from calibrant.solvers.acyclic.least import members_of
@@ -108,13 +109,13 @@ def network_class(
     columns: Sequence[str],
     arcs: Iterable[tuple[str, str]],
     targets: Iterable[Iterable[str]] = ((),),
-    knowledge: Knowledge | None = None,
+    knowledge: str | Path | Knowledge | None = None,
 ) -> NetworkClass:
     """Return the class of a network; it needs no data.
 
     columns: names; arcs: pairs (from, to)
     targets: sets of columns that were set together in some rows, the empty set for rows without intervention
-    knowledge: members that violate it are not counted
+    knowledge: lines such as `require A -> B` as a text, or a file (`Path`); members that violate it are not counted
 
     A column that is in every set of targets has no mechanism and is treated as a root.
     """
@@ -122,8 +123,9 @@ def network_class(
     dag = dag_of_arcs(names, arcs)
     masks = sorted({mask_of_names(names, target) for target in targets}) or [0]
     dag = without_mechanisms(dag, masks)
-    (knowledge or Knowledge()).refuse_scm_words("is about mechanisms of SCMs; a class of networks has no functions")
-    admits = None if knowledge is None else knowledge.check(names).admits
+    stated = None if knowledge is None else read_knowledge(knowledge, "knowledge")
+    (stated or Knowledge()).refuse_scm_words("is about mechanisms of SCMs; a class of networks has no functions")
+    admits = None if stated is None else stated.check(names).admits
     graph = essential_graph(dag, masks)
     try:
         restricted = graph.restrict(admits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
+from pathlib import Path
 from random import Random
 from time import process_time
 
@@ -179,3 +180,13 @@ def test_impossible_graphs_are_refused(arcs: list[tuple[str, str]], words: str) 
 
 def test_no_knowledge_admits_everything() -> None:
     assert network_class(["A", "B"], [("A", "B")], knowledge=Knowledge()).members == 2
+
+
+def test_knowledge_is_a_text_or_a_file(tmp_path: Path) -> None:
+    """Of a chain three orientations share the skeleton without a collider; in one of them A has no parent."""
+    (tmp_path / "known.txt").write_text("roots A\n", "utf-8")
+    for knowledge in ("roots A", tmp_path / "known.txt"):
+        restricted = network_class(["A", "B", "C"], [("A", "B"), ("B", "C")], knowledge=knowledge)
+        assert (restricted.members, restricted.directed) == (1, (("A", "B"), ("B", "C")))
+    with pytest.raises(CalibrantError, match="a text of lines or a"):
+        network_class(["A", "B"], [("A", "B")], knowledge=["roots A"])  # type: ignore[arg-type]
