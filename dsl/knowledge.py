@@ -395,6 +395,8 @@ def state_knowledge(
         statements.append(Statement("roots", "roots", names=tuple(roots)))
     if max_parents is not None:
         statements.append(Statement("max-parents", "max_parents", limits=(("", _whole(max_parents, "max_parents")),)))
+    if not isinstance(max_parents_of, Mapping | None):
+        raise CalibrantError(f"max_parents_of is {short_repr(max_parents_of)}; a mapping such as {{'B': 1}} is allowed")
     for name, limit in (max_parents_of or {}).items():
         source = f"max_parents_of {name}"
         statements.append(Statement("max-parents-of", source, limits=((name, _whole(limit, source)),)))

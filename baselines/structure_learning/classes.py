@@ -120,6 +120,8 @@ def network_class(
     A column that is in every set of targets has no mechanism and is treated as a root.
     """
     names = tuple(columns)
+    if len(set(names)) < len(names):
+        raise CalibrantError(f"two columns have one name: {', '.join(names)}")
     dag = dag_of_arcs(names, arcs)
     masks = sorted({mask_of_names(names, target) for target in targets}) or [0]
     dag = without_mechanisms(dag, masks)

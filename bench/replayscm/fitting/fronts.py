@@ -330,7 +330,7 @@ class FormulaOptions:
     def check(self) -> None:
         """Refuse values that are not allowed."""
         limit = MAX_PARENTS if self.target is None else MAX_TARGET_PARENTS
-        if self.max_parents not in range(1, limit + 1):
+        if isinstance(self.max_parents, bool) or self.max_parents not in range(1, limit + 1):
             of_target = "" if limit > MAX_PARENTS else f", with target to {MAX_TARGET_PARENTS}"
             raise CalibrantError(
                 f"max_parents is {readable_repr(self.max_parents)}; 1 to {limit} are supported{of_target}"

@@ -33,7 +33,7 @@ from calibrant.bench.replayscm.fitting.columns import (
 from calibrant.bench.replayscm.fitting.interventions import Head, fill_gaps, flag_columns, name_columns, read_sets
 from calibrant.bench.replayscm.fitting.pla import is_pla, read_pla
 from calibrant.bench.replayscm.fitting.remarks import describe_values, refuse_other_files, table_remarks
-from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, patterns_of
+from calibrant.bench.replayscm.fitting.table import RuledCells, Table, TableLayout, column_names, patterns_of
 from calibrant.dsl.errors import CalibrantError, readable_repr
 from calibrant.dsl.parse_limits import advise_row, describe_blanks, describe_no_text, stated_delimiter
 from calibrant.dsl.text import known_names, plural
@@ -221,6 +221,8 @@ def read_table(data: Any, *, purpose: Purpose = "formulas", **reading: Unpack[Re
 
 def read_with(data: Any, options: ReadingOptions, purpose: Purpose) -> Table:
     """Read a table as `read_table` does."""
+    if purpose not in MAX_COLUMNS:
+        raise CalibrantError(f"purpose is {readable_repr(purpose)}; allowed: {', '.join(MAX_COLUMNS)}")
     if isinstance(data, str | Path) and is_pla(Path(data)):
         if any(getattr(options, field.name) for field in fields(options)):
             raise CalibrantError(f"{Path(data).name}: options of reading a table are not for PLA files; leave them out")
@@ -367,10 +369,9 @@ def _raw_table(data: Any, columns: Sequence[str] | None) -> RawTable:
     if isinstance(data, Mapping):
         for name, values in data.items():
             if not isinstance(values, Iterable):
-                raise CalibrantError(
-                    f"the data, column {readable_repr(name)}: {readable_repr(values)} is no list of cells"
-                )
-        return _from_lists({str(name): list(values) for name, values in data.items()})
+                no_list = f"{readable_repr(values)} is no list of cells"
+                raise CalibrantError(f"the data, column {readable_repr(name)}: {no_list}")
+        return _from_lists(column_names(data), map(list, data.values()))
     if hasattr(data, "shape") and not hasattr(data, "columns"):
         return _from_array(data, columns)
     if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
@@ -378,7 +379,7 @@ def _raw_table(data: Any, columns: Sequence[str] | None) -> RawTable:
         different = next((n for n, row in enumerate(data, 1) if list(row) != names), None)
         if different is not None:
             raise CalibrantError(f"the data, row {different}: other columns than row 1")
-        return _from_lists({str(name): [row[name] for row in data] for name in names})
+        return _from_lists(column_names(names), ([row[name] for row in data] for name in names))
     return _from_frame(data)
 
 
@@ -390,11 +391,14 @@ class _Words(dict[str, int]):
         return position
 
 
-def _from_lists(columns: Mapping[str, list[Any]], declared: Mapping[str, Sequence[str]] | None = None) -> RawTable:
-    number = len(next(iter(columns.values()), []))
+def _from_lists(
+    names: Sequence[str], columns: Iterable[list[Any]], declared: Mapping[str, Sequence[str]] | None = None
+) -> RawTable:
+    columns = list(columns)
+    number = len(columns[0]) if columns else 0
     _check_rows(number, "the data")
     raws, lists = [], {}
-    for name, values in columns.items():
+    for name, values in zip(names, columns, strict=True):
         if len(values) != number:
             raise CalibrantError(f"the data, column {readable_repr(name)}: {len(values)} values, not {number}")
         words = _Words()
@@ -430,9 +434,8 @@ def _from_array(data: Any, columns: Sequence[str] | None) -> RawTable:
     names = [f"X{k + 1}" for k in range(data.shape[1])] if columns is None else list(map(str, columns))
     if len(names) != data.shape[1]:
         raise CalibrantError(f"the data has {data.shape[1]} columns; {len(names)} names were given")
-    _check_head(names, "the data", len(data))
     _check_rows(data.shape[0], "the data")
-    return _from_lists({name: data[:, k].tolist() for k, name in enumerate(names)})
+    return _from_lists(names, (data[:, k].tolist() for k in range(len(names))))
 
 
 def _from_frame(data: Any) -> RawTable:
@@ -449,7 +452,7 @@ def _from_frame(data: Any) -> RawTable:
     if type(data).__name__ == "RecordBatch":  # of pyarrow; narwhals takes its tables alone
         data = import_module("pyarrow").Table.from_batches([data])
     heads: Iterable[Any] = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", ())
-    names = list(map(str, heads))
+    names = column_names(heads)
     if names:
         _check_head(names, "the data", 1)
     if any(not isinstance(name, str) for name in getattr(data, "columns", ())) and hasattr(data, "set_axis"):
@@ -458,12 +461,13 @@ def _from_frame(data: Any) -> RawTable:
         frame = narwhals.from_native(data, eager_only=True)
     except TypeError:
         raise CalibrantError(f"the data must be {FRAMES}, got {type(data).__name__}") from None
+    names = names or frame.columns
     declared = {
-        str(series.name): [str(word) for word in series.cat.get_categories().to_list()]
-        for series in frame.iter_columns()
+        name: [str(word) for word in series.cat.get_categories().to_list()]
+        for name, series in zip(names, frame.iter_columns(), strict=True)
         if series.dtype in (narwhals.Categorical, narwhals.Enum)
     }
-    table = _from_lists({str(series.name): series.to_list() for series in frame.iter_columns()}, declared)
+    table = _from_lists(names, (series.to_list() for series in frame.iter_columns()), declared)
     named = [str(name) for name in getattr(getattr(data, "index", None), "names", ()) if name is not None]
     remark = f"the index is no column: {', '.join(named)}; data.reset_index() makes it one"
     return replace(table, remarks=(remark,)) if named else table
@@ -479,7 +483,8 @@ def _read_parquet(path: Path) -> RawTable:
     try:
         table = parquet.ParquetFile(path).read()  # parquet.read_table imports data sets, for .6 s
         _check_rows(table.num_rows, path.name)
-        columns = [_arrow_column(name, table.column(k)) for k, name in enumerate(table.column_names)]
+        names = column_names(table.column_names)
+        columns = [_arrow_column(name, table.column(k)) for k, name in enumerate(names)]
     except (OSError, errors) as error:
         raise CalibrantError(f"{path.name} is not Parquet: {str(error).splitlines()[0]}") from None
     return RawTable(path.name, columns, np.arange(1, table.num_rows + 1))
@@ -549,7 +554,7 @@ def _read_text(path: Path, encoding: str, remarks: tuple[str, ...]) -> RawTable:
 def _from_lines(source: str, reader: Any, delimiter: str, remarks: tuple[str, ...]) -> RawTable:
     numbered = _numbered(reader)
     _, head = next(numbered, (0, [""]))
-    names = [name.strip() or f"column {k}" for k, name in enumerate(head, 1)]
+    names = column_names(name.strip() for name in head)
     separator = next((c for c in "|;\t" if c != delimiter and c in names[0]), None) if len(names) == 1 else None
     if separator is not None:
         raise CalibrantError(

@@ -420,6 +420,12 @@ def handle_gaps(table: Table, gaps: Gaps) -> Table:
     return table.without_gaps() if gaps == "drop" else table
 
 
+def column_names(heads: Iterable[Any]) -> list[str]:
+    """Return names of columns as texts; one without a name is called by its position."""
+    texts = ("" if head is None or head != head else str(head) for head in heads)
+    return [text if text.strip() else f"column {k}" for k, text in enumerate(texts, 1)]
+
+
 def patterns_of(columns: Sequence[Column], masks: U64) -> tuple[Codes, U64, I64, I64, npt.NDArray[np.int32]]:
     """Return codes, masks, counts and first rows of the different patterns, and the pattern of each row.
 

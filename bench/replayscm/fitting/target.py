@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -320,11 +320,12 @@ class TargetRates:
 
 def parse_rates(rates: Any) -> list[tuple[Fraction, Fraction]]:
     """Return rates with their prior: `1/10`, `1/100:1/5,1/20:4/5`, or pairs; without priors every rate alike."""
+    stated = rates if isinstance(rates, Iterable) else ()
     items = [tuple(part.split(":")) for part in rates.split(",")] if isinstance(rates, str) else [
-        tuple(item) if isinstance(item, tuple | list) else (item,) for item in rates
+        tuple(item) if isinstance(item, tuple | list) else (item,) for item in stated
     ]  # fmt: skip
     try:
-        parsed = [tuple(map(Fraction, item)) for item in items]
+        parsed = [tuple(Fraction(str(part)) for part in item) for item in items]  # .1 is 1/10
     except (ValueError, ZeroDivisionError, TypeError):
         parsed = []
     if not parsed or len({len(item) for item in parsed}) > 1 or len(parsed[0]) not in (1, 2):

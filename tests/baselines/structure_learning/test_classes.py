@@ -178,6 +178,11 @@ def test_impossible_graphs_are_refused(arcs: list[tuple[str, str]], words: str) 
         network_class(["A", "B"], arcs)
 
 
+def test_two_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(CalibrantError, match="two columns have one name: A, B, A"):
+        network_class(["A", "B", "A"], [("A", "B")])
+
+
 def test_no_knowledge_admits_everything() -> None:
     assert network_class(["A", "B"], [("A", "B")], knowledge=Knowledge()).members == 2
 

@@ -176,6 +176,8 @@ def test_the_page_has_points_formulas_and_marked_rows(tmp_path: Path) -> None:
         ({"rates": "1/10:1/2"}, "their prior probabilities do not add up to 1"),
         ({"rates": "2/3"}, "below 1/2 are allowed"),
         ({"rates": "x"}, "write 1/10, 1/100,1/20 or 1/100:1/5,1/20:4/5"),
+        ({"rates": True}, "write 1/10, 1/100,1/20 or 1/100:1/5,1/20:4/5"),
+        ({"max_parents": True}, "max_parents is True"),
     ],
 )
 def test_what_is_wrong_is_one_line(options: dict[str, Any], reason: str) -> None:
@@ -245,6 +247,8 @@ def test_classes_that_are_not_compared_are_refused(operators: str, num_columns: 
 def test_rates_alone_have_a_posterior_of_one() -> None:
     found = calibrant.fit({"A": [0, 1, 1], "F": [0, 1, 0]}, target="F", rates="1/10,1/5").to_dict()
     assert sum(map(Fraction, found["rates"].values())) == 1
+    decimals = calibrant.fit({"A": [0, 1, 1], "F": [0, 1, 0]}, target="F", rates=[0.1, 0.2]).to_dict()
+    assert decimals["rates"] == found["rates"]
 
 
 CELL = st.sampled_from(["0", "1", "1", "0", ""])

@@ -511,6 +511,26 @@ def test_tables_and_batches_of_pyarrow_are_read() -> None:
     assert calibrant.read_table(table).to_frame("pyarrow").column("a b").to_pylist() == ["yes", "no", None, "yes"]
 
 
+@pytest.mark.parametrize("data", [{1: [0, 1], "1": [1, 0]}, [{1: 0, "1": 1}, {1: 1, "1": 0}]])
+def test_names_that_are_one_text_are_refused_in_any_source(data: Any) -> None:
+    with pytest.raises(CalibrantError, match="the data has two columns '1'"):
+        read_table(data)
+
+
+def test_a_column_without_a_name_is_called_by_its_position() -> None:
+    cells = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    names = ["A", "column 2", "column 3"]
+    assert [c.name for c in read_table(dict(zip(["A", None, ""], cells, strict=True))).columns] == names
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.array(cells), columns=["A", None, float("nan")])
+    assert [c.name for c in read_table(frame).columns] == names
+
+
+def test_an_unknown_purpose_is_one_line() -> None:
+    with pytest.raises(CalibrantError, match="purpose is 'networks of it'; allowed: formulas, networks"):
+        read_table({"A": [0, 1]}, purpose="networks of it")  # type: ignore[arg-type]
+
+
 def test_a_target_of_one_value_is_not_advised_to_be_dropped() -> None:
     lines = str(calibrant.fit({"x": [1, 1, 1], "y": [0, 1, 0]}, target="x"))
     assert "note: constant x: the column to explain has one value, so nothing is learned of it" in lines
