@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import comb, fsum, log
+from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
@@ -34,7 +35,7 @@ from calibrant.bench.replayscm.fitting.graph_files import read_effect, read_grap
 from calibrant.bench.replayscm.fitting.reading import Reading, read_with, reading_options
 from calibrant.bench.replayscm.fitting.table import Gaps, Table, handle_gaps
 from calibrant.dsl.errors import CalibrantError, readable_repr
-from calibrant.dsl.knowledge import CheckedKnowledge, Knowledge, state_knowledge
+from calibrant.dsl.knowledge import CheckedKnowledge, Knowledge, read_knowledge, state_knowledge
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.outcome import BudgetSpent
 
@@ -110,7 +111,7 @@ def learn_networks(
     roots: Sequence[str] = (),
     max_parents: int | None = None,
     max_parents_of: Mapping[str, int] | None = None,
-    knowledge: Knowledge | None = None,
+    knowledge: str | Path | Knowledge | None = None,
     graph: Any = None,
     effect: Any = None,
     prior: Prior | None = None,
@@ -126,7 +127,7 @@ def learn_networks(
     k: number of best networks
     require, forbid, tiers, order, roots: knowledge, as texts or objects
     max_parents, max_parents_of: largest numbers of parents, of every column and of single ones
-    knowledge: further statements, as `dsl.knowledge.parse_knowledge` returns them
+    knowledge: further lines such as `require A -> B`, as a text, or a file (`Path`)
     graph: a network to rank: a file, a text, pairs, or a graph of networkx or pgmpy
     effect: `Y=yes | do(X=no)`, or {"of": {"Y": "yes"}, "do": {"X": "no"}}
     prior: "dags" (every network alike; default to 12 columns) or "orders" (weighted by topological orders)
@@ -142,7 +143,8 @@ def learn_networks(
         max_parents=max_parents,
         max_parents_of=max_parents_of,
     )
-    stated += knowledge or Knowledge()
+    if knowledge is not None:
+        stated += read_knowledge(knowledge, "knowledge")
     options = NetworkOptions(score, iss, k, stated, graph, effect, prior, seconds, bool(search))
     return learn_in_steps(data, options, gaps, reading, lambda step, done, total: None, lambda line: None)
 

@@ -169,6 +169,16 @@ def test_a_model_string_has_no_names_with_its_own_marks(name: str, tmp_path: Pat
     assert not (tmp_path / "network.txt").exists()
 
 
+def test_knowledge_is_a_text_a_file_or_arguments(tmp_path: Path) -> None:
+    (tmp_path / "known.txt").write_text("forbid A b -> D\nroots C\n", "utf-8")
+    stated = calibrant.learn_networks(DATA, forbid=["A b -> D"], roots=["C"]).to_dict()
+    assert stated["networks"] < calibrant.learn_networks(DATA).to_dict()["networks"]
+    for knowledge in ("forbid A b -> D\nroots C", tmp_path / "known.txt"):
+        assert calibrant.learn_networks(DATA, knowledge=knowledge).to_dict() == stated
+    with pytest.raises(calibrant.CalibrantError, match="a text of lines or a"):
+        calibrant.learn_networks(DATA, knowledge=["roots C"])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("effect", ["D=1", "D=7 | do(C=x)", "E=1 | do(C=x)", "D=1 | do(D=0)", "D=1 | do()"])
 def test_effects_that_cannot_be_read_are_one_line(effect: str) -> None:
     with pytest.raises(calibrant.CalibrantError) as refusal:
