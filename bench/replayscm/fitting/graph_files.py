@@ -113,7 +113,7 @@ def _read_text(text: str, source: str) -> StatedGraph:
     stripped = text.strip()
     if not stripped:
         return StatedGraph([])
-    if stripped.startswith("[") and "->" not in stripped:
+    if stripped.startswith("[") and ("->" not in stripped or re.fullmatch(r"(?:\[[^\[\]]+\]\s*)+", stripped)):
         return _read_model_string(stripped, source)
     if _TETRAD_EDGES in stripped:
         return StatedGraph(_read_tetrad(stripped.partition(_TETRAD_EDGES)[2], source))
@@ -227,10 +227,10 @@ def _read_graphml(text: str, source: str) -> StatedGraph:
     labels = dict(_graphml_labels(text))
     arcs = []
     for attributes in re.findall(r"<edge\b([^>]*)>", text):
-        ends = dict(re.findall(r"""\b(source|target)\s*=\s*["']([^"']*)["']""", attributes))
-        if len(ends) != 2:
+        start, end = _attribute(attributes, "source"), _attribute(attributes, "target")
+        if start is None or end is None:
             raise CalibrantError(f"{source}: an edge without source and target")
-        parent, child = unescape(ends["source"]), unescape(ends["target"])
+        parent, child = unescape(start), unescape(end)
         arcs.append((labels.get(parent, parent), labels.get(child, child)))
     ids = (_attribute(attributes, "id") for attributes in re.findall(r"<node\b([^>]*)>", text))
     nodes = [unescape(identifier) for identifier in ids if identifier]
@@ -251,8 +251,8 @@ def _graphml_labels(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _attribute(attributes: str, name: str) -> str | None:
-    match = re.search(rf"""(?:^|\s){re.escape(name)}\s*=\s*["']([^"']*)["']""", attributes)
-    return None if match is None else match[1]
+    match = re.search(rf"""(?:^|\s){re.escape(name)}\s*=\s*(["'])(.*?)\1""", attributes, re.DOTALL)
+    return None if match is None else match[2]
 
 
 def _read_bif(text: str, source: str) -> StatedGraph:

@@ -25,7 +25,7 @@ def refuse_other_files(name: str, first: str, file: Iterable[str]) -> None:
         raise CalibrantError(
             f"{name} is {json_kind}, no CSV; of a pool, see its items by: calibrant list {name}, then show"
         )
-    if start.startswith("<"):
+    if re.match(r"<(?:[?!]|[A-Za-z][^,;\t]*$)", start):  # a name may begin so, as in <3,>3
         raise CalibrantError(f"{name}: XML, no CSV; calibrant network reads SBML and GINML")
     if any(mark in first for mark in ",;\t|"):
         return

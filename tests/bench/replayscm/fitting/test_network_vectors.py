@@ -109,6 +109,16 @@ def test_an_exported_network_is_read_back_as_a_graph(suffix: str, tmp_path: Path
     assert ranking.distance == 0
 
 
+@pytest.mark.parametrize("suffix", [".dot", ".graphml", ".txt"])
+@pytest.mark.parametrize("name", ["it's", 'a"b', "both ' and \"", "<i>x</i> & y", "C\\D", "ü, ->"])
+def test_names_of_any_kind_are_read_back(name: str, suffix: str, tmp_path: Path) -> None:
+    data = {name: DATA["A b"], "D": DATA["A b"]}
+    fit = calibrant.learn_networks(data)
+    assert fit.networks[0].arcs
+    fit.export(tmp_path / f"network{suffix}")
+    assert calibrant.rank_graph(data, tmp_path / f"network{suffix}").distance == 0
+
+
 def test_other_packages_read_the_exports(tmp_path: Path) -> None:
     networkx = pytest.importorskip("networkx")
     fit = calibrant.learn_networks({name.replace(" ", "_"): values for name, values in DATA.items()})

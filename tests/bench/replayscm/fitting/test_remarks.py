@@ -48,6 +48,16 @@ def test_json_is_named(tmp_path: Path) -> None:
             read_table(file)
 
 
+@pytest.mark.parametrize("names", [["<3", ">3"], ["<LOD", "B"], ["<b>x</b>", "<B"]])
+def test_names_that_begin_like_tags_are_names(names: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(",".join(names) + "\n0,1\n1,0\n", encoding="utf-8")
+    assert [column.name for column in read_table(file).columns] == names
+    file.write_text("<sbml>\n<model/>\n</sbml>\n", encoding="utf-8")
+    with pytest.raises(CalibrantError, match="XML, no CSV"):
+        read_table(file)
+
+
 def test_one_column_of_words_is_a_table(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_text("what it was\nyes\nno\nno it was not\nyes\n", encoding="utf-8")
