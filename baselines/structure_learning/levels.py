@@ -209,7 +209,7 @@ class LevelScores:
             codes,
             levels,
             np.ascontiguousarray(weights),
-            set_rows,
+            np.ascontiguousarray(set_rows),  # strided, it would be another type: 11 s to compile
             weights[set_rows],
             np.searchsorted(set_groups, np.arange(len(by_group) + 1)),
             np.concatenate(terms).astype(np.int64),

@@ -214,7 +214,7 @@ class WorldChooser:
                 different += [(i, reading) for reading in reading_counts]
                 counts += reading_counts.values()
             # one call for all readings: each mass costs less than the call
-            words = np.frombuffer(b"".join(reading for _, reading in different), np.uint64)
+            words = np.frombuffer(bytearray(b"".join(reading for _, reading in different)), np.uint64)
             targets = np.concatenate([rows.targets[spans[i] : spans[i + 1]] for i, _ in different])
             sizes = [spans[i + 1] - spans[i] for i, _ in different]
             masses = space.masses(Rows(words, targets), np.cumsum([0, *sizes]).astype(np.int64))

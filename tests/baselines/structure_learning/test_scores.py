@@ -424,6 +424,15 @@ def test_dense_counts_and_refined_rows_have_the_same_scores(
     np.testing.assert_allclose(tables[0], tables[1], rtol=1e-13, atol=1e-10)
 
 
+@pytest.mark.parametrize("clamped", [(0, 0, 0, 0), (1, 0, 0, 0), (1, 2, 3, 0)])
+def test_tables_with_and_without_set_rows_need_one_kernel(clamped: tuple[int, ...]) -> None:
+    """An array that is not contiguous is another type, for which everything is compiled again."""
+    codes = np.array([[0, 1, 0, 1], [0, 0, 1, 1]], np.int32)
+    frame = frame_of_codes(["a", "b"], (2, 2), codes, np.array(clamped, np.uint64))
+    levels = LevelScores(frame, LevelScore("bde"), Knowledge().check(frame.variables))._levels
+    assert all(array.flags.c_contiguous for array in levels if isinstance(array, np.ndarray))
+
+
 @pytest.mark.parametrize("name", ["bde", "bds", "k2", "bic"])
 @pytest.mark.parametrize("levels", [(4, 3, 3, 2, 2, 2), (2,) * 7])
 @pytest.mark.parametrize("is_dense", [True, False])

@@ -23,6 +23,7 @@ from calibrant.dsl.replayscm.episode import (
 )
 from calibrant.dsl.replayscm.extensions.extension import NOISE_FREE, MechanismClass, Prior, known_rate
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, posterior_weights
+from calibrant.solvers.replayscm import _kernels_worlds
 from calibrant.solvers.replayscm.experiments import greedy, policies
 from calibrant.solvers.replayscm.experiments.candidates import (
     MemberArrays,
@@ -150,6 +151,7 @@ def test_greedy_reaches_the_floor(kind: str) -> None:
             worlds.append(EvidenceWorld(do, tuple(reading["rows"])))
         assert Posterior(scm_class).condition(*worlds).num_members == line["floor"]
         assert len(worlds) - 1 >= line["clairvoyant"]
+    assert len(vars(_kernels_worlds)["weigh_after_worlds"].signatures) == 1  # a second one takes 1.5 s to compile
 
 
 def test_bits_are_those_of_listing_readings(monkeypatch: pytest.MonkeyPatch) -> None:
