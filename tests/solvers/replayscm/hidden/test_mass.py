@@ -235,7 +235,8 @@ def test_every_hidden_vector() -> None:
 @pytest.mark.soak
 def test_predictions_and_meanings_of_hidden_vectors() -> None:
     """A fifth of the lines, in which sizes and noise take turns; all of them in a soak."""
-    lines, num_meanings = list(frontier_vectors("hidden"))[::STRIDE], 0
+    fitting = [line for line in frontier_vectors("hidden") if line["expect"]["mass"] != "0"]  # others state no more
+    lines, num_meanings = fitting[::STRIDE], 0
     for line in lines:
         check_query(line)
         if "meanings" in line["expect"]:
