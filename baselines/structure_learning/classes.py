@@ -125,9 +125,9 @@ def network_class(
     dag = dag_of_arcs(names, arcs)
     masks = sorted({mask_of_names(names, target) for target in targets}) or [0]
     dag = without_mechanisms(dag, masks)
-    stated = None if knowledge is None else read_knowledge(knowledge, "knowledge")
-    (stated or Knowledge()).refuse_scm_words("is about mechanisms of SCMs; a class of networks has no functions")
-    admits = None if stated is None else stated.check(names).admits
+    stated = Knowledge() if knowledge is None else read_knowledge(knowledge, "knowledge")
+    stated.refuse_scm_words("is about mechanisms of SCMs; a class of networks has no functions")
+    admits = None if knowledge is None else stated.check(names).admits
     graph = essential_graph(dag, masks)
     try:
         restricted = graph.restrict(admits)

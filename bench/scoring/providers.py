@@ -416,12 +416,14 @@ def _parse_generated(value: JsonMapping) -> ParsedLine:
     for entry in (value, *as_objects(details.get("best_of_sequences"))):
         text = entry.get("generated_text")
         stop = entry.get("finish_reason", details.get("finish_reason") if entry is value else None)
-        if isinstance(text, list) and not as_objects(text):  # one text for each returned sequence
-            responses += [add_stop(Response(as_text(sequence)), stop) for sequence in text]
-            continue
-        response = last_assistant(text) if isinstance(text, list) else Response(as_text(text))
-        prompts += [{"messages": text}] if isinstance(text, list) else []
-        responses.append(add_stop(response, stop))
+        if not isinstance(text, list):
+            sequences = [Response(as_text(text))]
+        elif as_objects(text):
+            sequences = [last_assistant(text)]
+            prompts.append({"messages": text})
+        else:  # one text for each returned sequence
+            sequences = [Response(as_text(sequence)) for sequence in text]
+        responses += [add_stop(response, stop) for response in sequences]
     return _parsed("generated text", value, responses, None)._replace(prompts=tuple(prompts), may_repeat=True)
 
 
