@@ -172,7 +172,7 @@ def _check_score(evidence: TableEvidence, data: NetworkScoreData, knowledge: Che
     if violations:
         return violations[0]
     terms = _network_terms(evidence, data, dag)
-    if abs(fsum(terms) - data.best_score) > ROUNDING * fsum(map(abs, terms)):
+    if not abs(fsum(terms) - data.best_score) <= ROUNDING * fsum(map(abs, terms)):  # NaN is no score either
         return f"the network has the score {fsum(terms)}"
     return ""
 

@@ -431,7 +431,7 @@ def _check_rows(number: int, source: str) -> None:
 def _from_array(data: Any, columns: Sequence[str] | None) -> RawTable:
     if len(data.shape) != 2:
         raise CalibrantError(f"the data is an array of {len(data.shape)} dimensions; rows and columns are needed")
-    names = [f"X{k + 1}" for k in range(data.shape[1])] if columns is None else list(map(str, columns))
+    names = [f"X{k + 1}" for k in range(data.shape[1])] if columns is None else column_names(columns)
     if len(names) != data.shape[1]:
         raise CalibrantError(f"the data has {data.shape[1]} columns; {len(names)} names were given")
     _check_rows(data.shape[0], "the data")

@@ -269,6 +269,7 @@ def forgeries(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         elif isinstance(value, float):
             yield f"{where} + 1e-9", changed(content, path, value + 1e-9)
             yield f"{where} - 1e-9", changed(content, path, value - 1e-9)
+            yield f"{where} not a number", changed(content, path, float("nan"))
         elif isinstance(value, str):
             yield f"{where} other text", changed(content, path, value + "x")
         elif isinstance(value, list) and value:

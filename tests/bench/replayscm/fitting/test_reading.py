@@ -521,6 +521,7 @@ def test_a_column_without_a_name_is_called_by_its_position() -> None:
     cells = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     names = ["A", "column 2", "column 3"]
     assert [c.name for c in read_table(dict(zip(["A", None, ""], cells, strict=True))).columns] == names
+    assert [c.name for c in read_table(np.array(cells), columns=["A", "", " "]).columns] == names
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.array(cells), columns=["A", None, float("nan")])
     assert [c.name for c in read_table(frame).columns] == names
