@@ -90,21 +90,20 @@ def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
 
 def has_posterior(score: Any) -> bool:
     """Return whether an attribution has a posterior, as with noisy readings."""
-    return POSTERIOR in _recorded_attribution(score)
+    return POSTERIOR in recorded_attribution(score)
 
 
 def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
     """Return a note for each level by which answers were decided; empty if all readings are exact."""
-    levels = sorted(
-        {_recorded_attribution(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)}
-    )
+    levels = sorted({recorded_attribution(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)})
     return tuple(
         f"Decided: the readings left one answer; noisy readings, one with a posterior of at least {level:g}."
         for level in levels
     )
 
 
-def _recorded_attribution(score: Any) -> Mapping[str, Any]:
+def recorded_attribution(score: Any) -> Mapping[str, Any]:
+    """Return the attribution that a score has; empty without one."""
     verdict = score.score if hasattr(score, "score") else score
     attribution = verdict.get(KEY)
     if attribution.__class__ is dict:  # nearly always; checking for `Mapping` takes ten times as long, at every metric
@@ -116,7 +115,7 @@ def _right_given(decided: bool) -> Callable[[Any], float | None]:
     right = "earned" if decided else "lucky"
 
     def value(score: Any) -> float | None:
-        attribution = _recorded_attribution(score)
+        attribution = recorded_attribution(score)
         return float(attribution["kind"] == right) if attribution and attribution["decided"] is decided else None
 
     return value
@@ -124,7 +123,7 @@ def _right_given(decided: bool) -> Callable[[Any], float | None]:
 
 def _flag(key: str) -> Callable[[Any], float | None]:
     """Return a reader of whether a field is true, 0 or 1; None without an attribution."""
-    return lambda score: float(attribution[key] is True) if (attribution := _recorded_attribution(score)) else None
+    return lambda score: float(attribution[key] is True) if (attribution := recorded_attribution(score)) else None
 
 
 _END_TEXTS = {
@@ -165,7 +164,7 @@ def answer_class(score: Any, *, is_right: bool = False, part: str = "") -> str:
     is_right: the benchmark's verdict, read only if the attribution has no kind
     part: key of a part of the attribution; empty for the whole
     """
-    attribution = _recorded_attribution(score)
+    attribution = recorded_attribution(score)
     kind = (attribution.get(part, {}) if part else attribution).get("kind")
     if kind in ("earned", "lucky") or (kind is None and is_right):
         return str(kind or RIGHT)
@@ -207,7 +206,7 @@ def _is_wrong_and(*, fits: bool) -> Callable[[Any], float | None]:
         key = share_key(score)
         if key not in ("missed", "short"):
             return None if key is None else 0.0
-        return float((_recorded_attribution(score)["fits"] is not False) is fits)
+        return float((recorded_attribution(score)["fits"] is not False) is fits)
 
     return value
 
@@ -222,7 +221,7 @@ def is_misfit(score: Any) -> bool:
 
 def verdict_text(score: Mapping[str, Any], *, is_right: bool) -> str:
     """Return the verdict on an answer for the person who gave it: right or not, and what the evidence had decided."""
-    recorded, right = _recorded_attribution(score), "right" if is_right else "not right"
+    recorded, right = recorded_attribution(score), "right" if is_right else "not right"
     if not recorded:
         return f"{right}; whether what you saw decides it is not counted"
     remaining = "what you saw left " + ("one answer" if recorded["decided"] else "several answers")

@@ -54,15 +54,22 @@ def script_json(value: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028")
 
 
-def pack_answers(results: Results, responses: Responses, commands: Mapping[str, str], *, is_whole: bool) -> Any:
+def pack_answers(
+    results: Results,
+    responses: Responses,
+    embedded: Sequence[AnswerKey],
+    commands: Mapping[str, str],
+    *,
+    is_whole: bool,
+) -> Any:
     """Return the data from which the page's script lists answers. is_whole: of all answers, else of embedded ones.
 
+    embedded: as of `embedded_keys`
     Per system there are lists of equal length, see `_pack_outcomes`: indices of items, letters of classes, costs, ...
     """
     conditions = {condition: index for index, condition in enumerate(results.conditions)}
     pools = sorted({item.digest for item in results.items})
     remaining: dict[str, int] = {}
-    embedded = embedded_keys(results, responses)
     details: dict[AnswerKey, int] = {key: index for index, key in enumerate(embedded)}
     files: dict[str, int] = {}
     return {
@@ -143,9 +150,9 @@ def embedded_keys(results: Results, responses: Responses) -> list[AnswerKey]:
     return [key for key in keys if key in responses.explanations]
 
 
-def pack_details(results: Results, responses: Responses) -> list[Any]:
-    """Return the embedded responses, in the order of `embedded_keys`."""
-    return [_detail(responses.explanations[key], responses.lines[key]) for key in embedded_keys(results, responses)]
+def pack_details(responses: Responses, embedded: Sequence[AnswerKey]) -> list[Any]:
+    """Return the embedded responses, in this order."""
+    return [_detail(responses.explanations[key], responses.lines[key]) for key in embedded]
 
 
 def _detail(explanation: Explanation, line: str) -> dict[str, Any]:
@@ -399,12 +406,13 @@ def _pack_rows(rows: Sequence[TableRow]) -> Markup:
 
 def _pack(part: PageSection, *, is_whole: bool) -> dict[str, Any]:
     assert part.results is not None
-    answers = pack_answers(part.results, part.responses, part.commands, is_whole=is_whole)
+    embedded = embedded_keys(part.results, part.responses)
+    answers = pack_answers(part.results, part.responses, embedded, part.commands, is_whole=is_whole)
     answers["cells"] = cell_counts(part.results)
     return {
         "name": part.name,
         "answers": Markup(script_json(answers)),
-        "details": Markup(script_json(pack_details(part.results, part.responses))),
+        "details": Markup(script_json(pack_details(part.responses, embedded))),
     }
 
 

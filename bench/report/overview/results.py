@@ -18,7 +18,7 @@ from calibrant.bench.answers.rates import (
     sum_classes,
     weighted_sum,
 )
-from calibrant.bench.core.attribution import CLASSES, INVALID, KEY, NONE, RIGHT_CLASSES, answer_class
+from calibrant.bench.core.attribution import CLASSES, INVALID, NONE, RIGHT_CLASSES, answer_class, recorded_attribution
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.scoring import AnswerContext, participant_of
 from calibrant.bench.core.verdict import MeanScore
@@ -122,12 +122,12 @@ class SystemResult:
         """Whether some answer has an attribution."""
         return self.num_counted > 0
 
-    @property
+    @cached_property
     def num_counted(self) -> Number:
         """Number of items with an attribution, answered or not."""
         return sum((o.weight for o in self.outcomes if o.is_decided is not None), start=0)
 
-    @property
+    @cached_property
     def decided(self) -> Number:
         return sum((o.weight for o in self.outcomes if o.is_decided), start=0)
 
@@ -258,20 +258,16 @@ class Results:
         return indices
 
 
-def _attribution(score: Mapping[str, Any]) -> Mapping[str, Any]:
-    recorded = score.get(KEY)
-    return recorded if isinstance(recorded, Mapping) else {}
-
-
 def _class_of(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> str:
     return answer_class(score, is_right=metrics.success.is_right(score, setting))
 
 
 def _tie_shares(score: Mapping[str, Any], setting: str, metrics: MetricSet) -> dict[str, Number]:
     """Return class -> share of the equally good answers; empty for a single answer."""
-    parts = score.parts if isinstance(score, MeanScore) else ()
+    if not isinstance(score, MeanScore):
+        return {}
     num_by_kind: Counter[str] = Counter()
-    for times, part in parts:
+    for times, part in score.parts:
         num_by_kind[_class_of(part, setting, metrics)] += times
     return {kind: Fraction(count, num_by_kind.total()) for kind, count in num_by_kind.items()}
 
@@ -314,9 +310,10 @@ def read_results(
             spent = context.seconds if with_times else None
         else:
             spent = cost_metric.value(metrics.verdict(score, context.setting, handling))
-        kind, members = _class_of(score, context.setting, metrics), str(_attribution(score).get("members", ""))
+        kind, attribution = _class_of(score, context.setting, metrics), recorded_attribution(score)
         shares = _tie_shares(score, context.setting, metrics) or {kind: 1}
-        outcome = Outcome(0, kind, shares, _attribution(score).get("decided"), members, spent, context, score)
+        members = str(attribution.get("members", ""))
+        outcome = Outcome(0, kind, shares, attribution.get("decided"), members, spent, context, score)
         by_system.setdefault(answer.system, []).append((key, outcome))
     order = sorted(
         conditions, key=lambda condition: (metrics.setting_order_key(conditions[condition]), natural(condition))

@@ -24,6 +24,7 @@ from calibrant.bench.core.attribution import (
     SHARE_BY_CLASS,
     SHARES,
     is_misfit,
+    recorded_attribution,
 )
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
 from calibrant.bench.core.responses import NO_TEXT, REASONS
@@ -234,8 +235,7 @@ def _divide_percent(numbers: Sequence[Number], total: int) -> list[int]:
 
 def _fits_evidence(outcome: Outcome) -> bool:
     """Return whether an answer is recorded as consistent with its evidence."""
-    recorded = outcome.score.get(KEY)
-    return isinstance(recorded, Mapping) and recorded.get("fits") is True
+    return recorded_attribution(outcome.score).get("fits") is True
 
 
 def _earned(system: SystemResult) -> str:
