@@ -66,6 +66,9 @@ class PrintableStream(io.TextIOBase):
     def flush(self) -> None:
         self.stream.flush()
 
+    def close(self) -> None:
+        """Leave the other stream open, and unflushed: it may be closed already when this one is collected."""
+
     def isatty(self) -> bool:
         return self.stream.isatty()
 

@@ -147,6 +147,10 @@ def test_what_draws_on_the_terminal_gets_the_stream_itself() -> None:
     assert drawn_on(below) is below
     print("\x1b[1mbold", file=stream)
     assert below.getvalue() == "\\u001b[1mbold\n"
+    stream.close()
+    assert not below.closed
+    below.close()
+    stream.close()  # as when it is collected after the other: Python 3.14 prints the error that this would raise
 
 
 def test_an_ascii_terminal_gets_question_marks_and_no_way_around_the_rule(pool: Path) -> None:
