@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import fsum, lgamma, log, prod
@@ -19,7 +19,8 @@ from calibrant.dsl.text import plural
 
 Arc: TypeAlias = tuple[str, str]
 Score: TypeAlias = Literal["bde", "bds", "bdj", "k2", "bic", "aic"]
-Positive = Annotated[float, Meta(gt=0)]
+MAX_IMAGINARY_ROWS = 1_000_000  # with 1e10 of 24 rows rounding moved a score by 1e-3
+ImaginaryRows = Annotated[float, Meta(gt=0, le=MAX_IMAGINARY_ROWS)]
 Dag: TypeAlias = list[int]
 """Parents of each column, as a mask."""
 
@@ -41,12 +42,23 @@ class StatementRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: list[tuple[str, int]] = []
 
 
+STATED_FIELDS: Mapping[str, str] = {
+    "require": "arcs",
+    "forbid": "arcs",
+    "tiers": "tiers",
+    "order": "names",
+    "roots": "names",
+    "max-parents": "limits",
+    "max-parents-of": "limits",
+}
+
+
 class NetworkScoreData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A network that the knowledge admits, and its score."""
 
     reading: ReadingRecord
     score: Score
-    iss: Positive
+    iss: ImaginaryRows
     knowledge: list[StatementRecord]
     arcs: list[Arc]
     best_score: float
@@ -76,7 +88,15 @@ class ClassSizeData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_knowledge(evidence: TableEvidence, records: Sequence[StatementRecord]) -> CheckedKnowledge:
-    """Return the knowledge about the columns; a column that was set in every row may have no parents."""
+    """Return the knowledge about the columns; a column that was set in every row may have no parents.
+
+    `ValueError` for a statement with fields that its word does not use: they would be in its words, and not be checked.
+    """
+    for record in records:
+        stated = [name for name in ("arcs", "tiers", "names", "limits") if getattr(record, name)]
+        is_general = [not name for name, _ in record.limits] == [True]
+        if stated != [STATED_FIELDS[record.word]] or is_general != (record.word == "max-parents"):
+            raise ValueError(f"{record.word} states {STATED_FIELDS[record.word]} of its form alone")
     statements = [
         Statement(
             record.word,

@@ -11,6 +11,7 @@ from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
+from calibrant.audits.replayscm.fits.networks import MAX_IMAGINARY_ROWS
 from calibrant.baselines.structure_learning import classes as structure_learning_classes
 from calibrant.baselines.structure_learning.constraints import Dag, Mask
 from calibrant.baselines.structure_learning.effects import Effects, Ranking, count_classes, list_higher, rank_dag
@@ -75,6 +76,9 @@ class NetworkOptions:
             raise CalibrantError(f"unknown score {readable_repr(self.score)}; known: {', '.join(SCORES)}")
         if not _is_number(self.iss) or not 0 < self.iss < float("inf"):
             raise CalibrantError(f"iss is {readable_repr(self.iss)}; a number above 0 is allowed")
+        if self.iss > MAX_IMAGINARY_ROWS:
+            reason = f"at most {MAX_IMAGINARY_ROWS:,} are allowed, with more a score is lost in rounding"
+            raise CalibrantError(f"iss is {readable_repr(self.iss)}; {reason}")
         if not _is_number(self.k) or self.k != int(self.k) or not 1 <= self.k <= MAX_NETWORKS:
             raise CalibrantError(f"k is {readable_repr(self.k)}; 1 to {MAX_NETWORKS:,} networks are listed")
         if self.prior is not None and self.prior not in get_args(Prior):

@@ -188,6 +188,17 @@ def test_a_score_is_recounted_to_the_rounding_of_its_terms(num_rows: int, score:
     assert check_against(table)(content)[0]
 
 
+def test_a_score_that_is_lost_in_rounding_is_refused(folder: Path) -> None:
+    """With ever more imaginary rows every cell is as likely: -n log 2 a column, not 0."""
+    table, certificates = written("bde", folder)
+    forged = deepcopy(certificates["network-optimum"])
+    forged["certificate"]["data"] |= {"iss": 1e30, "arcs": [], "best_score": 0.0, "optimal_networks": None}
+    words = forged["certificate"]["in_words"]
+    forged["certificate"]["in_words"] = words.replace("1 imaginary row)", "1e+30 imaginary rows)")
+    assert words != forged["certificate"]["in_words"]
+    assert not check_against(table)(forged)[0]
+
+
 def test_verify_reads_tables(folder: Path) -> None:
     table, certificates = written("gaps", folder)
     done = called("verify", table.parent / "proof", table)
@@ -330,6 +341,25 @@ def better_formula(made: dict[str, Any]) -> None:
 CLASHING = [
     {"word": word, "arcs": [["c", "d"]], "tiers": [], "names": [], "limits": []} for word in ("require", "forbid")
 ]
+
+
+def statement(word: str, **fields: Any) -> Forge:
+    """Return a forgery of the knowledge, in the words that follow from it: fields that no check reads are in them."""
+
+    def forge(made: dict[str, Any]) -> None:
+        data(knowledge=[{"word": word, **fields}])(made)
+        parts = [f"{a} -> {b}" for a, b in fields.get("arcs", [])] + [" < ".join(t) for t in fields.get("tiers", [])]
+        parts += [*fields.get("names", []), *(f"{a}={n}" if a else str(n) for a, n in fields.get("limits", []))]
+        score, semicolon, rows = made["in_words"].partition("; ")
+        made["in_words"] = f"{score} that keep: {word} {', '.join(parts)}{semicolon}{rows}"
+
+    return forge
+
+
+def many_points(made: dict[str, Any]) -> None:
+    made["data"]["points"] = made["data"]["points"][:1] * 100_000
+
+
 BOTH: tuple[Forge, ...] = (
     reading(ones=["smoke=no"]),
     reading(drop=["c"]),
@@ -340,6 +370,7 @@ FRONTS: tuple[Forge, ...] = (
     *BOTH,
     better_formula,
     deep_formula,
+    many_points,
     lambda made: made["data"]["points"].reverse(),
     lambda made: made.update(claim="class-size"),
     data(max_parents=10**9),
@@ -352,6 +383,13 @@ NETWORKS: tuple[Forge, ...] = (
     data(knowledge=CLASHING),
     data(score="aic"),
     data(best_score="1e999"),
+    statement("forbid", names=["sex"]),
+    statement("forbid", arcs=[["e x", "sex"]], names=["sex"]),
+    statement("order", limits=[["sex", 3]]),
+    statement("max-parents", limits=[["", 4]], names=["sex"]),
+    statement("max-parents", limits=[["", 4], ["", 4]]),
+    statement("max-parents"),
+    statement("require"),
 )
 FORGED = [
     *(("all", "front-d", forge) for forge in FRONTS),

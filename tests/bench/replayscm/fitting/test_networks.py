@@ -102,6 +102,7 @@ def test_other_scores_have_no_posterior_and_respect_max_parents() -> None:
     [
         ({"score": "mdl"}, "unknown score 'mdl'; known: bde, bds, bdj, k2, bic, aic"),
         ({"iss": 0}, "iss is 0; a number above 0 is allowed"),
+        ({"iss": 1e15}, "iss is 1000000000000000.0; at most 1,000,000 are allowed"),
         ({"k": 0}, "k is 0; 1 to 1,000 networks are listed"),
         ({"max_parents": -1}, "max_parents is -1; a whole number from 0 is allowed"),
         ({"max_parents_of": "A=1"}, "max_parents_of is 'A=1'; a mapping such as"),
