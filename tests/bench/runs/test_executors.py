@@ -499,6 +499,26 @@ def test_this_process_does_its_part_and_a_job_that_fails_or_kills_costs_the_othe
     assert os.getpid() in results.values()
 
 
+def _here_and_switch_seconds(number: int) -> tuple[bool, float]:
+    time.sleep(0.01 * number)
+    return multiprocessing.parent_process() is None, sys.getswitchinterval()
+
+
+def test_threads_take_turns_faster_while_a_process_waits_for_their_messages() -> None:
+    """Otherwise a process gets few of the jobs that take a few milliseconds: each message waits for four threads."""
+    before = sys.getswitchinterval()
+    results = as_completed(_here_and_switch_seconds, {i: i for i in range(4)}, Execution(2))
+    next(results)
+    here = [seconds for _, (is_here, seconds) in results if is_here]  # type: ignore[misc]  # none failed
+    assert here
+    assert max(here) < before / 2
+    assert sys.getswitchinterval() == before
+    stopped = as_completed(_here_and_switch_seconds, {1: 1, 2: 2}, Execution(2))
+    next(stopped)
+    stopped.close()  # type: ignore[attr-defined]  # a generator
+    assert sys.getswitchinterval() == before
+
+
 def _lacks_library(_: int) -> int:
     raise MissingExtraError("a library is missing")
 
