@@ -7,9 +7,10 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
 from math import ceil
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.audits.claims import RecountLimitError, checkpoint
 from calibrant.audits.replayscm.certificates import counting
@@ -146,6 +147,8 @@ def _table_text(bits: int, num_parents: int) -> str:
 # --- Independent checks of certificates by listing tables and DAGs and replaying worlds; they use no solver -----------
 MAX_ENDOGENOUS = 6  # endogenous and hidden variables up to which DAGs are listed
 MAX_TABLE_PARENTS = 4
+# digits alone: Fraction also takes "1e999999999", a number of a gigabyte
+Exact: TypeAlias = Annotated[str, Meta(pattern=r"^-?(0|[1-9][0-9]*)(/[1-9][0-9]*)?\Z")]
 
 
 class HiddenValues(msgspec.Struct, forbid_unknown_fields=True):
@@ -159,9 +162,9 @@ class HiddenValues(msgspec.Struct, forbid_unknown_fields=True):
 class Term(msgspec.Struct, forbid_unknown_fields=True):
     """Weights at one rate, by variable and parent set, their sum over DAGs, and what it is multiplied by."""
 
-    factor: str
-    weights: dict[str, dict[str, str]]
-    sum: str
+    factor: Exact
+    weights: dict[str, dict[str, Exact]]
+    sum: Exact
 
 
 class Column(msgspec.Struct, forbid_unknown_fields=True):
@@ -191,8 +194,8 @@ class Requirement(msgspec.Struct, forbid_unknown_fields=True):
 
     label: str
     alternatives: list[list[list[int]]]
-    weight: str
-    parts: list[list[str]]
+    weight: Exact
+    parts: list[list[Exact]]
 
 
 class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename={"scm_class": "class"}):
@@ -209,7 +212,7 @@ class MassDocument(Document, tag_field="claim", tag="mass"):
 
     rows: list[Row]
     columns: list[Column]
-    mass: str
+    mass: Exact
 
 
 class ClairvoyantDocument(Document, tag_field="claim", tag="clairvoyant"):
@@ -442,7 +445,8 @@ def _verify_clairvoyant(document: Mapping[str, Any]) -> str:
     chosen = set(document["worlds"])
     if len(chosen) != len(document["worlds"]) or not chosen <= set(range(len(candidates))):
         raise CertificateError("the worlds are no distinct candidates")
-    for row in document["rows"]:
+    for index, row in enumerate(document["rows"]):
+        checkpoint("requirements", index, len(document["rows"]))
         weight, alternatives = Fraction(row["weight"]), row["alternatives"]
         _verify_requirement(document, row, readings, start)
         if not any(all(chosen & set(worlds) for worlds in parts) for parts in alternatives):
@@ -451,6 +455,8 @@ def _verify_clairvoyant(document: Mapping[str, Any]) -> str:
             raise CertificateError(f"a negative weight at {row['label']}")
         total += weight
         is_plain = len(alternatives) == 1 and len(alternatives[0]) == 1
+        if is_plain and row["parts"]:
+            raise CertificateError(f"one set has no parts at {row['label']}")
         pieces = [[weight]] if is_plain else [[Fraction(part) for part in parts] for parts in row["parts"]]
         if [len(parts) for parts in pieces] != [len(parts) for parts in alternatives]:
             raise CertificateError(f"weights of other sets at {row['label']}")

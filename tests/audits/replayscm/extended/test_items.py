@@ -284,6 +284,9 @@ MASS_FORGERIES: list[Forgery] = [
     lambda d: d["columns"][0]["hidden"][0].update(number=2),
     lambda d: d["columns"][0]["terms"][0].update(unique=True),
     lambda d: d["columns"][0]["terms"][0]["weights"].update(X9={"": "1"}),
+    lambda d: d.update(mass=f" {d['mass']}"),
+    lambda d: d["columns"][0]["terms"][0].update(sum=f"{d['columns'][0]['terms'][0]['sum']}e0"),
+    lambda d: d["columns"][0]["terms"][0].update(factor="1e999999999"),
     lambda d: _scale_weights(d, Fraction(-1)),
     lambda d: _scale_weights(d, Fraction(1, 2**200)),
 ]
@@ -327,6 +330,10 @@ def _heavy(document: dict[str, Any]) -> dict[str, Any]:
     return next(row for row in document["rows"] if Fraction(row["weight"]) > 0)
 
 
+def _plain(document: dict[str, Any]) -> dict[str, Any]:
+    return next(row for row in document["rows"] if not row["parts"])
+
+
 CLAIRVOYANT_FORGERIES: list[Forgery] = [
     lambda d: d["worlds"].pop(),
     lambda d: d.update(bound=d["bound"] + 1),
@@ -338,6 +345,8 @@ CLAIRVOYANT_FORGERIES: list[Forgery] = [
     lambda d: d["class"].update(admissible={}),
     lambda d: d["class"].update(max_parents=1),
     lambda d: _heavy(d).update(label="refute member"),
+    lambda d: _heavy(d).update(weight=f"{_heavy(d)['weight']}.0"),
+    lambda d: _plain(d).update(parts=[["1/2"]]),
     lambda d: d.update(rows=[], worlds=[], bound=0),
     lambda d: d.update(rows=[], bound=0, proved_by="HiGHS", worlds=d["worlds"][:-1]),
     lambda d: d.update(floor=str(int(d["floor"]) + 1)),
