@@ -91,7 +91,8 @@ class Case:
         """Return the misfit of an acyclic model."""
         clauses = list(model)
         total = 0
-        for experiment, row in zip(self.experiments, self.values, strict=True):
+        for index, (experiment, row) in enumerate(zip(self.experiments, self.values, strict=True)):
+            checkpoint("misfits by experiment", index, len(self.experiments))
             answers = reference.predict(clauses, self.setup, experiment)
             total += sum((self.factor * int(a) - d) ** 2 for a, d in zip(answers, row, strict=True) if d is not None)
         return total
@@ -99,7 +100,11 @@ class Case:
 
 def model_from_texts(texts: Iterable[str]) -> item.Model:
     """Return the model of clause texts; `ClauseError` for a text that is no clause."""
-    return frozenset(map(item.parse_clause, texts))
+    clauses = []
+    for index, text in enumerate(texts):
+        checkpoint("clauses", index, index)
+        clauses.append(item.parse_clause(text))
+    return frozenset(clauses)
 
 
 # --- Counting of members by a plain elimination that shares nothing with the solvers ----------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.audits.claims import Certificate, evidence_digest, verify
+from calibrant.audits.claims import Certificate, RecountLimitError, evidence_digest, limited_recount, verify
 from calibrant.audits.logic.generation import LogicPlan, generate_item, generate_items
 from calibrant.audits.logic.items import better_certificate, count_certificate, missing_certificate, open_certificate
 from calibrant.audits.logic.verify import VERIFIERS, evidence_of
@@ -175,6 +175,16 @@ def _example() -> LogicFamily:
             if 5 < family.count < 100 and family.open_clauses():
                 return family
     raise AssertionError("no such vector")
+
+
+def test_the_budget_holds_for_models_of_many_clauses() -> None:
+    family = _example()
+    certificate = better_certificate(family, list(family.models())[-1])
+    assert certificate is not None
+    chain = [f"a{k}<-a{k + 1}" for k in range(100)]
+    forged = msgspec.structs.replace(certificate, data={**certificate.data, "model": chain})
+    with pytest.raises(RecountLimitError, match="clauses"), limited_recount(-1):
+        _reason(forged, family.task)
 
 
 def test_open_better_and_missing() -> None:
