@@ -68,10 +68,10 @@ SIZES = {
     "solvers": Size(files=92, lines=30204, small_files=5, import_lines=1502),
     "audits": Size(files=58, lines=20040, small_files=1, import_lines=1111),
     "baselines": Size(files=28, lines=10059, small_files=2, import_lines=446),
-    "bench": Size(files=264, lines=83815, small_files=11, import_lines=6222),
+    "bench": Size(files=264, lines=83821, small_files=11, import_lines=6222),
     "calibrant": Size(files=14, lines=2127, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=374, lines=101482, small_files=20, import_lines=8550),
+    "tests": Size(files=374, lines=101500, small_files=20, import_lines=8551),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

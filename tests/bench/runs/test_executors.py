@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -478,6 +479,23 @@ def test_few_jobs_start_no_process(
             assert ({*results.values()} == {os.getpid()}) is is_here
             assert is_here or os.getpid() not in results.values()
     assert prepared == [1] * is_here
+
+
+def _count_page_faults(_: int) -> int:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(100):
+        arrays = [bytes(3_000_000) for _ in range(6)]
+        del arrays
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@LINUX
+def test_a_process_keeps_the_memory_of_an_array_for_the_next() -> None:
+    """The first 18 MB cost up to 4,395 page faults; given back to the system each time, 17,000 in all."""
+    with open_executor(prepare_nothing, Execution(2)) as executor:
+        (faults,) = dict(executor.as_completed(_count_page_faults, {0: 0})).values()
+    assert isinstance(faults, int)
+    assert faults < 6_000
 
 
 # --- Jobs that this process shares with others ------------------------------------------------------------------------
