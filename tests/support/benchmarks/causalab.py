@@ -82,18 +82,25 @@ def is_acyclic(nodes: tuple[str, ...], edges: tuple[tuple[str, str], ...]) -> bo
     return not left
 
 
-def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any, ...]]:
+def fitting_mechanisms(evidence: Evidence) -> list[Mechanism]:
     """Every mechanism that the reference finds to give all readings; the base is what is missing to the first."""
-    found = set()
+    fitting = []
     first = dict(zip(evidence.nodes, evidence.observations[0].values, strict=True))
     for terms in weighted_graphs(evidence.nodes, sink=not evidence.task.freq_parent):
         base = first[FREQUENCY] - sum(t.weight * first[t.parent] for t in terms[FREQUENCY])
-        made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
-        if misfit(made, evidence, reading=evidence.task.reading, shifts=()) > EXACT:
-            continue
-        if not bounded or drawn_as_the_benchmark_draws(made, evidence):
-            found.add(key(made))
-    return found
+        mechanism = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
+        if misfit(mechanism, evidence, reading=evidence.task.reading, shifts=()) <= EXACT:
+            fitting.append(mechanism)
+    return fitting
+
+
+def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any, ...]]:
+    return keys_of(fitting_mechanisms(evidence), evidence, bounded=bounded)
+
+
+def keys_of(fitting: Sequence[Mechanism], evidence: Evidence, *, bounded: bool) -> set[tuple[Any, ...]]:
+    """Return the keys of fitting mechanisms; if bounded, of those alone that the benchmark may draw."""
+    return {key(made) for made in fitting if not bounded or drawn_as_the_benchmark_draws(made, evidence)}
 
 
 def drawn_as_the_benchmark_draws(made: Mechanism, evidence: Evidence) -> bool:
