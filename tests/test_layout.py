@@ -71,7 +71,7 @@ SIZES = {
     "bench": Size(files=264, lines=83821, small_files=11, import_lines=6222),
     "calibrant": Size(files=14, lines=2127, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=374, lines=101508, small_files=20, import_lines=8553),
+    "tests": Size(files=374, lines=101512, small_files=20, import_lines=8553),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

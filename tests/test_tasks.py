@@ -269,6 +269,10 @@ def test_workflows_run_tasks_and_extras_that_there_are(tasks: ModuleType) -> Non
     ]
     assert len(installed) > 5
     assert set(installed) <= extras.keys()
+    actions = [line for file in files for line in file.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert len(actions) > 10
+    unpinned = [line for line in actions if not re.fullmatch(r" +- uses: [\w./-]+@[0-9a-f]{40}  # v[\d.]+", line)]
+    assert unpinned == []  # a tag can be moved to other code
 
 
 # --- Continuous integration runs `tasks.py test-ci`; on a bare machine the browser is installed, or something fails ---
