@@ -23,6 +23,8 @@ from calibrant.dsl.errors import CalibrantError, PoolError, readable_repr, short
 
 MAX_DEPTH = 200  # pool files are ten levels deep
 MAX_JSON_BYTES = 1 << 26  # size of one JSON text; a line with 64 long responses has 25 MB
+MAX_BLANK_LINES = 100_000  # in a row: 1 MB of gzip can hold a thousand million, two minutes of reading
+BLANK_LINES = f"more than {MAX_BLANK_LINES} blank lines in a row"
 # peak memory of a token (string, [, { or comma), measured: 138 bytes in nested objects of one member with different
 # keys, 96 in nested lists, 72 in an object of many members, 32 for numbers with a decimal point
 MAX_TOKEN_BYTES = 140

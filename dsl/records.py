@@ -36,7 +36,17 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import open_atomically, read_at
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, allowed_values, json_fault, load_json, unique_keys
+from calibrant.dsl.parse_limits import (
+    BLANK_LINES,
+    MAX_BLANK_LINES,
+    MAX_JSON_BYTES,
+    TooLargeError,
+    allowed_values,
+    describe_no_text,
+    json_fault,
+    load_json,
+    unique_keys,
+)
 
 # --- The bytes of a pool file, compressed or not: lines, and the digest of the content --------------------------------
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
@@ -44,6 +54,7 @@ _MAX_HEADER_BYTES = 1 << 24  # suffices for a pool of 100,000 variants, whose he
 _BLOCK_BYTES = 1 << 16  # read at a time
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
+_MAX_MAGIC_BYTES = 8  # first bytes by which a file of another format is recognised
 
 
 class Line(NamedTuple):
@@ -59,9 +70,13 @@ class Line(NamedTuple):
 
 
 def pool_head(path: Path) -> str:
-    """Return the first line of a file, at most _MAX_HEADER_BYTES of it; an object over several lines is joined."""
+    """Return the first line that is not blank, up to _MAX_HEADER_BYTES; an object over several lines is joined.
+
+    It is empty if the first MAX_BLANK_LINES are blank.
+    """
     with _open_text(path) as file:
-        head = file.readline(_MAX_HEADER_BYTES)
+        lines = islice(iter(partial(file.readline, _MAX_HEADER_BYTES), b""), MAX_BLANK_LINES)
+        head = next((line for line in lines if line.removeprefix(_MARK).strip()), b"")
         if _may_be_spread(head):
             head = _in_one_line(head + file.read(MAX_JSON_BYTES)) or head
         return head.decode("utf-8-sig", errors="replace")
@@ -122,7 +137,7 @@ def _plain_file(path: Path) -> Iterator[IO[bytes]]:
 
 def pool_lines(file: IO[bytes]) -> Iterator[Line]:
     """Yield the non-blank lines of a UTF-8 file; a byte order mark is dropped; `PoolError` lacks the file's name."""
-    mark = position = 0
+    mark = position = last = 0
     for line_number, raw in enumerate(iter(partial(file.readline, MAX_JSON_BYTES + 1), b""), 1):
         if len(raw) > MAX_JSON_BYTES:
             raise PoolError(f"longer than {MAX_JSON_BYTES} bytes; an item is a line", instance=f"line {line_number}")
@@ -132,13 +147,19 @@ def pool_lines(file: IO[bytes]) -> Iterator[Line]:
             raw = raw[mark:]
         text = _decode_line(raw, start - mark)
         if text.strip():
+            last = line_number
             yield Line(line_number, start, len(raw), text.removesuffix("\n"))
+        elif line_number - last > MAX_BLANK_LINES:
+            raise PoolError(BLANK_LINES, instance=f"line {line_number}")
 
 
 def text_lines(file: IO[bytes]) -> Iterator[str]:
     """Yield the parts of a file's text that `split` at line feeds would return; `PoolError` lacks the file's name."""
-    position = 0
+    position = num_blank = 0
     while raw := b"".join(file.readlines(_BLOCK_BYTES)):
+        num_blank = num_blank + raw.count(b"\n") if raw.isspace() else 0
+        if num_blank > MAX_BLANK_LINES:
+            raise PoolError(BLANK_LINES)
         raw = raw if position else raw.removeprefix(_MARK)
         *lines, partial_line = _decode_line(raw, position).split("\n")
         yield from lines
@@ -154,7 +175,8 @@ def _decode_line(raw: bytes, start: int) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise PoolError(f"not UTF-8 at byte {start + error.start}") from None
+        known_format = "" if start else describe_no_text(raw[:_MAX_MAGIC_BYTES])
+        raise PoolError(known_format or f"not UTF-8 at byte {start + error.start}") from None
 
 
 def pool_digest(path: Path, *, prefix: bytes = b"") -> str:

@@ -64,14 +64,14 @@ class Size(NamedTuple):
 
 # may only fall, except in a commit that adds a feature and says so; `python -m tests.test_layout` prints today's
 SIZES = {
-    "dsl": Size(files=100, lines=32257, small_files=2, import_lines=1456),
+    "dsl": Size(files=100, lines=32281, small_files=2, import_lines=1466),
     "solvers": Size(files=92, lines=30204, small_files=5, import_lines=1502),
     "audits": Size(files=58, lines=20040, small_files=1, import_lines=1111),
     "baselines": Size(files=28, lines=10059, small_files=2, import_lines=446),
-    "bench": Size(files=264, lines=83821, small_files=11, import_lines=6222),
+    "bench": Size(files=264, lines=83826, small_files=11, import_lines=6224),
     "calibrant": Size(files=14, lines=2127, small_files=3, import_lines=300),
     "calibrant_tasks": Size(files=2, lines=187, small_files=1, import_lines=28),
-    "tests": Size(files=374, lines=101512, small_files=20, import_lines=8553),
+    "tests": Size(files=374, lines=101533, small_files=20, import_lines=8553),
 }
 SLACK = 400  # lines that mends may add to a package before its number has to be stated anew
 SMALL = 60

@@ -35,6 +35,8 @@ from calibrant.bench.scoring.formats import (
 from calibrant.bench.scoring.providers import as_objects, is_assistant, is_generated_list
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import (
+    BLANK_LINES,
+    MAX_BLANK_LINES,
     MAX_JSON_BYTES,
     TooDeepError,
     TooLargeError,
@@ -89,7 +91,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     """Yield lines as `numbered_lines`, but None in place of a line longer than MAX_JSON_BYTES, which is skipped."""
     with _open(path) as file:
-        lines = uncompress(file)
+        lines, last = uncompress(file), 0
         try:
             # never read a whole line at once: 19 MB of gzip can hold one of 4 GB
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
@@ -100,7 +102,10 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
                     continue
                 text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
                 if text and not text.isspace():
+                    last = number
                     yield number, text
+                elif number - last > MAX_BLANK_LINES:
+                    raise CalibrantError(f"{shown_name(path)}: line {number}: {BLANK_LINES}")
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise CalibrantError(f"{shown_name(path)}: not whole as a gzip file: {error}") from None
 

@@ -104,6 +104,10 @@ def test_bytes_that_are_no_text_and_files_that_are_missing_are_refused(tmp_path:
     path.write_bytes(b"\xff")
     with pytest.raises(PoolError, match="not UTF-8 at byte 0"):
         read_all(path)
+    for content, remedy in (("{}".encode("utf-16"), "save it in UTF-8"), (b"\x28\xb5\x2f\xfd\x04", "zstd -d FILE")):
+        path.write_bytes(content)
+        with pytest.raises(PoolError, match=remedy):
+            read_all(path)
 
 
 # --- Stores: what is met again stays, what is not makes room, and never more is kept than was said -------------------

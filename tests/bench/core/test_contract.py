@@ -192,6 +192,8 @@ def test_items_come_back_from_a_pool_file(subject: Subject, tmp_path: Path) -> N
     read = benchmark_of(path).items.read_pool(path)
     assert isinstance(read, Pool)
     assert (read.name, read.items, dict(read.metadata)) == ("pool", items, {"made": 1})
+    path.write_bytes(b"\xef\xbb\xbf\n \n" + path.read_bytes())
+    assert benchmark_of(path).items.read_pool(path).items == items
 
 
 def _written(subject: Subject, path: Path, seed: int) -> None:

@@ -423,7 +423,7 @@ INSTANCE = benchmark("replayscm").items.read_pool(POOL).items[0].id
 MAX_PEAK = 400  # megabytes; a line of the largest size, undecoded, beside the 150 of the program
 MAX_SECONDS = 60.0  # of the processor; 3 to 25
 LISTS = b"[]," * (MEGABYTE // 2)
-SAID = "(?:longer|larger) than 67108864 bytes|more than [14]000000 "  # which of the limits, not only that it failed
+SAID = "(?:longer|larger) than 67108864 bytes|more than (?:[14]000000|100000 blank lines) "  # which of the limits
 NESTED = json.dumps({"id": INSTANCE}).encode()[:-1]
 
 Bomb = Callable[[Path], list[object]]
@@ -486,6 +486,18 @@ def _yaml_pool_with_an_anchor(folder: Path) -> list[object]:
     return ["pool", "stats", repeated_gzip(folder / "pool.yaml", b"a: &a 1\nproblems: [", LISTS, 3, b"[]]\n")]
 
 
+def _blank_lines(folder: Path) -> list[object]:
+    return ["score", POOL, repeated_gzip(folder / "said.gz", NESTED + b"}\n", b"\n" * MEGABYTE, 100, b"\n")]
+
+
+def _native_pool_of_blank_lines(folder: Path) -> list[object]:
+    return ["pool", "stats", repeated_gzip(folder / "pool.jsonl", b"", b"\n" * MEGABYTE, 100, b"\n")]
+
+
+def _yaml_pool_of_blank_lines(folder: Path) -> list[object]:
+    return ["pool", "stats", repeated_gzip(folder / "pool.yaml", b"problems:\n", b" \n" * MEGABYTE, 50, b"\n")]
+
+
 def _records(folder: Path) -> list[object]:
     (folder / "run").mkdir()
     (folder / "run" / "records.jsonl").write_bytes(b'{"pool": "p", "x": [' + LISTS * 10 + b"[]]}\n")
@@ -503,6 +515,9 @@ BOMBS: list[Bomb] = [
     _native_pool_of_one_line,
     _yaml_pool,
     _yaml_pool_with_an_anchor,
+    _blank_lines,
+    _native_pool_of_blank_lines,
+    _yaml_pool_of_blank_lines,
     _records,
 ]
 
